@@ -50,7 +50,7 @@ SERVICE_TOKEN_FILE take precedence over the saved login.`
     const username = await readText(args.username, 'username', flags, 'login alice')
     const password = await readPassword(flags)
     const login = await context.client.login(username, password)
-    await saveLogin(context, { ...login, username: login.username ?? username })
+    await saveLogin(context, { username, ...login })
   }
 }
 

@@ -27,7 +27,7 @@ stays until every session has ended. Tokens in environment variables stay.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
-    const { all } = flags
+    const all = Boolean(flags.all)
     const { server, client, store, output, login } = await openAccount(flags)
     const isSaved = login?.accessToken !== undefined
     let revoked = false

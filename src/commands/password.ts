@@ -93,7 +93,7 @@ async function reset(typed: string | undefined, flags: AccountFlags & InputFlags
     for (const { id, name } of tokens) output.note(`ended service token "${name}" (${id})`)
     const login = await client.login(username, password)
     const more = { ended_sessions, ended_tokens: tokens }
-    await saveLogin(context, { ...login, username: login.username ?? username }, more)
+    await saveLogin(context, { username, ...login }, more)
   }).catch(addHint('the operator of the accounts server makes a new code'))
 }
 

@@ -58,8 +58,7 @@ it, and an invitation code when the accounts server requires one.`
       output.note(`registered ${made?.username ?? username}`)
       return made ?? client.login(username, password)
     })
-    const { username: name = username, email: address = email } = login
-    await saveLogin(context, { ...login, username: name, email: address })
+    await saveLogin(context, { username, email, ...login })
   }
 }
 

@@ -57,8 +57,7 @@ export function checkPath(flag: string, value: string | undefined): string | und
   return value === undefined ? undefined : resolve(value)
 }
 
-/** The flags of every server that say where it listens and who may ask. */
-export function checkHost(value: string): string {
+function checkHost(value: string): string {
   const host = withoutBrackets(value)
   if (isIP(host) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return host
   throw usage(`--host ${value} is neither an address nor a host name`)

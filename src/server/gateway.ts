@@ -57,11 +57,11 @@ export async function startGateway(
   // Before the election: a standby must not fail when it takes over.
   const { catalog: path = bundledCatalog } = options
   const source = options.catalog === undefined ? 'bundled' : 'file'
-  const catalog = await CatalogFile.open({ path, source, limits, log })
+  const catalog = await CatalogFile.open({ path, source, log })
   cancelled.throwIfAborted()
 
   const instanceId = randomUUID()
-  const ring = new EventRing(limits)
+  const ring = new EventRing()
   const tell = (news: ElectionEvent | PortNews, by: Reporter): void => {
     const report = reportOf(news, by)
     ring.record(report.entry)

@@ -286,7 +286,7 @@ async function startGatewayServer(aggregate: boolean) {
   const limits = boundsWith({ listChangedIntervalMs: 20 })
   const log = silentLogger
   const directory = new MemoryDirectory()
-  const ring = new EventRing(limits)
+  const ring = new EventRing()
   const relays = new Relays({
     clock: systemClock,
     timer: systemTimer,
@@ -303,7 +303,7 @@ async function startGatewayServer(aggregate: boolean) {
     directory,
     ring,
     relays: aggregate ? relays : undefined,
-    catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', limits, log }),
+    catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', log }),
     tools: false,
     self: () => ({ host, port, mcpUrl: `http://${host}:${port}/mcp`, startedMs: 0 }),
     probeOf: () => null,

@@ -15,8 +15,8 @@ describe('a reader that stops reading', () => {
   let hex: string
 
   before(async () => {
-    const limits = ['streamStallMs=2000', 'bodyTimeoutMs=2000']
-    serve = await startServeProcess({ flags: limits.map(limit => `--bound=${limit}`) })
+    const bounds = ['--bound=streamStallMs=2000', '--bound=bodyTimeoutMs=2000']
+    serve = await startServeProcess({ flags: [...bounds, '--limit=streamKeepAliveMs=100'] })
     session = await RawSession.open(serve.url)
     // Not over the host link: on a busy machine an upload may stall for these two seconds.
     const root = artefactRootIn(serve.registryDir)

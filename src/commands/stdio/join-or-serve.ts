@@ -28,7 +28,7 @@ interface JoinOrServeParts {
  * The instance that a client joins: one of the given kind, else one without a kind, which serves
  * any application. Without a kind, the only instance.
  */
-export function joinable(instances: Instance[], dccType: string | undefined): Selection {
+function joinable(instances: Instance[], dccType: string | undefined): Selection {
   if (dccType === undefined) return selectInstance(instances, undefined)
   const same = instances.filter(instance => instance.dccType === dccType)
   const any = instances.filter(instance => instance.dccType === 'unknown')

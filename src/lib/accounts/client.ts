@@ -23,10 +23,12 @@ const tokenText = z
   .max(maxTokenChars)
   .regex(/^[\x21-\x7e]+$/)
 
+const user = wire.account.pick({ username: true, email: true })
+
 /** A server that keeps to the specification alone answers with `access_token` and nothing else. */
 const login = wire.loginResponse
   .omit({ token_type: true, scope: true })
-  .extend({ access_token: tokenText, refresh_token: tokenText, account: wire.account.partial() })
+  .extend({ access_token: tokenText, refresh_token: tokenText, account: user.partial() })
   .partial()
   .required({ access_token: true })
   .transform(loginOf)
@@ -184,8 +186,7 @@ function loginOf(answer: LoginAnswer): Login {
     seconds === undefined ? undefined : Date.now() + seconds * 1000
   const accessToken = new Secret(access_token)
   return {
-    username: account?.username,
-    email: account?.email,
+    ...account,
     accessToken,
     // The lifetime first: it holds also where the two clocks differ.
     accessExpiresAtMs: after(expires_in) ?? tokenExpiry(accessToken),

@@ -138,8 +138,7 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
     try {
       const tokens = await client.refresh(login)
       token = tokens.accessToken
-      const { username, email } = login
-      return withTokens(config, url, { ...tokens, username, email })
+      return withTokens(config, url, tokens)
     } catch (error) {
       if (isTokenRefused(error)) return withoutTokens(config, url)
       throw error

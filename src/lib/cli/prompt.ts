@@ -1,4 +1,4 @@
-import { ServiceError } from '../util/errors.ts'
+import { ServiceError, usage } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
 /** Asks the user on the terminal. All throw `cancelled` on Ctrl-C and Ctrl-D. */
@@ -21,7 +21,7 @@ export function whyNoPrompt(noInput = false): string | null {
 export function requirePrompt(what: string, otherWays: string, noInput = false): Prompt {
   const why = whyNoPrompt(noInput)
   if (why === null) return prompt
-  throw new ServiceError('usage_invalid', `${what} is missing, and ${why}`, { hint: otherWays })
+  throw usage(`${what} is missing, and ${why}`, otherWays)
 }
 
 const prompt: Prompt = {

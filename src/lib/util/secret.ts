@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { inspect } from 'node:util'
-import { parseJson } from './json.ts'
 
 const redacted = '[secret]'
 
@@ -96,17 +95,16 @@ export function hideTokens(text: string): string {
 }
 
 /**
- * Hides the secrets in JSON of a server, which may repeat what it was sent; undefined when no valid
- * JSON is left. Call it before a text is cut, which would leave half of a secret.
+ * Hides the secrets in the texts of a server's JSON, which may repeat what it was sent. Call it
+ * before a text is cut, which would leave half of a secret.
  */
 export function hideSecrets(json: unknown, secrets: readonly Secret[]): unknown {
   if (json === undefined || secrets.length === 0) return json
-  const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
-  let text = JSON.stringify(json)
   // The longest first: one may be part of another.
   const hidden = secrets.map(secret => secret.reveal()).toSorted((a, b) => b.length - a.length)
-  for (const secret of hidden) text = text.replaceAll(inJson(secret), redacted)
-  const parsed = parseJson(text, Infinity)
-  // The secret may be a single quote or brace.
-  return parsed.ok ? parsed.value : undefined
+  const hide = (text: string) =>
+    hidden.reduce((shown, each) => shown.replaceAll(each, redacted), text)
+  return JSON.parse(JSON.stringify(json), (_name, value: unknown) =>
+    typeof value === 'string' ? hide(value) : value,
+  )
 }

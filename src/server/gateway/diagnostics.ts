@@ -1,3 +1,4 @@
+import { maxInstanceRows } from './instance-rows.ts'
 import type { GatewayLimits } from './limits.ts'
 import { instanceStaleMs } from './verdict.ts'
 import { counted } from '../../lib/util/amounts.ts'
@@ -194,7 +195,7 @@ export class DiagnosticResources {
     const dccType = textParameter(uri, 'dcc_type')
     const all = rows.verbose()
     const { faults } = rows
-    const query = diagnosticsQuery(dccType, this.#parts.limits.maxInstanceRows)
+    const query = diagnosticsQuery(dccType, maxInstanceRows)
     const byId = new Map(rows.entries.map(entry => [entry.record.instanceId, entry]))
     return json(
       uri,

@@ -1,6 +1,11 @@
-import type { GatewayLimits } from './limits.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
+
+/** Events that are kept; the oldest are removed. */
+export const maxGatewayEvents = 1000
+
+/** Characters of each text of an event; longer ones are cut. */
+const maxGatewayEventTextChars = 255
 
 /** What happens to a gateway and to the instances it sees (docs/gateway-resources.md). */
 export const gatewayEventKinds = [
@@ -36,17 +41,13 @@ export interface GatewayEvent {
 
 const ownDccType = '__gateway__'
 
-type RingLimits = Pick<GatewayLimits, 'maxGatewayEvents' | 'maxGatewayEventTextChars'>
-
 /** The last events as JSON lines, in memory. */
 export class EventRing {
-  readonly #limits: RingLimits
   readonly #clock: Clock
   readonly #lines: string[] = []
   #changes = 0
 
-  constructor(limits: RingLimits, clock: Clock = systemClock) {
-    this.#limits = limits
+  constructor(clock: Clock = systemClock) {
     this.#clock = clock
   }
 
@@ -65,15 +66,15 @@ export class EventRing {
       reason: reason === undefined ? undefined : this.#clean(reason),
     }
     this.#lines.push(`${JSON.stringify(line)}\n`)
-    if (this.#lines.length > this.#limits.maxGatewayEvents) this.#lines.shift()
+    if (this.#lines.length > maxGatewayEvents) this.#lines.shift()
   }
 
   /** The newest `limit` events, oldest of them first; empty when there are none. */
-  text(limit: number = this.#limits.maxGatewayEvents): string {
+  text(limit: number = maxGatewayEvents): string {
     return this.#lines.slice(Math.max(0, this.#lines.length - limit)).join('')
   }
 
   #clean(text: string): string {
-    return cleanText(text, this.#limits.maxGatewayEventTextChars)
+    return cleanText(text, maxGatewayEventTextChars)
   }
 }

@@ -1,4 +1,5 @@
-import type { GatewayLimits } from './limits.ts'
+import { maxCatalogEntries } from './catalog/parse-catalog.ts'
+import { defaultCatalogLimit } from './catalog/catalog-resources.ts'
 import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
@@ -8,7 +9,7 @@ import type { CompletionContext, Content, Descriptor, Template } from '../resour
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { CatalogResources } from './catalog/catalog-resources.ts'
 import type { DiagnosticResources } from './diagnostics.ts'
-import { type InstanceRows, rowStatuses } from './instance-rows.ts'
+import { type InstanceRows, rowStatuses, maxInstanceRows } from './instance-rows.ts'
 import { catalogUri, gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
 import { idPrefix } from './instance-query.ts'
 import type { InstanceResources } from './instance-resources.ts'
@@ -18,10 +19,6 @@ interface GatewayProducerParts {
   readonly instances: InstanceResources
   readonly diagnostics: DiagnosticResources
   readonly catalog: CatalogResources
-  readonly limits: Pick<
-    GatewayLimits,
-    'maxInstanceRows' | 'defaultCatalogLimit' | 'maxCatalogEntries'
-  >
 }
 
 const onePrefix = 'instances/'
@@ -109,7 +106,6 @@ export class GatewayProducer implements BuiltIn {
   }
 
   #limitsOf({ uriTemplate }: CompletionContext): readonly string[] {
-    const { maxInstanceRows, defaultCatalogLimit, maxCatalogEntries } = this.#parts.limits
     return uriTemplate.startsWith(catalogUri)
       ? suggestedLimits(defaultCatalogLimit, maxCatalogEntries)
       : suggestedLimits(maxInstanceRows, maxInstanceRows)

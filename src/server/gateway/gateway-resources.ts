@@ -1,4 +1,4 @@
-import type { GatewayLimits } from './limits.ts'
+import { maxGatewayEvents } from './event-ring.ts'
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { ResourceServer } from '../resources/resource-server.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
@@ -50,14 +50,13 @@ export class GatewayResources extends ResourceServer {
     const rows = new InstanceRows(directory)
     const gateway = new GatewayProducer({
       rows,
-      instances: new InstanceResources(rows, limits),
+      instances: new InstanceResources(rows),
       diagnostics: new DiagnosticResources(rows, clock, parts),
-      catalog: new CatalogResources(catalog, limits),
-      limits,
+      catalog: new CatalogResources(catalog),
     })
     const builtIns = {
       gateway,
-      resources: new EventResources(ring, limits),
+      resources: new EventResources(ring),
       ...(clients && { server: new ClientsProducer(clients, false) }),
       ...(instances && { instance: new InstanceProducer(instances) }),
     }
@@ -106,19 +105,15 @@ function whereToLookHere(scheme: string): string {
   return 'this is the gateway: what an instance calls scheme://path is instance://<id>/scheme/path here, and gateway://instances has the ids'
 }
 
-type EventLimits = Pick<GatewayLimits, 'maxGatewayEvents'>
-
 const unlisted: readonly Descriptor[] = Object.freeze([])
 
 /** The scheme `resources://`: `resources://gateway/events`, read and never pushed. */
 class EventResources implements BuiltIn {
   readonly #ring: EventRing
-  readonly #limits: EventLimits
   readonly #kept: KeptAnswers
 
-  constructor(ring: EventRing, limits: EventLimits) {
+  constructor(ring: EventRing) {
     this.#ring = ring
-    this.#limits = limits
     this.#kept = new KeptAnswers('application/jsonl')
   }
 
@@ -131,7 +126,7 @@ class EventResources implements BuiltIn {
   }
 
   complete(variable: string, prefix: string): readonly string[] {
-    const { maxGatewayEvents: most } = this.#limits
+    const most = maxGatewayEvents
     const values = variable === 'limit' ? suggestedLimits(most, most) : []
     return values.filter(value => value.startsWith(prefix))
   }
@@ -147,7 +142,7 @@ class EventResources implements BuiltIn {
   }
 
   #limitOf(uri: ResourceUri): number {
-    const most = this.#limits.maxGatewayEvents
+    const most = maxGatewayEvents
     return limitParameter(uri, most, most)
   }
 }

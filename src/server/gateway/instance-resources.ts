@@ -1,4 +1,4 @@
-import type { GatewayLimits } from './limits.ts'
+import { maxInstanceRows } from './instance-rows.ts'
 import { minPrefixChars } from '../../lib/instances/select-instance.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
@@ -13,18 +13,17 @@ import {
   queryInstances,
 } from './instance-query.ts'
 
-type InstanceLimits = Pick<GatewayLimits, 'maxInstanceRows' | 'maxLookupCandidates'>
+/** Instances that are named when the beginning of an id fits several. */
+const maxLookupCandidates = 20
 
 /** `gateway://instances` and `gateway://instances/{instance_id}`. */
 export class InstanceResources {
   readonly #rows: InstanceRows
-  readonly #limits: InstanceLimits
   readonly #lists: KeptAnswers
   readonly #singles: KeptAnswers
 
-  constructor(rows: InstanceRows, limits: InstanceLimits) {
+  constructor(rows: InstanceRows) {
     this.#rows = rows
-    this.#limits = limits
     this.#lists = new KeptAnswers()
     this.#singles = new KeptAnswers()
   }
@@ -52,7 +51,7 @@ export class InstanceResources {
   }
 
   #queryOf(uri: ResourceUri): InstanceQuery {
-    return parseInstanceQuery(uri, this.#limits.maxInstanceRows)
+    return parseInstanceQuery(uri, maxInstanceRows)
   }
 
   #lookupError(failure: LookupFailure, uri: string): Error {
@@ -66,7 +65,7 @@ export class InstanceResources {
         )
       case 'ambiguous': {
         const { candidates } = failure
-        const shown = candidates.slice(0, this.#limits.maxLookupCandidates)
+        const shown = candidates.slice(0, maxLookupCandidates)
         return new ResourceUriInvalid(`${candidates.length} instances begin with these digits`, {
           hint: 'select one of the candidates by more digits of its instance_id',
           data: {

@@ -11,6 +11,9 @@ import type {
   RecordFault,
 } from './instance-directory.ts'
 
+/** Instances of one answer, also when the reader names no `limit`. */
+export const maxInstanceRows = 1000
+
 export const rowStatuses = [
   'available',
   'busy',

@@ -35,32 +35,10 @@ export const gatewayDefaults = {
   maxViews: 1000,
   /** The view of a user without sessions, streams and calls is kept for this long. */
   viewIdleMs: 5 * 60_000,
-  /** A standby tries this often to take the port. */
-  electionRetryMs: 500,
   /** The program that holds the port must have identified itself within this time. */
   activeProbeMs: 1500,
   /** A gateway is unresponsive after this many failures in a row. */
   maxActiveProbeFailures: 3,
-  /** Instances of one answer, also when the reader names no `limit`. */
-  maxInstanceRows: 1000,
-  /** Instances that are named when the beginning of an id fits several. */
-  maxLookupCandidates: 20,
-  /** Events of the gateway that are kept; the oldest are removed. */
-  maxGatewayEvents: 1000,
-  /** Characters of each text of an event; longer ones are cut. */
-  maxGatewayEventTextChars: 255,
-  /** A catalog file. */
-  maxCatalogBytes: 1024 * 1024,
-  /** Entries of a catalog. */
-  maxCatalogEntries: 1000,
-  /** Characters of a description in a catalog. */
-  maxCatalogTextChars: 4000,
-  /** Items of one list of a catalog entry. */
-  maxCatalogItems: 100,
-  /** Entries of `gateway://catalog` when the reader names no `limit`. */
-  defaultCatalogLimit: 100,
-  /** The catalog file is checked this often. */
-  catalogPollMs: 2000,
 }
 
 export type GatewayLimits = JoinLimits & McpLimits & typeof gatewayDefaults

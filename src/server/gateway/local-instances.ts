@@ -6,7 +6,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { openFsDirectory } from './fs-directory.ts'
 import type { InstanceChange, InstanceEntry, RecordFault } from './instance-directory.ts'
 import { type InstanceAnswer, queryInstances } from './instance-query.ts'
-import { instanceRow, type InstanceRow, type RowStatus } from './instance-rows.ts'
+import { instanceRow, type InstanceRow, type RowStatus, maxInstanceRows } from './instance-rows.ts'
 
 export interface LocalQuery {
   readonly dccType?: string
@@ -48,7 +48,7 @@ export async function openLocalInstances(
       status,
       includeStale: true,
       includeDead: dead,
-      limit: limits.maxInstanceRows,
+      limit: maxInstanceRows,
       offset: 0,
       verbose: false,
     })

@@ -7,6 +7,9 @@ import { type Reporter, reportOf } from './election-report.ts'
 import { createHolderProbe } from './holder-probe.ts'
 import { readActiveGatewayFile, type ActiveGateway, activeGatewayFile } from './active-gateway.ts'
 
+/** A standby tries this often to take the port. */
+const electionRetryMs = 500
+
 interface GatewayElectionParts<Won> {
   readonly options: GatewayOptions
   readonly limits: GatewayLimits
@@ -30,7 +33,7 @@ export async function winPort<Won>(parts: GatewayElectionParts<Won>): Promise<El
   try {
     return await elect({
       rules: { ...options, ...limits, patient },
-      retryMs: limits.electionRetryMs,
+      retryMs: electionRetryMs,
       bind: () => parts.bind().catch(whenTaken),
       probe: createHolderProbe({
         base: localBase(host, port),

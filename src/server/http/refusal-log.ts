@@ -29,8 +29,7 @@ export function createRefusalLog(
     // No address has a space in it.
     const who = refused.principal === undefined ? refused.peer : `as ${refused.principal}`
     const last = lastMs.get(who)
-    // A clock that was set back must not hide what comes from now on.
-    if (last !== undefined && Math.abs(now - last) < entryEveryMs) return
+    if (last !== undefined && now - last < entryEveryMs) return
     if (lastMs.size >= maxCallers) lastMs.clear()
     lastMs.set(who, now)
     record(refused)

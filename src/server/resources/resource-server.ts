@@ -174,9 +174,7 @@ class Throttle {
       this.#fire()
       return
     }
-    // A clock set back must not silence it for longer than the interval.
-    const delayMs = Math.min(this.#intervalMs - waited, this.#intervalMs)
-    this.#cancel = this.#timer.after(delayMs, () => {
+    this.#cancel = this.#timer.after(this.#intervalMs - waited, () => {
       this.#cancel = undefined
       this.#fire()
     })

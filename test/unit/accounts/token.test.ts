@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
@@ -8,7 +6,6 @@ import { parseToken, readGivenToken, tokenExpiry } from '../../../src/lib/accoun
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { skipBecause } from '../../helpers/skip.ts'
 
 describe('readGivenToken', () => {
   const read = async (path: string) => {
@@ -39,27 +36,6 @@ describe('readGivenToken', () => {
         expect(hint).to.include('token').and.not.include('random')
       }
     }))
-
-  it('reads a file of root that others can read, as container platforms mount it', function () {
-    if (process.getuid?.() !== 0) skipBecause(this, 'only root can make files of root')
-    return withFolder(async folder => {
-      const path = join(folder, 'token')
-      writeFileSync(path, 'svc_3\n')
-      chmodSync(path, 0o444)
-      expect(await read(path)).to.equal('svc_3')
-    })
-  })
-
-  it('reads a named pipe', function () {
-    if (process.platform === 'win32') skipBecause(this, 'there are no named pipes')
-    return withFolder(async folder => {
-      const path = join(folder, 'pipe')
-      execFileSync('mkfifo', ['-m', '600', path])
-      const ended = once(spawn('sh', ['-c', `printf 'svc_4\\n' > '${path}'`]), 'exit')
-      expect(await read(path)).to.equal('svc_4')
-      await ended
-    })
-  })
 })
 
 describe('parseToken', () => {

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { JoinOrServe, joinable } from '../../../src/commands/stdio/join-or-serve.ts'
+import { JoinOrServe } from '../../../src/commands/stdio/join-or-serve.ts'
 import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
 import type { Instance } from '../../../src/lib/instances/instance.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
+import { failureOf } from '../../helpers/failure.ts'
 import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
 
 function instance(id: string, more: Partial<Instance> = {}): Instance {
@@ -19,24 +20,6 @@ const unknown = instance('unknown-1', { dccType: 'unknown' })
 const ownUrl = 'http://127.0.0.1:9/mcp'
 
 const url = (place: Result<Target, string>) => (place.ok ? place.value.url.href : place.failure)
-
-describe('joinable', () => {
-  const cases: [kind: string | undefined, among: Instance[], joined: string][] = [
-    [undefined, [], 'none'],
-    [undefined, [maya], 'maya-1'],
-    [undefined, [maya, blender], 'several'],
-    ['blender', [maya, unknown], 'unknown-1'],
-    ['blender', [unknown, blender], 'blender-1'],
-    ['blender', [blender, second], 'several'],
-    ['blender', [maya], 'none'],
-  ]
-  for (const [kind, among, joined] of cases) {
-    it(`returns ${joined} for ${kind} among ${among.map(({ id }) => id).join(', ')}`, () => {
-      const selection = joinable(among, kind)
-      expect(selection.kind === 'one' ? selection.instance.id : selection.kind).to.equal(joined)
-    })
-  }
-})
 
 /** Running instances and a clock that the test moves. */
 class World {
@@ -94,6 +77,32 @@ class World {
 describe('JoinOrServe', () => {
   let world: World
   beforeEach(() => (world = new World()))
+
+  const cases: [kind: string | undefined, among: Instance[], joined: string][] = [
+    [undefined, [], ownUrl],
+    [undefined, [maya], maya.url],
+    ['blender', [maya, unknown], unknown.url],
+    ['blender', [unknown, blender], blender.url],
+    ['blender', [maya], ownUrl],
+  ]
+  for (const [kind, among, expected] of cases) {
+    it(`opens ${expected} for ${kind} among ${among.map(({ id }) => id).join(', ')}`, async () => {
+      world.live = among
+      const place = world.place(kind)
+      await place.open()
+      expect(url(await place.locate())).to.equal(expected)
+    })
+  }
+
+  it('refuses to choose between several servers', async () => {
+    for (const [kind, among] of [
+      ['blender', [blender, second]],
+      [undefined, [maya, blender]],
+    ] as const) {
+      world.live = [...among]
+      expect(await failureOf(() => world.place(kind).open())).to.include({ code: 'usage_invalid' })
+    }
+  })
 
   it('waits for the joined server to return, then starts its own', async () => {
     const place = await world.lost()

@@ -127,6 +127,8 @@ describe('settings of serve', () => {
   const refused: [flags: Partial<ServeFlags>, env: Env, message: string][] = [
     [{ host: '::' }, {}, '--host :: exposes the server to the network'],
     [{ host: 'a b' }, {}, '--host a b is neither'],
+    [{ host: '' }, {}, 'is neither an address nor a host name'],
+    [{ host: '[]' }, {}, '--host [] is neither'],
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: '' }, 'exposes the server to the network'],
     [{ 'public-url': 'https://a.example' }, {}, 'exposes the server to the network'],
     [{ 'tls-cert': 'c.pem' }, {}, '--tls-cert needs --tls-key'],

@@ -10,7 +10,6 @@ import { parseCatalog } from '../../../src/server/gateway/catalog/parse-catalog.
 import { rankEntries } from '../../../src/server/gateway/catalog/rank-entries.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { ManualTime } from '../resources/manual-time.ts'
-import { defaultBounds } from '../../helpers/bounds.ts'
 
 describe('the file of a catalog', () => {
   let folder: string
@@ -29,11 +28,10 @@ describe('the file of a catalog', () => {
     JSON.stringify({ schema_version: 1, entries: names.map(name => ({ name, description: 'd' })) })
   const namesIn = ({ entries }: CatalogState) => entries.map(({ name }) => name)
 
-  const open = (limits = {}) =>
+  const open = () =>
     CatalogFile.open({
       path,
       source: 'file',
-      limits: { ...defaultBounds, ...limits },
       timer: time,
       log: { debug() {}, info() {}, error() {}, warn: fields => warnings.push(fields) },
     })
@@ -48,12 +46,16 @@ describe('the file of a catalog', () => {
     ['is not there', async () => {}, 'it cannot be read: no such file'],
     ['is empty', () => writeFile(path, ''), 'it is empty'],
     ['is no catalog', () => writeFile(path, '{}'), 'member schema_version: is required'],
-    ['is too large', () => writeFile(path, 'x'.repeat(101)), 'it is larger than 100 bytes'],
+    [
+      'is too large',
+      () => writeFile(path, 'x'.repeat(2 ** 20 + 1)),
+      'it is larger than 1048576 bytes',
+    ],
   ]
   for (const [what, write, reason] of refusals) {
     it(`is not opened when it ${what}`, async () => {
       await write()
-      const error = await failureOf(() => open({ maxCatalogBytes: 100 }))
+      const error = await failureOf(() => open())
       expect(error).to.include({ code: 'config_invalid' })
       expect(error.message).to.include(path).and.include(reason)
     })
@@ -101,7 +103,7 @@ describe('the file of a catalog', () => {
     })
     const look = async () => {
       heard = Promise.withResolvers()
-      time.advance(defaultBounds.catalogPollMs)
+      time.advance(2000)
       await heard.promise
       // The next look is put on the clock a moment after the follower heard.
       while (time.waiting === 0) await new Promise(setImmediate)
@@ -112,7 +114,7 @@ describe('the file of a catalog', () => {
     await file.refresh()
     await look()
     await replace(catalogOf('d'))
-    time.advance(defaultBounds.catalogPollMs)
+    time.advance(2000)
     // A look that is under way tells nothing any more.
     stop()
     expect(namesIn(await file.refresh())).to.deep.equal(['d'])
@@ -126,7 +128,7 @@ describe('the file of a catalog', () => {
 })
 
 describe('parseCatalog', () => {
-  const parse = (text: string, limits = {}) => parseCatalog(text, { ...defaultBounds, ...limits })
+  const parse = parseCatalog
   const file = (...entries: unknown[]) => JSON.stringify({ schema_version: 1, entries })
   const ok = { name: 'a', description: 'b' }
 
@@ -188,8 +190,8 @@ describe('parseCatalog', () => {
     })
   })
 
-  const many = [ok, { ...ok, name: 'c' }, { ...ok, name: 'd' }]
-  const wrong: [what: string, text: string, failure: string, limits?: object][] = [
+  const many = Array.from({ length: 1001 }, (_, at) => ({ ...ok, name: `a${at}` }))
+  const wrong: [what: string, text: string, failure: string][] = [
     ['no JSON', '{', 'it is not valid JSON'],
     ['a deep nesting', '['.repeat(20) + ']'.repeat(20), 'it nests more than 16 levels deep'],
     [
@@ -225,23 +227,21 @@ describe('parseCatalog', () => {
       file({ ...ok, install: { type: 'git' } }),
       'entry 1 ("a"): member install.url: is required',
     ],
-    ['too many entries', file(...many), 'it has more than 2 entries', { maxCatalogEntries: 2 }],
+    ['too many entries', file(...many), 'it has more than 1000 entries'],
     [
       'too many items',
-      file({ ...ok, tags: ['a', 'b', 'c'] }),
-      'entry 1 ("a"): member tags: must not have more than 2 items',
-      { maxCatalogItems: 2 },
+      file({ ...ok, tags: Array.from({ length: 101 }, (_, at) => `t${at}`) }),
+      'entry 1 ("a"): member tags: must not have more than 100 items',
     ],
     [
       'a long description',
-      file({ ...ok, description: 'x'.repeat(11) }),
-      'entry 1 ("a"): member description: must not be longer than 10 characters',
-      { maxCatalogTextChars: 10 },
+      file({ ...ok, description: 'x'.repeat(4001) }),
+      'entry 1 ("a"): member description: must not be longer than 4000 characters',
     ],
   ]
-  for (const [what, text, failure, limits] of wrong) {
+  for (const [what, text, failure] of wrong) {
     it(`refuses ${what}, naming entry and member`, () => {
-      expect(parse(text, limits)).to.deep.equal({ ok: false, failure })
+      expect(parse(text)).to.deep.equal({ ok: false, failure })
     })
   }
 })

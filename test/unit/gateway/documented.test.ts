@@ -4,7 +4,6 @@ import { parseCatalog } from '../../../src/server/gateway/catalog/parse-catalog.
 import { gatewayEventKinds } from '../../../src/server/gateway/event-ring.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 import { gateway, id, json } from './gateway-harness.ts'
-import { defaultBounds } from '../../helpers/bounds.ts'
 
 const read = (name: string) =>
   readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8')
@@ -87,7 +86,7 @@ describe('docs/gateway-resources.md', () => {
 describe('docs/catalog.md', () => {
   it('has an example that is a catalog', () => {
     const text = /^```json\n(.*?)^```$/ms.exec(read('catalog.md'))?.[1] ?? ''
-    const parsed = parseCatalog(text, defaultBounds)
+    const parsed = parseCatalog(text)
     expect(parsed.ok, parsed.ok ? '' : parsed.failure).to.equal(true)
   })
 })

@@ -47,7 +47,7 @@ function gatewayOver(directory: InstanceDirectory, limits: Partial<Bounds> = {})
   const time = new ManualTime()
   const catalog = new MemoryCatalog()
   const all = boundsWith(limits)
-  const ring = new EventRing(all, time)
+  const ring = new EventRing(time)
   const activity = {
     pendingCalls: 3,
     tools: 0,

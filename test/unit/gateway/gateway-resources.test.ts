@@ -65,14 +65,14 @@ describe('resources of a gateway', () => {
   })
 
   it('list a bounded number of candidates, dead ones too', async () => {
-    const given = gateway({ maxLookupCandidates: 2 })
-    for (let n = 0; n < 5; n++) {
-      const instanceId = `abcd000${n}-0000-4000-8000-000000000000`
+    const given = gateway()
+    for (let n = 0; n < 25; n++) {
+      const instanceId = `abcd00${String(n).padStart(2, '0')}-0000-4000-8000-000000000000`
       given.directory.put(entry({ instanceId }, { health: n === 1 ? 'dead' : 'live' }))
     }
     const { code, data } = await failureOf(() => given.resources.read('gateway://instances/abcd'))
     expect(code).to.equal('resource_uri_invalid')
-    expect(data).to.include({ total: 5 })
+    expect(data).to.include({ total: 25 })
     expect(data?.candidates).to.deep.include.members([
       {
         instance_id: 'abcd0001-0000-4000-8000-000000000000',
@@ -83,7 +83,7 @@ describe('resources of a gateway', () => {
         scene: '/shots/010/layout.blend',
       },
     ])
-    expect(data?.candidates).to.have.length(2)
+    expect(data?.candidates).to.have.length(20)
   })
 
   it('refuse an invalid parameter, at a read and at a subscription', async () => {
@@ -102,16 +102,17 @@ describe('resources of a gateway', () => {
   })
 
   it('page the catalog by limit and offset, with its counts, and tell its problem', async () => {
-    const given = gateway({ defaultCatalogLimit: 2 })
-    given.catalog.set(...['a', 'b', 'c'].map(name => ({ name, description: 'd' })))
+    const given = gateway()
+    const names = Array.from({ length: 101 }, (_, at) => String(100 + at))
+    given.catalog.set(...names.map(name => ({ name, description: 'd' })))
     const page = async (query: string) => {
-      const payload = await json(given, `gateway://catalog${query}`)
-      return [payload.entries.map((each: any) => each.name).join(''), payload.capped, payload.total]
+      const { entries, capped, total } = await json(given, `gateway://catalog${query}`)
+      return [entries.length, entries.at(-1)?.name, capped, total]
     }
-    expect(await page('')).to.deep.equal(['ab', true, 3])
-    expect(await page('?offset=2')).to.deep.equal(['c', false, 3])
-    expect(await page('?limit=0')).to.deep.equal(['a', true, 3])
-    expect(await page('?query=nothing')).to.deep.equal(['', false, 0])
+    expect(await page('')).to.deep.equal([100, '199', true, 101])
+    expect(await page('?offset=100')).to.deep.equal([1, '200', false, 101])
+    expect(await page('?limit=0')).to.deep.equal([1, '100', true, 101])
+    expect(await page('?query=nothing')).to.deep.equal([0, undefined, false, 0])
     given.catalog.state = { version: 9, entries: [], problem: 'it is empty' }
     expect(await json(given, 'gateway://catalog')).to.deep.include({
       source: 'file',
@@ -167,12 +168,12 @@ describe('gateway://diagnostics', () => {
   })
 
   it('shows a bounded number of instances and counts all', async () => {
-    const given = gateway({ maxInstanceRows: 2 })
-    for (let n = 0; n < 5; n++) given.directory.put(entry())
+    const given = gateway()
+    for (let n = 0; n < 1003; n++) given.directory.put(entry())
     const payload = await json(given, 'gateway://diagnostics/process')
-    expect(payload.instances).to.have.length(2)
+    expect(payload.instances).to.have.length(1000)
     expect(payload).to.deep.include({ capped: true })
-    expect(payload.counts).to.include({ total: 5, live: 5 })
+    expect(payload.counts).to.include({ total: 1003, live: 1003 })
   })
 
   it('shows the current calls and subscriptions of the endpoint', async () => {

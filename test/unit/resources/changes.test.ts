@@ -158,15 +158,6 @@ describe('list changes', () => {
     expect(time.waiting).to.equal(0)
   })
 
-  it('come within the interval although the clock was set back', () => {
-    const { resources, time, lists } = listened()
-    resources.artefactsChanged()
-    time.setBack(3_600_000)
-    resources.artefactsChanged()
-    time.advance(1000)
-    expect(lists.count).to.equal(2)
-  })
-
   it('come with buffers, producers and artefacts, not with scenes and records', () => {
     const { resources, time, lists } = listened()
     const log = new AuditLog()

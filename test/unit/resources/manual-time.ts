@@ -27,8 +27,4 @@ export class ManualTime implements Clock, Timer {
       entry.run()
     }
   }
-
-  setBack(ms: number): void {
-    this.#nowMs -= ms
-  }
 }

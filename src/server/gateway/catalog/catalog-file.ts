@@ -1,4 +1,3 @@
-import type { GatewayLimits } from '../limits.ts'
 import { fileURLToPath } from 'node:url'
 import { FileFollower } from '../../../lib/util/file-follower.ts'
 import { readProblem, ServiceError } from '../../../lib/util/errors.ts'
@@ -10,6 +9,12 @@ import type { CatalogEntry } from './catalog-entry.ts'
 import type { Catalog, CatalogState } from './catalog-resources.ts'
 import { parseCatalog } from './parse-catalog.ts'
 
+/** Bytes of a catalog file. */
+const maxCatalogBytes = 1024 * 1024
+
+/** The file is checked for changes this often. */
+const catalogPollMs = 2000
+
 /** The catalog of the adapters in this package (docs/catalog.md); `src` and `dist` lie equally deep. */
 export const bundledCatalog: string = fileURLToPath(
   new URL('../../../../adapters/catalog.json', import.meta.url),
@@ -18,7 +23,6 @@ export const bundledCatalog: string = fileURLToPath(
 interface CatalogFileOptions {
   readonly path: string
   readonly source: Catalog['source']
-  readonly limits: GatewayLimits
   readonly log: Logger
   readonly timer?: Timer
 }
@@ -61,10 +65,10 @@ export class CatalogFile implements Catalog {
 
   /** Looks every `catalogPollMs`, and calls after the state became another. Returns the stop. */
   follow(changed: (before: CatalogState, now: CatalogState) => void): () => void {
-    const { limits, timer = systemTimer } = this.#options
+    const { timer = systemTimer } = this.#options
     let known = this.#state
     let isStopped = false
-    const stop = repeat(timer, limits.catalogPollMs, async () => {
+    const stop = repeat(timer, catalogPollMs, async () => {
       const now = await this.refresh()
       const before = known
       known = now
@@ -88,13 +92,12 @@ export class CatalogFile implements Catalog {
   }
 
   async #read(path: string): Promise<Result<readonly CatalogEntry[], string>> {
-    const { limits } = this.#options
-    const bytes = await readBounded(path, limits.maxCatalogBytes)
+    const bytes = await readBounded(path, maxCatalogBytes)
     if (!bytes.ok) return bytes
     const text = decodeText(bytes.value)
     if (!text.ok) return text
     if (text.value === this.#text) return ok(this.#state.entries)
-    const parsed = parseCatalog(text.value, limits)
+    const parsed = parseCatalog(text.value)
     if (parsed.ok) this.#text = text.value
     return parsed
   }

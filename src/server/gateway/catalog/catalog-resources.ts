@@ -1,4 +1,4 @@
-import type { GatewayLimits } from '../limits.ts'
+import { maxCatalogEntries } from './parse-catalog.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { KeptAnswers } from '../../resources/kept-answers.ts'
 import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
@@ -7,6 +7,9 @@ import { countParameter, limitParameter, textParameter } from '../../resources/q
 import type { ResourceUri } from '../../resources/resource-uri.ts'
 import type { CatalogEntry } from './catalog-entry.ts'
 import { rankEntries } from './rank-entries.ts'
+
+/** Entries when the reader names no `limit`. */
+export const defaultCatalogLimit = 100
 
 /** A catalog at one moment. */
 export interface CatalogState {
@@ -27,17 +30,13 @@ export interface Catalog {
   refresh(): MaybePromise<CatalogState>
 }
 
-type CatalogLimits = Pick<GatewayLimits, 'defaultCatalogLimit' | 'maxCatalogEntries'>
-
 /** `gateway://catalog` and `gateway://catalog/{name}`. */
 export class CatalogResources {
   readonly #catalog: Catalog
-  readonly #limits: CatalogLimits
   readonly #answers: KeptAnswers
 
-  constructor(catalog: Catalog, limits: CatalogLimits) {
+  constructor(catalog: Catalog) {
     this.#catalog = catalog
-    this.#limits = limits
     this.#answers = new KeptAnswers()
   }
 
@@ -66,7 +65,6 @@ export class CatalogResources {
   }
 
   #queryOf(uri: ResourceUri) {
-    const { defaultCatalogLimit, maxCatalogEntries } = this.#limits
     return {
       query: textParameter(uri, 'query') ?? null,
       limit: limitParameter(uri, defaultCatalogLimit, maxCatalogEntries),

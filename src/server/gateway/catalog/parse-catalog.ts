@@ -1,4 +1,3 @@
-import type { GatewayLimits } from '../limits.ts'
 import { omitUndefined } from '../../../lib/util/members.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
@@ -14,13 +13,19 @@ import {
   targetKinds,
 } from './catalog-entry.ts'
 
+/** Entries of a catalog. */
+export const maxCatalogEntries = 1000
+
+/** Characters of a description. */
+const maxCatalogTextChars = 4000
+
+/** Items of one list of an entry. */
+const maxCatalogItems = 100
+
 const maxDepth = 16
 
 /** The text of a catalog file, checked whole. The failure names the entry and the member. */
-export function parseCatalog(
-  text: string,
-  limits: GatewayLimits,
-): Result<readonly CatalogEntry[], string> {
+export function parseCatalog(text: string): Result<readonly CatalogEntry[], string> {
   const json = parseJson(text, maxDepth)
   if (!json.ok) {
     return fail(
@@ -35,20 +40,17 @@ export function parseCatalog(
   const values = top.any('entries')
   if (!Array.isArray(values)) top.refuse('entries', 'must be a list')
   if (top.failure !== null) return fail(describe('the catalog', top.failure))
-  return parseEntries(values as unknown[], limits)
+  return parseEntries(values as unknown[])
 }
 
-function parseEntries(
-  values: readonly unknown[],
-  limits: GatewayLimits,
-): Result<readonly CatalogEntry[], string> {
-  if (values.length > limits.maxCatalogEntries) {
-    return fail(`it has more than ${limits.maxCatalogEntries} entries`)
+function parseEntries(values: readonly unknown[]): Result<readonly CatalogEntry[], string> {
+  if (values.length > maxCatalogEntries) {
+    return fail(`it has more than ${maxCatalogEntries} entries`)
   }
   const entries: CatalogEntry[] = []
   const places = new Map<string, number>()
   for (const [at, value] of values.entries()) {
-    const reader = new EntryReader(value, '', limits)
+    const reader = new EntryReader(value, '')
     const parsed = reader.finish(readEntry(reader))
     if (!parsed.ok) return fail(describe(titleOf(value, at), parsed.failure))
     const { name } = parsed.value
@@ -167,12 +169,10 @@ const maxUrlChars = 2048
 /** Reads the members of a catalog entry; what is absent stays undefined. */
 class EntryReader extends MemberReader {
   readonly #own: string
-  readonly #limits: GatewayLimits
 
-  constructor(value: unknown, pointer: string, limits: GatewayLimits) {
+  constructor(value: unknown, pointer: string) {
     super(value, pointer)
     this.#own = pointer
-    this.#limits = limits
   }
 
   label(name: string): string | undefined {
@@ -181,7 +181,7 @@ class EntryReader extends MemberReader {
 
   /** The one text that may have lines. */
   description(name: string): string | undefined {
-    const { maxCatalogTextChars: most } = this.#limits
+    const most = maxCatalogTextChars
     const text = this.text(name)
     if (text === undefined) return undefined
     if (text.trim() === '') return this.refuse(name, 'must not be empty')
@@ -214,7 +214,7 @@ class EntryReader extends MemberReader {
   object<Value>(name: string, read: (reader: EntryReader) => Value): Value | undefined {
     const value = this.any(name)
     if (value === undefined) return undefined
-    const reader = new EntryReader(value, pointerTo(this.#own, name), this.#limits)
+    const reader = new EntryReader(value, pointerTo(this.#own, name))
     const parsed = read(reader)
     this.inherit(reader.failure)
     return parsed
@@ -233,13 +233,9 @@ class EntryReader extends MemberReader {
     const value = this.any(name)
     if (value === undefined) return undefined
     if (!Array.isArray(value)) return this.refuse(name, 'must be a list')
-    const { maxCatalogItems: most } = this.#limits
+    const most = maxCatalogItems
     if (value.length > most) return this.refuse(name, `must not have more than ${most} items`)
-    const items = new EntryReader(
-      Object.fromEntries(value.entries()),
-      pointerTo(this.#own, name),
-      this.#limits,
-    )
+    const items = new EntryReader(Object.fromEntries(value.entries()), pointerTo(this.#own, name))
     const parsed = value.map((_, at) => read(items, String(at)))
     this.inherit(items.failure)
     return parsed

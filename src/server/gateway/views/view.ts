@@ -74,7 +74,7 @@ export function openUserView(
   const directory = new VisibleInstances(all, viewer, parts.log)
   const isVisible = (id: string) => directory.has(id)
   const { schemes } = viewer
-  const own = { limits, directory, isVisible, open, schemes, viewer, ring: new EventRing(limits) }
+  const own = { limits, directory, isVisible, open, schemes, viewer, ring: new EventRing() }
   const view = openView({ ...parts, ...own })
   return {
     ...view,
