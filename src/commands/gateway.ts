@@ -4,7 +4,15 @@ import { authFlags, authModes } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings, type GatewaySettings } from './gateway-settings.ts'
 import { addressFlags, aggregateFlag, offFlags, runFlags } from './server-flags.ts'
-import { renderGatewayBanner } from '../lib/cli/banner.ts'
+import {
+  type Access,
+  checkedText,
+  clientText,
+  dirFlag,
+  labelled,
+  pageText,
+} from '../lib/cli/banner.ts'
+import { paint } from '../lib/cli/terminal.ts'
 import type { OutputFlags } from '../lib/cli/log-level.ts'
 import { describeAccess, openWarning } from './auth-settings.ts'
 import { runServer } from './run-server.ts'
@@ -106,4 +114,30 @@ async function runGateway(settings: GatewaySettings, output: OutputFlags): Promi
     },
     output,
   )
+}
+
+export interface GatewayBannerFacts extends Access {
+  readonly registryDir: string
+  /** Instances of other machines can join. */
+  readonly acceptsJoins: boolean
+}
+
+/** The banner of `gateway`. */
+export function renderGatewayBanner(facts: GatewayBannerFacts): string {
+  const { url, registryDir, acceptsJoins, page, colour } = facts
+  const joins = acceptsJoins ? '\n              and those that join with serve --join' : ''
+  return `
+${labelled('Gateway', url, colour)}
+${pageText(page, colour)}\
+${labelled('Instances', `those of ${registryDir}`, colour)}${joins}
+${checkedText(facts, '')}
+
+${clientText(facts, ' --gateway')}
+
+${paint(colour, 'bold', 'See what runs')}
+  service-cli instances${dirFlag(facts)}
+
+Ctrl-C stops.
+
+`
 }

@@ -9,7 +9,16 @@ import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
 import { addressFlags, aggregateFlag, offFlags, runFlags } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
-import { type CaptureFacts, pageText, renderBanner } from '../lib/cli/banner.ts'
+import {
+  type Access,
+  checkedText,
+  clientText,
+  dirFlag,
+  labelled,
+  pageText,
+  quote,
+} from '../lib/cli/banner.ts'
+import { paint } from '../lib/cli/terminal.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
 import { describeAccess, openWarning } from './auth-settings.ts'
@@ -202,4 +211,66 @@ async function describeCapture(capture: ServeCaptureState): Promise<CaptureFacts
   if (state.ok) return { way: state.value[0] ?? null, waits: false, trouble: null }
   const waits = state.failure.reason === 'no_application'
   return { way: null, waits, trouble: waits ? outside : state.failure }
+}
+
+export interface BannerFacts extends Access {
+  readonly hostUrl: string
+  /** Null when the token came from the environment. */
+  readonly hostTokenFile: string | null
+  /** The gateways that it joins. */
+  readonly joins: readonly string[]
+  /** Null: window capture is off. */
+  readonly capture: CaptureFacts | null
+}
+
+/** Whether clients can see the window of the application, and the reason when they cannot. */
+export interface CaptureFacts {
+  /** The first capture method that is available now, or null. */
+  readonly way: string | null
+  /** No application is connected yet. */
+  readonly waits: boolean
+  /** Why capture fails now, or will once an application is connected; null when it works. */
+  readonly trouble: { readonly message: string; readonly hint: string } | null
+}
+
+/** The banner of `serve`. */
+export function renderBanner(facts: BannerFacts): string {
+  const { url, hostUrl, hostTokenFile, joins, page, colour } = facts
+  const joined = joins.map(
+    (gateway, at) => `${labelled(at === 0 ? 'Joins' : '', gateway, colour)}\n`,
+  )
+  const token =
+    hostTokenFile === null ? '$SERVICE_HOST_TOKEN' : `$(cat \\\n    ${quote(hostTokenFile)})`
+  return `
+${labelled('MCP endpoint', url, colour)}
+${pageText(page, colour, { later: `; later: service-cli page${dirFlag(facts)}` })}\
+${labelled('Host link', hostUrl, colour)}
+${labelled('Host token', hostTokenFile ?? 'from SERVICE_HOST_TOKEN', colour)}
+${joined.join('')}\
+${checkedText(facts, ', the host token')}
+${labelled('Window', captureSentence(facts.capture), colour)}
+
+${clientText(facts, '')}
+
+${paint(colour, 'bold', 'Connect an application')}
+  Blender:           service-cli adapter blender
+  your own (Python): service-cli adapter python
+
+${paint(colour, 'bold', 'Or post a scene')}
+  TOKEN=${token}
+  curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\
+    -d '{"objects":[{"name":"Cube"}]}' ${hostUrl}/v1/scene
+
+Ctrl-C stops.
+
+`
+}
+
+function captureSentence(facts: CaptureFacts | null): string {
+  if (facts === null) return 'clients cannot see it: window capture is off'
+  const { way, waits, trouble } = facts
+  if (way !== null) return `clients can see it (${way}); --capture off hides it`
+  if (trouble === null) return 'waits for an application; then clients can see it'
+  const problem = `${trouble.message}; ${trouble.hint}`
+  return waits ? `waits for an application that sends pictures itself: ${problem}` : problem
 }

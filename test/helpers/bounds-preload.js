@@ -4,12 +4,7 @@ import { gatewayDefaults } from '../../dist/server/gateway/limits.js'
 import { httpDefaults } from '../../dist/server/http/limits.js'
 import { joinDefaults } from '../../dist/server/join/limits.js'
 
-const places = [
-  defaultBridgeLimits,
-  gatewayDefaults,
-  httpDefaults,
-  joinDefaults,
-]
+const places = [defaultBridgeLimits, gatewayDefaults, httpDefaults, joinDefaults]
 for (const bound of (process.env.TEST_BOUNDS ?? '').split(' ')) {
   const [name = '', value] = bound.split('=')
   const place = places.find(defaults => name in defaults)

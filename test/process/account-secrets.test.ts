@@ -233,7 +233,8 @@ describe('the secrets of an account, over its whole life', function () {
     keep(...Array.from(keys.matchAll(/"(?:d|secret)": "([\w-]+)"/g), ([, key = '']) => key))
     for (const path of [folder, home.folder].flatMap(filesBelow)) {
       // Hashes belong into the database, keys into their file, a token into the file for it.
-      if (!/^(signing-keys\.json|token)$/.test(basename(path))) hear(path, readFileSync(path, 'latin1'))
+      if (!/^(signing-keys\.json|token)$/.test(basename(path)))
+        hear(path, readFileSync(path, 'latin1'))
     }
     expect(heard.length).to.be.greaterThan(80)
     expect(secrets.size).to.be.greaterThan(20)

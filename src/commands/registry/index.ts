@@ -1,6 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { type RegistrationMode, registrationModes } from '../../lib/accounts/protocol.ts'
+import { labelled, type Shown } from '../../lib/cli/banner.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { paint } from '../../lib/cli/terminal.ts'
 import { databaseName } from '../../server/database/settings.ts'
 import { defaultPorts } from '../default-ports.ts'
 import { readLimitFlags } from '../limit-flag.ts'
@@ -68,7 +70,6 @@ need an invitation, and commonly guessed passwords are refused.`
     const { dataDir } = settings
     const database = settings.database === undefined ? null : databaseName(settings.database)
     // Loaded only now: help and usage errors need neither the log nor the server.
-    const { renderAccountsBanner } = await import('../../lib/cli/banner.ts')
     const { runServer } = await import('../run-server.ts')
     const { startAccountsServer } = await import('../../server/accounts/accounts-server.ts')
     await runServer(
@@ -95,4 +96,43 @@ need an invitation, and commonly guessed passwords are refused.`
       flags,
     )
   }
+}
+
+export interface AccountsBannerFacts extends Shown {
+  readonly registration: RegistrationMode
+  /** Only this machine can reach it. */
+  readonly local: boolean
+  readonly dataDir: string
+  /** Host and name of a PostgreSQL database. */
+  readonly database: string | null
+}
+
+const admission: Record<RegistrationMode, string> = {
+  open: 'open: everyone who can reach this address can make an account',
+  invite: 'by invitation',
+  closed: 'closed: no new accounts',
+}
+
+/** The banner of `registry`. */
+export function renderAccountsBanner(facts: AccountsBannerFacts): string {
+  const { url, registration, local, dataDir, database, colour } = facts
+  const unencrypted =
+    '  Passwords and tokens cross the network unencrypted. Put a proxy with TLS in\n' +
+    '  front of it, and name its address with --public-url.\n'
+  const where = local ? ', on this machine' : ', here or elsewhere'
+  const account = `
+${paint(colour, 'bold', `Make an account${where}`)}
+  export SERVICE_REGISTRY=${url}
+  service-cli register
+`
+  return `
+${labelled('Registry', url, colour)}
+${labelled('Data', dataDir, colour)}
+${database === null ? '' : `${labelled('Database', database, colour)}\n`}\
+${labelled('Registration', admission[registration], colour)}
+${local || !url.startsWith('http:') ? '' : paint(colour, 'yellow', unencrypted)}\
+${registration === 'closed' ? '' : account}
+Ctrl-C stops.
+
+`
 }

@@ -1,5 +1,6 @@
 import { cleanLines, cleanText, jsonLine } from '../../lib/util/text.ts'
-import { nameOfUri } from '../../lib/cli/file-name.ts'
+import { extensionOf, safeFileName } from '../../lib/cli/file-name.ts'
+import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import type { Output } from '../../lib/cli/output.ts'
 import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
@@ -101,4 +102,21 @@ function bytesOf(one: Contents): Buffer {
 function describe(contents: readonly Contents[]): string {
   const bytes = contents.reduce((sum, one) => sum + bytesOf(one).length, 0)
   return `${sizeText(bytes)} of ${cleanText(contents[0]?.mimeType ?? 'data', 80)}`
+}
+
+/** `camera.png` for `capture://camera`, `3fa1b2c4d5e6.png` for an artefact. */
+export function nameOfUri(uri: string, mimeType: string | null): string {
+  const path = uri.split(/[?#]/, 1)[0] ?? ''
+  const last = path.split('/').findLast(part => part !== '' && !part.endsWith(':')) ?? ''
+  const short = isArtefactHex(last) ? last.slice(0, 12) : decoded(last)
+  const name = safeFileName(short) ?? 'resource'
+  return /\.[a-z0-9]{1,8}$/i.test(name) ? name : `${name}${extensionOf(mimeType)}`
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }

@@ -1,5 +1,4 @@
 import { extname, join, parse } from 'node:path'
-import { isArtefactHex } from '../mcp/uris.ts'
 
 const extensions: Readonly<Record<string, string>> = {
   'application/gzip': '.gz',
@@ -60,23 +59,6 @@ export function safeFileName(name: string): string | null {
   const short = `${stem.slice(0, maxChars - ext.length).toWellFormed()}${ext}`
   if (short === '') return null
   return device.test(short) ? `_${short}` : short
-}
-
-/** `camera.png` for `capture://camera`, `3fa1b2c4d5e6.png` for an artefact. */
-export function nameOfUri(uri: string, mimeType: string | null): string {
-  const path = uri.split(/[?#]/, 1)[0] ?? ''
-  const last = path.split('/').findLast(part => part !== '' && !part.endsWith(':')) ?? ''
-  const short = isArtefactHex(last) ? last.slice(0, 12) : decoded(last)
-  const name = safeFileName(short) ?? 'resource'
-  return /\.[a-z0-9]{1,8}$/i.test(name) ? name : `${name}${extensionOf(mimeType)}`
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }
 
 /** `a.png` for 1, then `a-2.png`, `a-3.png`, … */

@@ -1,23 +1,10 @@
-import { type ClientKey, keyDigest, keyPrefix } from '../../lib/auth/client-keys.ts'
-import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { Secret } from '../../lib/util/secret.ts'
 import type { Timer } from '../../lib/util/time.ts'
-import {
-  type AuthOutcome,
-  type AuthPolicy,
-  type AuthRefused,
-  keyHolder,
-  keyMalformed,
-  keyMissing,
-  openAccess,
-  openPolicy,
-  refuse,
-} from '../http/authentication.ts'
+import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
 import type { PublicDocuments } from '../http/public-routes.ts'
 import { type AccountTokens, tokenUnknown, withAccountTokens } from './account-tokens.ts'
 import { FailureLimit } from './failure-limit.ts'
-import { FollowedKeys, keyPrincipal } from './followed-keys.ts'
+import { KeyPolicy } from './key-policy.ts'
 
 /** The validated authentication settings for `/mcp` and `/artefacts`. */
 export type AuthSettings = OpenSettings | KeySettings | OAuthSettings
@@ -88,76 +75,16 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
   const { mode, keysFile } = settings
   if (keysFile === undefined) return { policy: openPolicy, documents: new Map(), close() {} }
   const { log, timer, accounts, failures = new FailureLimit() } = deps
-  const isOpen = mode === 'none'
-  const key = isOpen ? undefined : settings.key
-  const mayOpen = isOpen || settings.mayOpen === true
-  const parts = { path: keysFile, startsOpen: isOpen, mayOpen, log, timer }
-  const followed = await FollowedKeys.open(parts)
-  if (mode === 'api-key' && key === undefined && followed.size === 0) {
-    const ways = 'make one with service-cli keys create, or run service-cli keys off'
-    log.warn({ keysFile }, `no client gets in, as there is no key: ${ways}`)
-  }
-  const unknown = mode === 'accounts' ? tokenUnknown : keyUnknown
-  const keys = createKeyPolicy({ followed, key, unknown, failures })
+  const startsOpen = mode === 'none'
+  const key = startsOpen ? undefined : settings.key
+  const mayOpen = startsOpen || settings.mayOpen === true
+  const unknown = mode === 'accounts' ? tokenUnknown : undefined
+  const parts = { path: keysFile, key, startsOpen, mayOpen, unknown, failures, log, timer }
+  const keys = await KeyPolicy.open(parts)
+  const withTokens = mode === 'accounts' && accounts !== undefined
   return {
-    policy: accounts && mode === 'accounts' ? withAccountTokens(keys, accounts, failures) : keys,
+    policy: withTokens ? withAccountTokens(keys.policy, accounts, failures) : keys.policy,
     documents: new Map(),
-    close: () => followed.close(),
+    close: () => keys.close(),
   }
 }
-
-/** Accepts the keys of the file, and `key`, if any. `unknown` is the refusal of what is no key. */
-function createKeyPolicy(parts: {
-  followed: FollowedKeys
-  key: string | undefined
-  unknown: AuthRefused
-  failures: FailureLimit
-}): AuthPolicy {
-  const { followed, key, unknown, failures } = parts
-  const configured = key === undefined ? null : new Secret(key)
-
-  function accept(key: ClientKey): AuthOutcome {
-    const expiresAtMs = key.expires_at === undefined ? undefined : Date.parse(key.expires_at)
-    if (expiresAtMs !== undefined && expiresAtMs <= Date.now()) return expired
-    return { ok: true, principal: keyPrincipal(key), mayWrite: key.scope === 'write', expiresAtMs }
-  }
-
-  function decide(sent: string | undefined): AuthOutcome {
-    if (followed.isOpen) return openAccess
-    if (sent === undefined) return keyMissing
-    const token = bearerToken(sent)
-    if (token === null) return keyMalformed
-    // The file comes first: the configured key may also stand there, with the scope `read`.
-    const known = token.startsWith(keyPrefix) ? followed.find(keyDigest(token)) : undefined
-    if (known !== undefined) return accept(known)
-    return configured?.equals(token) === true ? keyHolder : unknown
-  }
-
-  function counted(outcome: AuthOutcome, peer: string): AuthOutcome | Promise<AuthOutcome> {
-    const isGuess = !outcome.ok && outcome !== keyMissing
-    return isGuess ? failures.refused(peer, outcome) : outcome
-  }
-
-  return {
-    authenticate({ headers, peer }) {
-      const sent = headers.authorization
-      const now = followed.isFresh() ? decide(sent) : unknown
-      if (now !== unknown) return counted(now, peer)
-      // The key may have been made a moment ago.
-      return followed.look().then(() => counted(decide(sent), peer))
-    },
-    onRevoked: listener => followed.onRevoked(listener),
-  }
-}
-
-const keyUnknown = refuse(
-  401,
-  'invalid_token',
-  'this server does not know the API key, or it was revoked',
-)
-
-const expired = refuse(
-  401,
-  'invalid_token',
-  'the API key has expired: make a new one with service-cli keys create',
-)

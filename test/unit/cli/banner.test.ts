@@ -1,13 +1,11 @@
 import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
+import { type GatewayBannerFacts, renderGatewayBanner } from '../../../src/commands/gateway.ts'
 import {
   type AccountsBannerFacts,
-  type BannerFacts,
-  type GatewayBannerFacts,
   renderAccountsBanner,
-  renderBanner,
-  renderGatewayBanner,
-} from '../../../src/lib/cli/banner.ts'
+} from '../../../src/commands/registry/index.ts'
+import { type BannerFacts, renderBanner } from '../../../src/commands/serve.ts'
 
 const page = `http://127.0.0.1:8765/#login=${'A'.repeat(43)}`
 const access = { keyed: false, page: null }

@@ -1,10 +1,6 @@
 import { expect } from 'chai'
-import {
-  nameOfUri,
-  numberedName,
-  safeFileName,
-  typeOfName,
-} from '../../../src/lib/cli/file-name.ts'
+import { nameOfUri } from '../../../src/commands/resources/read-run.ts'
+import { numberedName, safeFileName, typeOfName } from '../../../src/lib/cli/file-name.ts'
 
 describe('nameOfUri', () => {
   const hex = '3fa1b2c4d5e6'.padEnd(64, '0')
