@@ -53,13 +53,6 @@ describe('password', () => {
     expect((await change(other.access_token, password)).status).to.equal(204)
   })
 
-  it('changes for a session while its address is refused at logins of the account', async () => {
-    const { access_token, account } = await registry.register()
-    for (let count = 0; count < 10; count++) await logIn(registry, account.username, 'wrong')
-    expect((await logIn(registry, account.username)).status).to.equal(429)
-    expect((await change(access_token, password)).status).to.equal(204)
-  })
-
   it('is set anew with a code, once; every session and service token ends and is named', async () => {
     const { access_token, account } = await registry.register()
     const { token: secret, ...view } = (await make(registry, access_token)).json
