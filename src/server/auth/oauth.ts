@@ -2,7 +2,6 @@ import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyG
 import { z } from 'zod'
 import { isSafeFetchUrl, OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import { messageOf } from '../../lib/util/errors.ts'
 import { type AuthOutcome, type AuthRefused, refuse, type Viewer } from '../http/authentication.ts'
 import { clientMetadata } from '../http/public-routes.ts'
 import type { Auth, AuthDeps, OAuthSettings } from './auth.ts'
@@ -57,15 +56,15 @@ export function createOAuth(settings: OAuthSettings, deps: AuthDeps): Auth {
       isDown = false
       return accept(payload)
     } catch (error) {
-      if (error instanceof ProviderUnavailable) {
+      if (!isOfToken(error)) {
         if (!isDown)
           log.warn({ err: error }, 'no token can be checked: the provider does not answer')
         isDown = true
         return unavailable
       }
       const isExpired = error instanceof errors.JWTExpired
-      const hint = messageOf(error).includes('"aud"') ? `; it must contain ${audience}` : ''
-      const what = isExpired ? 'it has expired' : messageOf(error) + hint
+      const hint = error.message.includes('"aud"') ? `; it must contain ${audience}` : ''
+      const what = isExpired ? 'it has expired' : error.message + hint
       const refused = refuseToken('invalid_token', `the token is invalid: ${what}`)
       // A token that the provider has signed is no guess.
       const isSigned = isExpired || error instanceof errors.JWTClaimValidationFailed
@@ -140,29 +139,25 @@ function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
   return [scope, scp].flat().flatMap(part => (typeof part === 'string' ? part.split(' ') : []))
 }
 
-/** The provider cannot be asked for its keys. */
-class ProviderUnavailable extends Error {}
-
 /** The public keys of the provider, whose metadata are read with the first token. */
 function createProviderKeys(issuer: string): JWTVerifyGetKey {
   let keySet: Promise<JWTVerifyGetKey> | null = null
 
   return async (header, token) => {
-    try {
-      keySet ??= findKeySet(issuer).then(url => createRemoteJWKSet(url))
-      const keys = await keySet.catch(error => {
-        keySet = null
-        throw error
-      })
-      return await keys(header, token)
-    } catch (error) {
-      const isOfToken =
-        error instanceof errors.JWKSNoMatchingKey ||
-        error instanceof errors.JWKSMultipleMatchingKeys ||
-        error instanceof errors.JOSENotSupported
-      throw isOfToken ? error : new ProviderUnavailable(messageOf(error), { cause: error })
-    }
+    keySet ??= findKeySet(issuer).then(url => createRemoteJWKSet(url))
+    const keys = await keySet.catch(error => {
+      keySet = null
+      throw error
+    })
+    return keys(header, token)
   }
+}
+
+/** Errors of jose that concern the keys of the provider; all others concern the token. */
+const ofProvider = [errors.JOSEError, errors.JWKSTimeout, errors.JWKSInvalid].map(each => each.code)
+
+function isOfToken(error: unknown): error is errors.JOSEError {
+  return error instanceof errors.JOSEError && !ofProvider.includes(error.code)
 }
 
 /** The `jwks_uri` in the metadata of the provider (RFC 8414, else OpenID Connect Discovery). */
