@@ -87,7 +87,7 @@ export class AccountsClient {
         statusCodes: [429, 502, 503, 504],
         errorCodes: ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN'],
         backoffLimit: 300,
-        maxRetryAfter: requestTimeoutMs,
+        maxRetryAfter: timeoutMs,
       },
       responseType: 'json',
       parseJson: text => JSON.parse(text, cleaned),
