@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { type Prompt, requirePrompt } from '../../lib/cli/prompt.ts'
+import { requirePrompt } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
@@ -45,12 +45,14 @@ export async function readText(
   return requirePrompt(`the ${what}`, hint, flags['no-input']).askText(labelOf(what))
 }
 
+/** A secret that can only be asked for. `hint`: another way. */
+export function askSecret(flags: InputFlags, what: string, hint: string): Promise<Secret> {
+  return requirePrompt(`the ${what}`, hint, flags['no-input']).askSecret(labelOf(what))
+}
+
 /** The password of an account that exists: given, or asked for. */
 export async function readPassword(flags: InputFlags): Promise<Secret> {
-  const given = await readGivenPassword(flags)
-  return (
-    given ?? requirePrompt('the password', passwordHint, flags['no-input']).askSecret('Password:')
-  )
+  return (await readGivenPassword(flags)) ?? askSecret(flags, 'password', passwordHint)
 }
 
 /** The password of `--password` or stdin; null: it is to be asked for. Throws `usage_invalid`. */
@@ -80,10 +82,6 @@ export async function readSecretAndPassword(
   return [await askSecret(flags, what, hint), null]
 }
 
-export function askSecret(flags: InputFlags, what: string, hint: string): Promise<Secret> {
-  return requirePrompt(`the ${what}`, hint, flags['no-input']).askSecret(labelOf(what))
-}
-
 /**
  * Calls with a new password. One that was not given is asked for twice, and again as long as the
  * accounts server finds it too common.
@@ -94,10 +92,10 @@ export async function withNewPassword<T>(
   call: (password: Secret) => Promise<T>,
 ): Promise<T> {
   if (given !== null) return call(given)
-  const prompt = requirePrompt('the password', passwordHint, flags['no-input'])
   for (;;) {
+    const password = await askNewPassword(flags)
     try {
-      return await call(await askNewPassword(prompt))
+      return await call(password)
     } catch (error) {
       const isBlocked =
         error instanceof ServiceError && error.data?.['reason'] === 'password-blocked'
@@ -107,10 +105,12 @@ export async function withNewPassword<T>(
   }
 }
 
-async function askNewPassword(prompt: Prompt): Promise<Secret> {
+async function askNewPassword(flags: InputFlags): Promise<Secret> {
+  const prompt = requirePrompt('the password', passwordHint, flags['no-input'])
   const { least } = passwordChars
-  const first = await prompt.askSecret('New password:', text =>
-    Array.from(text).length >= least ? true : `It has at least ${least} characters`,
+  const first = await prompt.askSecret(
+    'New password:',
+    text => Array.from(text).length >= least || `It has at least ${least} characters`,
   )
   await prompt.askSecret(
     'The same again:',

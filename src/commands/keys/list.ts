@@ -4,18 +4,10 @@ import { processOutput } from '../../lib/cli/output.ts'
 import { durationText } from '../../lib/util/amounts.ts'
 import { expiryOf, keyJson, keysFileOf, keysFlags } from './keys-file.ts'
 
-/** Lists the keys of clients. */
 export default class KeysList extends BaseCommand {
   static override summary = 'List the keys for MCP clients'
-
-  static override description =
-    'Shows name, scope, age and expiry of each. The keys themselves are not stored.'
-
-  static override examples = [
-    { description: 'the keys', command: '<%= config.bin %> keys list' },
-    { description: 'for a script', command: '<%= config.bin %> keys list --json' },
-  ]
-
+  static override description = 'Shows name, scope, age and expiry of each.'
+  static override examples = ['<%= config.bin %> keys list']
   static override flags = keysFlags
 
   override async run(): Promise<void> {
@@ -30,7 +22,7 @@ export default class KeysList extends BaseCommand {
       key.name,
       key.scope,
       `${durationText(Date.now() - Date.parse(key.created_at))} ago`,
-      key.expires_at === undefined ? 'never' : expiryOf(key),
+      expiryOf(key),
     ])
     const table = columns(['NAME', 'SCOPE', 'CREATED', 'EXPIRY'], rows)
     const json = { file, required: isRequired, keys: keys.map(keyJson) }

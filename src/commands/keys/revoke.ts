@@ -6,18 +6,11 @@ import { confirm, keysFileOf, keysFlags, yesFlag } from './keys-file.ts'
 
 const consequence = 'servers then refuse every client until keys create or keys off'
 
-/** Ends a key. */
 export default class KeysRevoke extends BaseCommand {
   static override summary = 'Revoke a key'
-
   static override description = `Running servers refuse it from the next request on and cut its open \
-streams within two seconds. Asks before the last key is revoked: ${consequence} is run. Pass the \
-name, never the key itself.`
-
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> keys revoke anna-claude' },
-    { description: 'from a script', command: '<%= config.bin %> keys revoke anna-claude --yes' },
-  ]
+streams within two seconds. Asks before the last key is revoked: ${consequence} is run.`
+  static override examples = ['<%= config.bin %> keys revoke anna-claude']
 
   static override args = {
     name: Args.string({ ignoreStdin: true, description: 'name of the key', required: true }),

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { xdgFolder } from '../../lib/config/paths.ts'
-import { usage } from '../../lib/util/errors.ts'
 import { databaseFlag, readDatabase } from '../database-flag.ts'
+import { checkPath } from '../server-settings.ts'
 
 type Admin = import('../../server/accounts/admin.ts').Admin
 
@@ -24,14 +24,10 @@ export interface DataFlags {
 }
 
 /** Without `--data-dir`, the folder of this program among the user's data (XDG). */
-export function readDataFlags(
-  flags: DataFlags,
-  env: NodeJS.ProcessEnv,
-): { dataDir: string; database?: URL } {
-  const { 'data-dir': given } = flags
-  if (given === '') throw usage('--data-dir is empty', 'a variable in your shell may be unset')
-  const data = xdgFolder(env, 'XDG_DATA_HOME', join('.local', 'share'))
-  const dataDir = given === undefined ? join(data, 'service-cli', 'registry') : resolve(given)
+export function readDataFlags(flags: DataFlags, env: NodeJS.ProcessEnv) {
+  const dataHome = xdgFolder(env, 'XDG_DATA_HOME', '.local/share')
+  const usual = join(dataHome, 'service-cli', 'registry')
+  const dataDir = checkPath('data-dir', flags['data-dir']) ?? usual
   return { dataDir, database: readDatabase(flags.database, env) }
 }
 

@@ -5,11 +5,7 @@ import { AdminCommand } from './admin-command.ts'
 
 export default class RegistryAudit extends AdminCommand {
   static override summary = 'Show what was done to accounts, newest first'
-
-  static override examples = [
-    { description: 'of all accounts', command: '<%= config.bin %> registry audit --limit 50' },
-    { description: 'of one account', command: '<%= config.bin %> registry audit alice --json' },
-  ]
+  static override examples = ['<%= config.bin %> registry audit alice --limit 50']
 
   static override args = {
     user: Args.string({

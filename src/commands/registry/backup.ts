@@ -4,10 +4,8 @@ import { AdminCommand } from './admin-command.ts'
 
 export default class RegistryBackup extends AdminCommand {
   static override summary = 'Back up accounts and keys to a folder'
-
-  static override description = `The accounts server can keep running. The folder holds the keys and \
-the hashes of all passwords: keep it private. To restore, stop the server and copy both files back.`
-
+  static override description = `The accounts server can keep running. Keep the folder private. To \
+restore, stop the server and copy both files back.`
   static override examples = [
     '<%= config.bin %> registry backup --out /backups/registry-$(date +%F)',
   ]

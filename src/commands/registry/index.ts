@@ -23,31 +23,15 @@ export function readAccountsSettings(flags: AccountsFlags, env: NodeJS.ProcessEn
   }
 }
 
-/** Runs the accounts server until a signal ends it. */
 export default class Registry extends BaseCommand {
   static override summary = 'Run an accounts server for a studio'
-
   static override usage = 'registry [FLAGS]'
-
-  static override description = `Serves the accounts API below /api/v1/auth and creates its database \
-at the first start. Listens only on this machine by default. With another --host, new accounts \
-need an invitation, and commonly guessed passwords are refused.`
-
+  static override description = `Serves the accounts API below /api/v1/auth and creates its database at \
+the first start. Listens only on this machine by default. With another --host, new accounts need an \
+invitation, and commonly guessed passwords are refused.`
   static override examples = [
-    { description: 'start with the defaults', command: '<%= config.bin %> registry' },
-    {
-      description: 'behind a proxy with TLS',
-      command: '<%= config.bin %> registry --public-url https://registry.studio.example',
-    },
-    {
-      description: 'one of several on a PostgreSQL database',
-      command:
-        'SERVICE_DATABASE_URL=postgres://registry:…@db.studio.example/studio <%= config.bin %> registry',
-    },
-    {
-      description: 'start from a script: a free port, one JSON line when it listens',
-      command: '<%= config.bin %> registry --port 0 --json',
-    },
+    '<%= config.bin %> registry',
+    '<%= config.bin %> registry --public-url https://registry.studio.example',
   ]
 
   static override flags = {
@@ -68,7 +52,7 @@ need an invitation, and commonly guessed passwords are refused.`
     const { flags } = await this.parse(Registry)
     const settings = readAccountsSettings(flags, process.env)
     const { dataDir } = settings
-    const database = settings.database === undefined ? null : databaseName(settings.database)
+    const database = settings.database && databaseName(settings.database)
     // Loaded only now: help and usage errors need neither the log nor the server.
     const { runServer } = await import('../run-server.ts')
     const { startAccountsServer } = await import('../../server/accounts/accounts-server.ts')
@@ -84,12 +68,7 @@ need an invitation, and commonly guessed passwords are refused.`
           }
           return handle
         },
-        listening: ({ url, registration }) => ({
-          url,
-          registration,
-          data_dir: dataDir,
-          ...(database === null ? {} : { database }),
-        }),
+        listening: ({ url, registration }) => ({ url, registration, data_dir: dataDir, database }),
         banner: ({ url, registration, local }, shown) =>
           renderAccountsBanner({ url, registration, local, dataDir, database, ...shown }),
       },
@@ -104,7 +83,7 @@ export interface AccountsBannerFacts extends Shown {
   readonly local: boolean
   readonly dataDir: string
   /** Host and name of a PostgreSQL database. */
-  readonly database: string | null
+  readonly database?: string
 }
 
 const admission: Record<RegistrationMode, string> = {
@@ -116,9 +95,6 @@ const admission: Record<RegistrationMode, string> = {
 /** The banner of `registry`. */
 export function renderAccountsBanner(facts: AccountsBannerFacts): string {
   const { url, registration, local, dataDir, database, colour } = facts
-  const unencrypted =
-    '  Passwords and tokens cross the network unencrypted. Put a proxy with TLS in\n' +
-    '  front of it, and name its address with --public-url.\n'
   const where = local ? ', on this machine' : ', here or elsewhere'
   const account = `
 ${paint(colour, 'bold', `Make an account${where}`)}
@@ -127,10 +103,8 @@ ${paint(colour, 'bold', `Make an account${where}`)}
 `
   return `
 ${labelled('Registry', url, colour)}
-${labelled('Data', dataDir, colour)}
-${database === null ? '' : `${labelled('Database', database, colour)}\n`}\
+${labelled('Data', database ?? dataDir, colour)}
 ${labelled('Registration', admission[registration], colour)}
-${local || !url.startsWith('http:') ? '' : paint(colour, 'yellow', unencrypted)}\
 ${registration === 'closed' ? '' : account}
 Ctrl-C stops.
 

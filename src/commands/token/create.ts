@@ -5,23 +5,14 @@ import { TokenCommand } from '../../lib/cli/base-command.ts'
 import { openToken } from '../account/context.ts'
 import { describeToken } from './list.ts'
 
-/** Makes a service token. */
 export default class TokenCreate extends TokenCommand {
   static override summary = 'Create a token for a pipeline, an agent or a workstation'
-
-  static override description = `Prints the new token, alone, on stdout, this once. It is limited \
-to its scopes and never refreshed. A client that reads at a gateway needs read, or read:SCHEME for \
-one scheme of resources, an instance that joins one needs instance, and a pipeline publish.`
-
+  static override description = `Prints the new token, alone, on stdout, this once. A client that reads \
+at a gateway needs read, or read:SCHEME for one scheme of resources, an instance that joins one needs \
+instance, and a pipeline publish.`
   static override examples = [
-    {
-      description: 'straight into a secret store',
-      command: '<%= config.bin %> token create ci --scope publish | gh secret set SERVICE_TOKEN',
-    },
-    {
-      description: 'for a workstation whose instances join a gateway',
-      command: '<%= config.bin %> token create workstation-042 --scope instance > join.token',
-    },
+    '<%= config.bin %> token create ci --scope publish | gh secret set SERVICE_TOKEN',
+    '<%= config.bin %> token create workstation-042 --scope instance > join.token',
   ]
 
   static override args = {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Context, Hono } from 'hono'
-import { apiPrefix, type RegistrationMode, wrongLogin } from '../../lib/accounts/protocol.ts'
+import { apiPrefix, type RegistrationMode } from '../../lib/accounts/protocol.ts'
 import {
   accountKey,
   loginRequest,
@@ -34,6 +34,8 @@ import { serviceTokenView } from './service-token-routes.ts'
 import type { AccountRow, NewAccount } from './schema.ts'
 import type { AccountStore } from './store.ts'
 import { hashOfSecret, type Principal, type Tokens } from './tokens.ts'
+
+const wrongLogin = 'the user name or the password is wrong'
 
 /** What the routes work with. */
 export interface Services {

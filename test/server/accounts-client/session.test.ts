@@ -168,7 +168,8 @@ describe('a saved login', () => {
 
   it('is a service token, which is used as it is to its end', () =>
     withCase(async ({ registry, save, saved, whoami }) => {
-      await save(4 * minuteMs, { accessToken: new Secret('svc_1234'), refreshToken: undefined })
+      const accessToken = new Secret('svc_1234')
+      await save(0, { accessToken, accessExpiresAtMs: undefined, refreshToken: undefined })
       registry.access = 'svc_1234'
       expect(await whoami()).to.equal('alice')
       expect(registry.calls).to.deep.equal(['me'])
