@@ -23,9 +23,7 @@ export default class Login extends AccountCommand {
 
   static override flags = {
     ...passwordFlags,
-    'token-stdin': Flags.boolean({
-      description: 'read a token from stdin and save it, instead of a password',
-    }),
+    'token-stdin': Flags.boolean({ description: 'read a token from stdin and save it' }),
     ...noInputFlag,
   }
 
@@ -38,7 +36,7 @@ export default class Login extends AccountCommand {
       }
       return saveToken(context)
     }
-    const username = await readText(args.username, 'username', flags, 'login alice')
+    const username = await readText(args.username, 'Username', flags, 'login alice')
     const login = await context.client.login(username, await readPassword(flags))
     await saveLogin(context, { username, ...login })
   }

@@ -6,6 +6,7 @@ import { ServiceError, usage } from '../lib/util/errors.ts'
 import { type AccountFlags, openAccount, openToken, saveLogin } from './account/context.ts'
 import {
   type InputFlags,
+  isRefusedFor,
   readSecretAndPassword,
   readText,
   withNewPassword,
@@ -24,16 +25,11 @@ service token ends.`
   ]
 
   static override args = {
-    username: Args.string({
-      ignoreStdin: true,
-      description: 'with --code: your user name, or email address',
-    }),
+    username: Args.string({ ignoreStdin: true, description: 'with --code: name or email address' }),
   }
 
   static override flags = {
-    'password-stdin': Flags.boolean({
-      description: 'read the current password (or reset code) and the new one from stdin',
-    }),
+    'password-stdin': Flags.boolean({ description: 'read both secrets from stdin, a line each' }),
     code: Flags.boolean({ description: 'set a new password with a code from the operator' }),
     ...noInputFlag,
   }
@@ -46,7 +42,7 @@ service token ends.`
       throw usage('a user name requires --code', hint)
     }
     const { client, server, output, source, withToken } = await openToken(flags)
-    const [current, given] = await readSecretAndPassword('current password', flags)
+    const [current, given] = await readSecretAndPassword('Current password', flags)
     await withNewPassword(given, flags, next =>
       withToken(token => client.changePassword(token, current, next)),
     ).catch(addHint('ask the operator of the accounts server for a reset code'))
@@ -59,8 +55,8 @@ async function reset(typed: string | undefined, flags: AccountFlags & InputFlags
   if (flags.token) throw usage('password --code takes no --token', 'the code says that you may')
   const context = await openAccount(flags)
   const { client, output } = context
-  const username = await readText(typed, 'username', flags, 'password alice --code')
-  const [code, given] = await readSecretAndPassword('reset code', flags)
+  const username = await readText(typed, 'Username', flags, 'password alice --code')
+  const [code, given] = await readSecretAndPassword('Reset code', flags)
   await withNewPassword(given, flags, async password => {
     const { ended_sessions, ended_tokens } = await client.resetPassword(username, code, password)
     const tokens = ended_tokens.map(({ id, name }) => ({ id, name }))
@@ -77,9 +73,7 @@ async function reset(typed: string | undefined, flags: AccountFlags & InputFlags
 /** For a wrong password or code. */
 function addHint(hint: string): (error: unknown) => never {
   return error => {
-    if (!(error instanceof ServiceError)) throw error
-    const { code, message, data } = error
-    if (data?.['reason'] !== 'invalid-credentials') throw error
-    throw new ServiceError(code, message, { hint: `nothing has changed; ${hint}`, data })
+    if (!isRefusedFor(error, 'invalid-credentials')) throw error
+    throw new ServiceError(error.code, error.message, { hint: `nothing has changed; ${hint}` })
   }
 }

@@ -37,14 +37,14 @@ and an invitation code when the accounts server requires one.`
     const { args, flags } = await this.parse(Register)
     const context = await openAccount(flags)
     const { client, output } = context
-    const username = await readText(args.username, 'username', flags, example)
-    const email = await readText(flags.email, 'email', flags, example)
+    const username = await readText(args.username, 'Username', flags, example)
+    const email = await readText(flags.email, 'Email', flags, example)
     let invite: Secret | undefined
     const login = await withNewPassword(await readGivenPassword(flags), flags, async password => {
       const account = { username, email, password }
       const made = await client.register({ ...account, invite }).catch(async error => {
         if (invite !== undefined || !needsCode(error)) throw error
-        invite = await askSecret(flags, 'invitation code', codeHint)
+        invite = await askSecret(flags, 'Invitation code', codeHint)
         return client.register({ ...account, invite })
       })
       output.note(`registered ${username}`)

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { requirePrompt } from '../../lib/cli/prompt.ts'
+import { type Prompt, requirePrompt } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
@@ -15,12 +15,9 @@ export const noInputFlag = {
  * password in its message.
  */
 export const passwordFlags = {
-  'password-stdin': Flags.boolean({
-    description: 'read the password from stdin; a trailing newline is stripped',
-  }),
+  'password-stdin': Flags.boolean({ description: 'read the password from stdin' }),
   password: Flags.string({
     description: 'the password; the shell history keeps it: prefer --password-stdin',
-    helpValue: 'PASSWORD',
   }),
 }
 
@@ -36,23 +33,27 @@ const passwordHint =
 /** A text that was given, or asked for. `example`: a command that gives it. */
 export async function readText(
   given: string | undefined,
-  what: string,
+  label: string,
   flags: InputFlags,
   example: string,
 ): Promise<string> {
   if (given !== undefined && given.trim() !== '') return given.trim()
   const hint = `write it as in service-cli ${example}`
-  return requirePrompt(`the ${what}`, hint, flags['no-input']).askText(labelOf(what))
+  return promptFor(label, hint, flags).askText(`${label}:`)
 }
 
 /** A secret that can only be asked for. `hint`: another way. */
-export function askSecret(flags: InputFlags, what: string, hint: string): Promise<Secret> {
-  return requirePrompt(`the ${what}`, hint, flags['no-input']).askSecret(labelOf(what))
+export async function askSecret(flags: InputFlags, label: string, hint: string): Promise<Secret> {
+  return promptFor(label, hint, flags).askSecret(`${label}:`)
+}
+
+function promptFor(label: string, hint: string, flags: InputFlags): Prompt {
+  return requirePrompt(`the ${label.toLowerCase()}`, hint, flags['no-input'])
 }
 
 /** The password of an account that exists: given, or asked for. */
 export async function readPassword(flags: InputFlags): Promise<Secret> {
-  return (await readGivenPassword(flags)) ?? askSecret(flags, 'password', passwordHint)
+  return (await readGivenPassword(flags)) ?? askSecret(flags, 'Password', passwordHint)
 }
 
 /** The password of `--password` or stdin; null: it is to be asked for. Throws `usage_invalid`. */
@@ -71,15 +72,15 @@ export async function readGivenPassword(flags: InputFlags): Promise<Secret | nul
  * `withNewPassword` to ask.
  */
 export async function readSecretAndPassword(
-  what: string,
+  label: string,
   flags: InputFlags,
 ): Promise<[Secret, Secret | null]> {
-  if (flags['password-stdin'] === true) {
-    const names = [what, 'new password'] as const
-    return readTwoSecretsFromStdin(process.stdin, '--password-stdin', names)
+  const what = label.toLowerCase()
+  if (flags['password-stdin']) {
+    return readTwoSecretsFromStdin(process.stdin, '--password-stdin', [what, 'new password'])
   }
   const hint = `pipe both in with --password-stdin: the ${what}, then the new password, a line each`
-  return [await askSecret(flags, what, hint), null]
+  return [await askSecret(flags, label, hint), null]
 }
 
 /**
@@ -97,16 +98,14 @@ export async function withNewPassword<T>(
     try {
       return await call(password)
     } catch (error) {
-      const isBlocked =
-        error instanceof ServiceError && error.data?.['reason'] === 'password-blocked'
-      if (!isBlocked) throw error
+      if (!isRefusedFor(error, 'password-blocked')) throw error
       process.stderr.write(`${error.message}\n`)
     }
   }
 }
 
 async function askNewPassword(flags: InputFlags): Promise<Secret> {
-  const prompt = requirePrompt('the password', passwordHint, flags['no-input'])
+  const prompt = promptFor('Password', passwordHint, flags)
   const { least } = passwordChars
   const first = await prompt.askSecret(
     'New password:',
@@ -119,6 +118,7 @@ async function askNewPassword(flags: InputFlags): Promise<Secret> {
   return first
 }
 
-function labelOf(what: string): string {
-  return `${what.charAt(0).toUpperCase()}${what.slice(1)}:`
+/** Whether the accounts server refused something with this word of docs/registry.md, "Errors". */
+export function isRefusedFor(error: unknown, reason: string): error is ServiceError {
+  return error instanceof ServiceError && error.data?.['reason'] === reason
 }

@@ -23,10 +23,7 @@ machine need none.`
   ]
 
   static override args = {
-    name: Args.string({
-      ignoreStdin: true,
-      description: 'name of the key [default: key-1, key-2, …]',
-    }),
+    name: Args.string({ ignoreStdin: true, description: 'name of the key [default: key-1, …]' }),
   }
 
   static override flags = {

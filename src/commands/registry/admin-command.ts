@@ -11,10 +11,7 @@ type Admin = import('../../server/accounts/admin.ts').Admin
 
 /** Where an accounts server has its data. */
 export const dataFlags = {
-  'data-dir': Flags.string({
-    description: 'folder of the database and the keys',
-    helpValue: 'DIR',
-  }),
+  'data-dir': Flags.string({ description: 'folder of database and keys', helpValue: 'DIR' }),
   ...databaseFlag,
 }
 
@@ -48,9 +45,5 @@ export abstract class AdminCommand extends BaseCommand {
 
 /** The account that a command is about. */
 export const userArg = {
-  user: Args.string({
-    ignoreStdin: true,
-    description: 'user name or email address',
-    required: true,
-  }),
+  user: Args.string({ ignoreStdin: true, description: 'name or email address', required: true }),
 }

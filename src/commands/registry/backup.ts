@@ -11,12 +11,7 @@ restore, stop the server and copy both files back.`
   ]
 
   static override flags = {
-    out: Flags.string({
-      char: 'o',
-      description: 'new folder for the backup',
-      helpValue: 'DIR',
-      required: true,
-    }),
+    out: Flags.string({ char: 'o', description: 'a new folder', helpValue: 'DIR', required: true }),
   }
 
   override async run(): Promise<void> {

@@ -86,12 +86,6 @@ export interface AccountsBannerFacts extends Shown {
   readonly database?: string
 }
 
-const admission: Record<RegistrationMode, string> = {
-  open: 'open: everyone who can reach this address can make an account',
-  invite: 'by invitation',
-  closed: 'closed: no new accounts',
-}
-
 /** The banner of `registry`. */
 export function renderAccountsBanner(facts: AccountsBannerFacts): string {
   const { url, registration, local, dataDir, database, colour } = facts
@@ -104,7 +98,7 @@ ${paint(colour, 'bold', `Make an account${where}`)}
   return `
 ${labelled('Registry', url, colour)}
 ${labelled('Data', database ?? dataDir, colour)}
-${labelled('Registration', admission[registration], colour)}
+${labelled('Registration', registration, colour)}
 ${registration === 'closed' ? '' : account}
 Ctrl-C stops.
 

@@ -9,11 +9,7 @@ export default class TokenRevoke extends TokenCommand {
   static override examples = ['<%= config.bin %> token revoke ci']
 
   static override args = {
-    token: Args.string({
-      ignoreStdin: true,
-      description: 'id or name of the token',
-      required: true,
-    }),
+    token: Args.string({ ignoreStdin: true, description: 'its id or name', required: true }),
   }
 
   override async run(): Promise<void> {

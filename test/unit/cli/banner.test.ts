@@ -92,8 +92,8 @@ describe('renderAccountsBanner', () => {
   }
   const rows: Row<AccountsBannerFacts>[] = [
     [{}, facts.url, facts.dataDir, 'Make an account, on this machine'],
-    [{ registration: 'invite' }, 'by invitation'],
-    [{ registration: 'closed', local: false }, 'no new accounts', 'not Make'],
+    [{ registration: 'invite' }, 'invite'],
+    [{ registration: 'closed', local: false }, 'closed', 'not Make'],
     [{ local: false }, 'here or elsewhere'],
   ]
   for (const [changes, ...texts] of rows) {

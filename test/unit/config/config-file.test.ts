@@ -125,7 +125,7 @@ describe('saved logins', () => {
     refreshToken: new Secret('srt_old'),
     refreshExpiresAtMs: 2000,
   }
-  const manual = { caFile: 'ca.pem', others: { colour: 'red' } }
+  const manual = { others: { colour: 'red' } }
   const bob = { login: { username: 'bob', accessToken: new Secret('bobs') } }
   const before = {
     defaultServer: studio,

@@ -8,11 +8,7 @@ this user name, and replaces an earlier one. A server with --registration closed
   static override examples = ['<%= config.bin %> registry users add alice']
 
   static override args = {
-    user: Args.string({
-      ignoreStdin: true,
-      description: 'user name of the new account',
-      required: true,
-    }),
+    user: Args.string({ ignoreStdin: true, description: 'the new user name', required: true }),
   }
 
   override async run(): Promise<void> {

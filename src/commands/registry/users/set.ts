@@ -10,10 +10,7 @@ with it. The change takes effect within 5 seconds.`
   static override args = userArg
 
   static override flags = {
-    team: Flags.string({
-      description: 'name of the team; empty removes the account from its team',
-      helpValue: 'TEAM',
-    }),
+    team: Flags.string({ description: 'new team; empty: none', helpValue: 'TEAM' }),
     email: Flags.string({ description: 'new email address', helpValue: 'EMAIL' }),
   }
 
