@@ -5,7 +5,7 @@ import { parseToken, tokenExpiry } from '../lib/accounts/token.ts'
 import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
 import { usage } from '../lib/util/errors.ts'
 import { type AccountContext, openAccount, saveLogin } from './account/context.ts'
-import { readPassword, readText, noInputFlag, passwordFlags } from './account/password-input.ts'
+import { readPassword, readText, passwordFlags } from './account/password-input.ts'
 
 export default class Login extends AccountCommand {
   static override summary = 'Log in to an accounts server'
@@ -24,7 +24,6 @@ export default class Login extends AccountCommand {
   static override flags = {
     ...passwordFlags,
     'token-stdin': Flags.boolean({ description: 'read a token from stdin and save it' }),
-    ...noInputFlag,
   }
 
   override async run(): Promise<void> {

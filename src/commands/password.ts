@@ -6,11 +6,11 @@ import { ServiceError, usage } from '../lib/util/errors.ts'
 import { type AccountFlags, openAccount, openToken, saveLogin } from './account/context.ts'
 import {
   type InputFlags,
+  inputFlags,
   isRefusedFor,
   readSecretAndPassword,
   readText,
   withNewPassword,
-  noInputFlag,
 } from './account/password-input.ts'
 
 export default class Password extends TokenCommand {
@@ -29,9 +29,8 @@ service token ends.`
   }
 
   static override flags = {
-    'password-stdin': Flags.boolean({ description: 'read both secrets from stdin, a line each' }),
+    ...inputFlags,
     code: Flags.boolean({ description: 'set a new password with a code from the operator' }),
-    ...noInputFlag,
   }
 
   override async run(): Promise<void> {

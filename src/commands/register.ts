@@ -9,7 +9,6 @@ import {
   readGivenPassword,
   readText,
   withNewPassword,
-  noInputFlag,
   passwordFlags,
 } from './account/password-input.ts'
 
@@ -30,7 +29,6 @@ and an invitation code when the accounts server requires one.`
   static override flags = {
     email: Flags.string({ description: 'your email address', helpValue: 'EMAIL' }),
     ...passwordFlags,
-    ...noInputFlag,
   }
 
   override async run(): Promise<void> {

@@ -233,7 +233,9 @@ describe('service-cli against its own registry', () => {
 
   it('saves who logged in with an email address by the user name, in place of the one before', async () => {
     const args = ['login', 'alice@studio.example', '--password-stdin']
-    expect((await home.run(args, { input: password })).stderr).to.contain('as alice, the token')
+    expect((await home.run(args, { input: password })).stderr).to.contain(
+      'as alice\nthe token expires in',
+    )
     const { stdout } = await home.run(['whoami'])
     expect(stdout).to.match(/^username: alice\nemail:    alice@studio.example\n/)
   })

@@ -25,7 +25,7 @@ describe('service-cli keys', () => {
   it('shows a key once, alone on stdout, and keeps its hash alone', async () => {
     const { stdout, stderr } = await keys('create', 'anna')
     expect(stdout).to.match(/^smk_[A-Za-z0-9_-]{43}\n$/)
-    expect(stderr).to.contain('"anna" may read, answer notes, and remove the session events')
+    expect(stderr).to.contain('"anna" (write) lasts until it is revoked')
     expect(stderr).to.contain('Authorization: Bearer <key>').and.contain('SERVICE_MCP_API_KEY')
     expect(stderr).to.contain('all servers of your account ask clients for a key from now on')
     const key = stdout.trim()

@@ -119,15 +119,10 @@ export async function saveLogin(
     overridden_by: variable ?? null,
     ...more,
   })
-  const until =
-    accessExpiresAtMs === undefined
-      ? ''
-      : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
-  output.note(`logged in to ${server.url} as ${username}${until}`)
+  output.note(`logged in to ${server.url} as ${username}`)
+  if (accessExpiresAtMs) output.note(`the token ${expiryText(accessExpiresAtMs, Date.now())}`)
   if (saved.defaultServer !== server.url) {
-    output.note(
-      `commands go to ${saved.defaultServer} unless --registry or SERVICE_REGISTRY is given`,
-    )
+    output.note(`commands go to ${saved.defaultServer} unless --registry names this server`)
   }
   if (variable !== undefined) {
     output.warn(`${variable} is set and goes before the saved login: unset ${variable} to use it`)

@@ -5,17 +5,15 @@ import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
-/** The flag of commands that prompt. */
-export const noInputFlag = {
+/** The flags of commands that prompt. */
+export const inputFlags = {
+  'password-stdin': Flags.boolean({ description: 'read the password, or both, from stdin' }),
   'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
 }
 
-/**
- * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
- * password in its message.
- */
+/** With a password. Not `exclusive`: the parser would repeat the password in its message. */
 export const passwordFlags = {
-  'password-stdin': Flags.boolean({ description: 'read the password from stdin' }),
+  ...inputFlags,
   password: Flags.string({
     description: 'the password; the shell history keeps it: prefer --password-stdin',
   }),

@@ -1,14 +1,14 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { warningsTo } from '../../lib/cli/output.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { runningGateways } from '../running-gateway.ts'
-import { expiryOf, keyJson, keysFileOf, keysFlags } from './keys-file.ts'
+import { expiryOf, keyJson, keysFlags, openKeys } from './keys-file.ts'
 
 const unitMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
@@ -39,9 +39,7 @@ machine need none.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(KeysCreate)
-    const { addClientKey, keyName } = await import('../../lib/auth/client-keys.ts')
-    const output = processOutput(flags)
-    const file = keysFileOf(flags)
+    const { addClientKey, file, keyName, output } = await openKeys(flags)
     if (args.name !== undefined && !keyName.safeParse(args.name).success) {
       // Not repeated: it may be a key.
       const form = 'the name of a key has 1 to 64 letters, digits, ".", "_" or "-"; it is no key'
@@ -52,12 +50,8 @@ machine need none.`
       scope: flags['read-only'] ? 'read' : 'write',
       expires_at: expiresAt(flags['expires-in']),
     })
-    const may = flags['read-only']
-      ? 'may only read'
-      : 'may read, answer notes, and remove the session events it has read'
-    output.note(
-      `the key "${entry.name}" ${may}, and ${expiryOf(entry)}; it is shown only this time`,
-    )
+    const { name, scope } = entry
+    output.note(`key "${name}" (${scope}) ${expiryOf(entry)}; it is shown only this time`)
     const isOfAccount = flags['keys-file'] === undefined
     const servers = isFirst && isOfAccount ? await findServers(warningsTo(output)) : []
     await output.result(key, { ...keyJson(entry), key, file, now_required_by: servers })

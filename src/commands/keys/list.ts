@@ -1,8 +1,7 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { columns } from '../../lib/cli/format.ts'
-import { processOutput } from '../../lib/cli/output.ts'
 import { durationText } from '../../lib/util/amounts.ts'
-import { expiryOf, keyJson, keysFileOf, keysFlags } from './keys-file.ts'
+import { expiryOf, keyJson, keysFlags, openKeys } from './keys-file.ts'
 
 export default class KeysList extends BaseCommand {
   static override summary = 'List the keys for MCP clients'
@@ -12,10 +11,7 @@ export default class KeysList extends BaseCommand {
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(KeysList)
-    const { readClientKeys } = await import('../../lib/auth/client-keys.ts')
-    const output = processOutput(flags)
-    const file = keysFileOf(flags)
-    const found = await readClientKeys(file)
+    const { file, output, found } = await openKeys(flags)
     const keys = found?.keys ?? []
     const isRequired = found !== null && found.open !== true
     const rows = keys.map(key => [

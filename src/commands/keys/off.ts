@@ -1,7 +1,6 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { processOutput } from '../../lib/cli/output.ts'
 import { counted } from '../../lib/util/amounts.ts'
-import { confirm, keysFileOf, keysFlags, yesFlag } from './keys-file.ts'
+import { confirm, keysFlags, openKeys, yesFlag } from './keys-file.ts'
 
 export default class KeysOff extends BaseCommand {
   static override summary = 'Revoke all keys and require none'
@@ -13,10 +12,8 @@ a confirmation when there are keys.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(KeysOff)
-    const { readClientKeys, updateClientKeys } = await import('../../lib/auth/client-keys.ts')
-    const output = processOutput(flags)
-    const file = keysFileOf(flags)
-    const { length } = (await readClientKeys(file))?.keys ?? []
+    const { file, output, found, updateClientKeys } = await openKeys(flags)
+    const { length } = found?.keys ?? []
     if (length > 0 && !flags.yes) {
       const keys = counted(length, 'key')
       await confirm(`Every account of this machine can then use your servers. Revoke ${keys}?`)

@@ -1,8 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { processOutput } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { confirm, keysFileOf, keysFlags, yesFlag } from './keys-file.ts'
+import { confirm, keysFlags, openKeys, yesFlag } from './keys-file.ts'
 
 const consequence = 'servers then refuse every client until keys create or keys off'
 
@@ -20,10 +19,8 @@ streams within two seconds. Asks before the last key is revoked: ${consequence} 
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(KeysRevoke)
-    const { readClientKeys, updateClientKeys } = await import('../../lib/auth/client-keys.ts')
-    const output = processOutput(flags)
-    const file = keysFileOf(flags)
-    const known = (await readClientKeys(file))?.keys ?? []
+    const { file, output, found, updateClientKeys } = await openKeys(flags)
+    const known = found?.keys ?? []
     const isLast = known.length === 1 && known[0]?.name === args.name
     if (isLast && !flags.yes) await confirm(`It is the last key: ${consequence}. Revoke it?`)
     let left = 0

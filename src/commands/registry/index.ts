@@ -62,9 +62,8 @@ invitation, and commonly guessed passwords are refused.`
         async start(options, cancelled) {
           const handle = await startAccountsServer(options, cancelled)
           if (!handle.local && new URL(handle.url).protocol === 'http:') {
-            const advice =
-              'passwords and tokens cross the network unencrypted: serve HTTPS with --tls-cert and --tls-key, or put a proxy with TLS in front and name it with --public-url'
-            options.log.warn({ url: handle.url }, advice)
+            const advice = 'use --tls-cert and --tls-key, or a proxy with TLS and --public-url'
+            options.log.warn({}, `passwords and tokens cross the network unencrypted: ${advice}`)
           }
           return handle
         },
@@ -97,7 +96,7 @@ ${paint(colour, 'bold', `Make an account${where}`)}
 `
   return `
 ${labelled('Registry', url, colour)}
-${labelled('Data', database ?? dataDir, colour)}
+${labelled('Data', [dataDir, database].filter(Boolean).join(', '), colour)}
 ${labelled('Registration', registration, colour)}
 ${registration === 'closed' ? '' : account}
 Ctrl-C stops.

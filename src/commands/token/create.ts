@@ -28,12 +28,7 @@ instance, and a pipeline publish.`
       helpValue: 'SCOPE',
       multipleNonGreedy: true,
     }),
-    days: Flags.integer({
-      description: 'lifetime [default: set by the accounts server, usually 90]',
-      helpValue: 'DAYS',
-      min: 1,
-      max: 365,
-    }),
+    days: Flags.integer({ description: 'lifetime in days [default: 90]', min: 1, max: 365 }),
   }
 
   override async run(): Promise<void> {
