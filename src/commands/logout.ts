@@ -17,7 +17,7 @@ server cannot be reached. With --all the token stays until every session has end
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
-    const { all = false } = flags
+    const { all } = flags
     const { server, client, store, output, login } = await openAccount(flags)
     const isSaved = login?.accessToken !== undefined
     let revoked = false

@@ -2,12 +2,11 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { TokenCommand } from '../lib/cli/base-command.ts'
 import { counted } from '../lib/util/amounts.ts'
-import { ServiceError, usage } from '../lib/util/errors.ts'
+import { usage } from '../lib/util/errors.ts'
 import { type AccountFlags, openAccount, openToken, saveLogin } from './account/context.ts'
 import {
   type InputFlags,
   inputFlags,
-  isRefusedFor,
   readSecretAndPassword,
   readText,
   withNewPassword,
@@ -44,7 +43,7 @@ service token ends.`
     const [current, given] = await readSecretAndPassword('Current password', flags)
     await withNewPassword(given, flags, next =>
       withToken(token => client.changePassword(token, current, next)),
-    ).catch(addHint('ask the operator of the accounts server for a reset code'))
+    )
     await output.result('', { registry: server.url, changed: true, ...source })
     output.note(`the password at ${server.url} is changed; every other login has ended`)
   }
@@ -66,13 +65,5 @@ async function reset(typed: string | undefined, flags: AccountFlags & InputFlags
     for (const { id, name } of tokens) output.note(`ended service token "${name}" (${id})`)
     const login = { username, ...(await client.login(username, password)) }
     await saveLogin(context, login, { ended_sessions, ended_tokens: tokens })
-  }).catch(addHint('the operator of the accounts server makes a new code'))
-}
-
-/** For a wrong password or code. */
-function addHint(hint: string): (error: unknown) => never {
-  return error => {
-    if (!isRefusedFor(error, 'invalid-credentials')) throw error
-    throw new ServiceError(error.code, error.message, { hint: `nothing has changed; ${hint}` })
-  }
+  })
 }

@@ -39,11 +39,11 @@ and an invitation code when the accounts server requires one.`
     const email = await readText(flags.email, 'Email', flags, example)
     let invite: Secret | undefined
     const login = await withNewPassword(await readGivenPassword(flags), flags, async password => {
-      const account = { username, email, password }
-      const made = await client.register({ ...account, invite }).catch(async error => {
+      const names = { username, email }
+      const made = await client.register(names, password, invite).catch(async error => {
         if (invite !== undefined || !needsCode(error)) throw error
         invite = await askSecret(flags, 'Invitation code', codeHint)
-        return client.register({ ...account, invite })
+        return client.register(names, password, invite)
       })
       output.note(`registered ${username}`)
       return made ?? client.login(username, password)

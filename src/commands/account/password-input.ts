@@ -7,7 +7,7 @@ import { Secret } from '../../lib/util/secret.ts'
 
 /** The flags of commands that prompt. */
 export const inputFlags = {
-  'password-stdin': Flags.boolean({ description: 'read the password, or both, from stdin' }),
+  'password-stdin': Flags.boolean({ description: 'read what is secret from stdin, a line each' }),
   'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
 }
 
@@ -96,7 +96,8 @@ export async function withNewPassword<T>(
     try {
       return await call(password)
     } catch (error) {
-      if (!isRefusedFor(error, 'password-blocked')) throw error
+      if (!(error instanceof ServiceError)) throw error
+      if (error.data?.['reason'] !== 'password-blocked') throw error
       process.stderr.write(`${error.message}\n`)
     }
   }
@@ -114,9 +115,4 @@ async function askNewPassword(flags: InputFlags): Promise<Secret> {
     text => first.equals(text) || 'It differs from the first',
   )
   return first
-}
-
-/** Whether the accounts server refused something with this word of docs/registry.md, "Errors". */
-export function isRefusedFor(error: unknown, reason: string): error is ServiceError {
-  return error instanceof ServiceError && error.data?.['reason'] === reason
 }

@@ -17,10 +17,7 @@ export default class KeysCreate extends BaseCommand {
   static override description = `Prints the new key alone on stdout, this once. From the first key on, \
 every server of your account requires one, running servers included. Your own commands on this \
 machine need none.`
-  static override examples = [
-    '<%= config.bin %> keys create anna-claude',
-    '<%= config.bin %> keys create review --read-only --expires-in 30d',
-  ]
+  static override examples = ['<%= config.bin %> keys create anna-claude --expires-in 30d']
 
   static override args = {
     name: Args.string({ ignoreStdin: true, description: 'name of the key [default: key-1, …]' }),

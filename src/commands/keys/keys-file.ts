@@ -19,14 +19,8 @@ export const keysFlags = {
 /** Of a command that asks for a confirmation. */
 export const yesFlag = Flags.boolean({ char: 'y', description: 'do not ask for a confirmation' })
 
-interface KeysFlags {
-  'keys-file'?: string
-  json: boolean
-  quiet: boolean
-}
-
 /** The keys file, what it has now, and what changes it. Help loads none of that. */
-export async function openKeys(flags: KeysFlags) {
+export async function openKeys(flags: { 'keys-file'?: string; json: boolean; quiet: boolean }) {
   const keys = await import('../../lib/auth/client-keys.ts')
   const file = checkPath('keys-file', flags['keys-file']) ?? keysPath(process.env)
   const found = await keys.readClientKeys(file)

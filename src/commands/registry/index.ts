@@ -29,10 +29,7 @@ export default class Registry extends BaseCommand {
   static override description = `Serves the accounts API below /api/v1/auth and creates its database at \
 the first start. Listens only on this machine by default. With another --host, new accounts need an \
 invitation, and commonly guessed passwords are refused.`
-  static override examples = [
-    '<%= config.bin %> registry',
-    '<%= config.bin %> registry --public-url https://registry.studio.example',
-  ]
+  static override examples = ['<%= config.bin %> registry']
 
   static override flags = {
     ...addressFlags({

@@ -10,10 +10,7 @@ export default class TokenCreate extends TokenCommand {
   static override description = `Prints the new token, alone, on stdout, this once. A client that reads \
 at a gateway needs read, or read:SCHEME for one scheme of resources, an instance that joins one needs \
 instance, and a pipeline publish.`
-  static override examples = [
-    '<%= config.bin %> token create ci --scope publish | gh secret set SERVICE_TOKEN',
-    '<%= config.bin %> token create workstation-042 --scope instance > join.token',
-  ]
+  static override examples = ['<%= config.bin %> token create ci --scope publish > ci.token']
 
   static override args = {
     name: Args.string({ ignoreStdin: true, description: 'what the token is for', required: true }),

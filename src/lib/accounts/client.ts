@@ -22,8 +22,6 @@ import { apiPrefix } from './protocol.ts'
 import { tokenExpiry } from './token.ts'
 import * as wire from './wire.ts'
 
-const maxTextChars = 8192
-
 // A server that keeps to the specification alone answers a login with `access_token` and nothing
 // else, and `me` with `username` and `email`.
 const login = wire.loginResponse
@@ -32,19 +30,9 @@ const login = wire.loginResponse
   .partial()
   .required({ access_token: true })
 const me = wire.meResponse.partial().required({ username: true })
-export type Me = z.infer<typeof me>
 
 /** What a login or a refresh gives. */
-export interface Login extends SavedLogin {
-  readonly accessToken: Secret
-}
-
-interface NewAccount {
-  readonly username: string
-  readonly email: string
-  readonly password: Secret
-  readonly invite?: Secret
-}
+export type Login = SavedLogin & { readonly accessToken: Secret }
 
 /** The accounts API of one server. All methods throw a `ServiceError` that holds no request. */
 export class AccountsClient {
@@ -80,7 +68,11 @@ export class AccountsClient {
   }
 
   /** Null from a server that makes the account and answers without a token. */
-  async register({ password, invite, ...names }: NewAccount): Promise<Login | null> {
+  async register(
+    names: { username: string; email: string },
+    password: Secret,
+    invite?: Secret,
+  ): Promise<Login | null> {
     const json = { ...names, password: password.reveal(), invite: invite?.reveal() }
     const { data } = login.safeParse(await this.#ask(z.unknown(), 'POST', 'register', { json }))
     return data === undefined ? null : loginOf(data)
@@ -97,7 +89,7 @@ export class AccountsClient {
     return loginOf(await this.#ask(login, 'POST', 'refresh', { bearer, json }))
   }
 
-  me(bearer: Secret): Promise<Me> {
+  me(bearer: Secret) {
     return this.#ask(me, 'GET', 'me', { bearer })
   }
 
@@ -112,12 +104,12 @@ export class AccountsClient {
   }
 
   /** With a code of the operator. Every session and service token ends. */
-  resetPassword(username: string, code: Secret, next: Secret): Promise<wire.ResetResponse> {
+  resetPassword(username: string, code: Secret, next: Secret) {
     const json = { username, code: code.reveal(), new_password: next.reveal() }
     return this.#ask(wire.resetResponse, 'POST', 'reset', { json })
   }
 
-  createToken(bearer: Secret, json: wire.TokenRequest): Promise<wire.TokenCreatedResponse> {
+  createToken(bearer: Secret, json: wire.TokenRequest) {
     return this.#ask(wire.tokenCreatedResponse, 'POST', 'tokens', { bearer, json })
   }
 
@@ -146,7 +138,7 @@ export class AccountsClient {
 
 /** Texts of an answer are shown on terminals. */
 function cleaned(_name: string, value: unknown): unknown {
-  return typeof value === 'string' ? cleanText(value, maxTextChars) : value
+  return typeof value === 'string' ? cleanText(value, 8192) : value
 }
 
 function loginOf(answer: z.infer<typeof login>): Login {
@@ -193,13 +185,12 @@ function answerInvalid({ origin }: AccountsUrl): ServiceError {
   })
 }
 
-/** Other servers say the reason in other members than `detail`. */
-const problem = wire.problem.extend({ message: z.string(), error: z.string() }).partial().catch({})
+const problem = wire.problem.partial().catch({})
 
 /** An answer that is no success. `data` has the word for the reason, and the refused members. */
 function describeRefusal(response: Response, { url, origin }: AccountsUrl): ServiceError {
   const { statusCode: status, headers, body, request } = response
-  const { code: reason, errors, detail, message, error, retry_after } = problem.parse(body)
+  const { code: reason, errors, detail, retry_after } = problem.parse(body)
   const data = { reason, errors }
   const refuse = (code: ErrorCode, what: string, hint?: string) =>
     new ServiceError(code, `${origin} ${what}`, { hint, data })
@@ -210,7 +201,7 @@ function describeRefusal(response: Response, { url, origin }: AccountsUrl): Serv
   }
   const { method, url: asked } = request.options
   const members = errors?.map(each => `${each.pointer.slice(1)} ${each.detail}`).join('; ')
-  const words = members ?? detail ?? message ?? error
+  const words = members ?? detail
   const said =
     words === undefined
       ? `answered ${method} ${new URL(String(asked)).pathname} with status ${status}`

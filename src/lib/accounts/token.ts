@@ -102,16 +102,8 @@ export async function withSavedToken<T>(
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
   const { accessToken, accessExpiresAtMs = Infinity } = requireLogin(await store.read(), client)
-  const leftMs = accessExpiresAtMs - Date.now()
-  let token = accessToken
-  if (leftMs < refreshMarginMs) {
-    token = await refresh(client, store, token).catch(error => {
-      // The old token is good for a while.
-      if (leftMs > 0 && error instanceof ServiceError && error.code !== 'auth_required')
-        return token
-      throw error
-    })
-  }
+  const isEnding = accessExpiresAtMs < Date.now() + refreshMarginMs
+  const token = isEnding ? await refresh(client, store, accessToken) : accessToken
   try {
     return await call(token)
   } catch (error) {

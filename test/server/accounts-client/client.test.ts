@@ -36,8 +36,8 @@ describe('the client of an accounts server', () => {
       (_, res) => sendJson(res, 201, answer),
       async ({ url, requests }) => {
         const before = Date.now()
-        const secrets = { password: new Secret(password), invite: new Secret('inv_1') }
-        const login = await clientOf(url).register({ ...alice, ...secrets })
+        const invite = new Secret('inv_1')
+        const login = await clientOf(url).register(alice, new Secret(password), invite)
         expect(requests).to.have.length(1)
         expect(wire.registerRequest.safeParse(requests[0]?.body).success).to.equal(true)
         expect(login?.accessExpiresAtMs).to.be.within(before + 60_000, Date.now() + 60_000)
