@@ -83,7 +83,7 @@ export const loginRequest = z
   })
   .meta({ id: 'LoginRequest' })
 
-/** Also empty: then the Authorization header says what is to be refreshed. */
+/** Also empty: then the access token in the Authorization header is refreshed. */
 export const refreshRequest = z
   .strictObject({ refresh_token: plainText(200).optional() })
   .meta({ id: 'RefreshRequest' })

@@ -6,7 +6,7 @@ import { AdminCommand, userArg } from '../admin-command.ts'
 export default class RegistryUsersDelete extends AdminCommand {
   static override summary = 'Delete an account with its sessions and tokens'
   static override description = `Asks for the name again. This cannot be undone; disabling can. The \
-audit entries stay, and the name cannot be registered for 90 days.`
+audit entries stay, and the name can be registered again.`
   static override examples = ['<%= config.bin %> registry users delete alice']
   static override args = userArg
 
