@@ -12,30 +12,29 @@ server cannot be reached. With --all the token stays until every session has end
   static override examples = ['<%= config.bin %> logout', '<%= config.bin %> logout --all']
 
   static override flags = {
-    all: Flags.boolean({ description: 'end every session of the account, on every machine' }),
+    all: Flags.boolean({ default: false, description: 'end every session, on every machine' }),
   }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
-    const { all } = flags
     const { server, client, store, output, login } = await openAccount(flags)
     const isSaved = login?.accessToken !== undefined
     let revoked = false
     if (isSaved) {
       try {
-        await withSavedToken(client, store, token => client.logout(token, all))
+        await withSavedToken(client, store, token => client.logout(token, flags.all))
         revoked = true
       } catch (error) {
         // With the token the command can be repeated.
-        if (all || !(error instanceof ServiceError)) throw error
+        if (flags.all || !(error instanceof ServiceError)) throw error
         revoked = error.code === 'auth_required'
         if (!revoked) output.warn(`the token may work until it expires: ${error.message}`)
       }
     }
     await store.update(config => withoutLogin(config, server.url))
     const username = login?.username ?? null
-    await output.result('', { registry: server.url, username, revoked, all })
-    const where = all ? ', on every machine' : ''
+    await output.result('', { registry: server.url, username, revoked, all: flags.all })
+    const where = flags.all ? ', on every machine' : ''
     output.note(isSaved ? `logged out of ${server.url}${where}` : `not logged in to ${server.url}`)
   }
 }
