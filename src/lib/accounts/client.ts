@@ -191,7 +191,7 @@ const problem = wire.problem.partial().catch({})
 function describeRefusal(response: Response, { url, origin }: AccountsUrl): ServiceError {
   const { statusCode: status, headers, body, request } = response
   const { code: reason, errors, detail, retry_after } = problem.parse(body)
-  const data = { reason, errors }
+  const data = { reason, errors, detail }
   const refuse = (code: ErrorCode, what: string, hint?: string) =>
     new ServiceError(code, `${origin} ${what}`, { hint, data })
   if (status < 400) {

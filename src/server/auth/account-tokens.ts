@@ -123,8 +123,12 @@ export class AccountTokens {
     try {
       return ok(tokenAccount.parse(await this.#client.me(token)))
     } catch (error) {
-      const isRefused = error instanceof ServiceError && error.code === 'auth_refused'
-      return fail({ kind: isRefused ? 'invalid' : 'unavailable', reason: messageOf(error) })
+      if (!(error instanceof ServiceError) || error.code !== 'auth_refused') {
+        return fail({ kind: 'unavailable', reason: messageOf(error) })
+      }
+      const detail = error.data?.detail
+      const reason = typeof detail === 'string' ? detail : 'it is no token of the accounts server'
+      return fail({ kind: 'invalid', reason })
     }
   }
 
