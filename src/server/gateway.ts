@@ -206,7 +206,7 @@ export async function startGateway(
 async function followTokens(server: AccountsUrl, checkMs: number): Promise<AccountTokens> {
   // Loaded on demand: it imports the HTTP client.
   const { AccountsClient } = await import('../lib/accounts/client.ts')
-  const client = new AccountsClient(server, { env: process.env, timeoutMs: 2000 })
+  const client = new AccountsClient(server, process.env, 2000)
   return new AccountTokens(client, checkMs)
 }
 

@@ -123,9 +123,8 @@ export class AccountTokens {
     try {
       return ok(tokenAccount.parse(await this.#client.me(token)))
     } catch (error) {
-      const { status, detail } = (error instanceof ServiceError ? error.data : undefined) ?? {}
-      const kind = status === 401 || status === 403 ? 'invalid' : 'unavailable'
-      return fail({ kind, reason: typeof detail === 'string' ? detail : messageOf(error) })
+      const isRefused = error instanceof ServiceError && error.code === 'auth_refused'
+      return fail({ kind: isRefused ? 'invalid' : 'unavailable', reason: messageOf(error) })
     }
   }
 

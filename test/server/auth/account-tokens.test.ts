@@ -33,7 +33,7 @@ describe('the tokens of an accounts server', () => {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    const client = clientOf(`http://127.0.0.1:${port}`, { timeoutMs: 2000 })
+    const client = clientOf(`http://127.0.0.1:${port}`, {}, 2000)
     let run = () => {}
     let scheduled = Promise.withResolvers<void>()
     const ticks = { now: () => nowMs }
