@@ -167,23 +167,16 @@ export function withAccountTokens(
       const sent = caller.headers.authorization
       if (sent === undefined) return tokenMissing
       const token = bearerToken(sent)
-      if (token === null || !tokenForm.test(token)) {
-        return chain(keys.authenticate(caller), outcome =>
-          outcome.ok || outcome.status !== 401 ? outcome : { ...outcome, description: noToken },
-        )
-      }
+      if (token === null || !tokenForm.test(token)) return keys.authenticate(caller)
       return chain(tokens.check(token), checked => decide(token, checked, caller.peer))
     },
   }
 }
 
-const create = 'service-cli token create NAME --scope read'
-const noToken = `this is no token of the accounts server: make one with ${create}`
-
 const tokenMissing = refuse(
   401,
   undefined,
-  `a token of the accounts server is required: make one with ${create}, and send it as Authorization: Bearer <token>`,
+  'a token of the accounts server is required: make one with service-cli token create NAME --scope read, and send it as Authorization: Bearer <token>',
 )
 
 const insufficient = refuse(403, 'insufficient_scope', 'the token lacks the scope read', {
