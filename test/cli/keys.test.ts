@@ -145,7 +145,6 @@ describe('service-cli keys', () => {
     ['no JSON', () => write('{'), 'damaged'],
     ['without keys', () => write('{}'), 'damaged'],
     ['with a member that is unknown', () => write(`{"keys":[${key},"only":"x"}]}`), 'damaged'],
-    ['with two keys of one name', () => write(`{"keys":[${key}},${key}}]}`), 'duplicate'],
   ]
   for (const [what, spoil, message] of unusable) {
     it(`refuses a file that is ${what}, and leaves it as it is`, async () => {
