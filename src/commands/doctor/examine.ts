@@ -185,8 +185,8 @@ async function startThrowAway(): Promise<ThrowAwayServer> {
   return { url, setScene: scene => server.resources().setScene(scene), stop: () => server.stop() }
 }
 
-/** The minimum version, the same as in `bin/run.js`. */
-const minimum = '24.7'
+/** The first version with `shouldUpgradeCallback` of HTTP servers. The same as in `bin/run.js`. */
+const minimum = '24.9'
 
 /** `version` without the v. */
 export function checkNode(version: string, platform: string): Finding {
