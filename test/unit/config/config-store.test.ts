@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigStore } from '../../../src/lib/config/config-store.ts'
-import { withLogin } from '../../../src/lib/config/config-file.ts'
+import { savedLogin, withLogin } from '../../../src/lib/config/config-file.ts'
 import { withFileLock } from '../../../src/lib/config/private-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { failureOf } from '../../helpers/failure.ts'
@@ -58,11 +58,11 @@ describe('configuration store', () => {
     await Promise.all(
       writers.map(writer =>
         writer.update(config => {
-          const count = Number(config.others?.['count'] ?? 0) + 1
-          return { ...config, others: { count } }
+          const count = Number(savedLogin(config, url)?.username ?? 0) + 1
+          return withLogin(config, url, { username: String(count) })
         }),
       ),
     )
-    expect((await store.read()).others).to.deep.equal({ count: 8 })
+    expect(savedLogin(await store.read(), url)?.username).to.equal('8')
   })
 })
