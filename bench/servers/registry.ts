@@ -6,7 +6,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { listenerOf } from '../../src/server/accounts/accounts-server.ts'
+import { listenerOf, localIssuer } from '../../src/server/accounts/accounts-server.ts'
 import { corsMethods, createApp } from '../../src/server/accounts/app.ts'
 import { LoginLimits } from '../../src/server/accounts/login-limits.ts'
 import { Passwords } from '../../src/server/accounts/passwords.ts'
@@ -28,7 +28,7 @@ const keys = await SigningKeys.open(join(dataDir, 'signing-keys.json'), { create
 const app = createApp({
   services: {
     store,
-    tokens: new Tokens({ store, keys, issuer: `urn:service-cli:registry:${store.registryId}` }),
+    tokens: new Tokens({ store, keys, issuer: localIssuer }),
     passwords: new Passwords(),
     loginLimits: new LoginLimits(null),
     registration: 'open',

@@ -62,13 +62,15 @@ describe('the accounts server', () => {
   })
 
   it('accepts a refresh token for 30 days', async () => {
+    const rotate = (refresh_token: string) =>
+      accounts.call('POST', `${auth}/refresh`, { body: { refresh_token } })
     const { refresh_token, refresh_expires_in } = await accounts.register('erin')
     expect(refresh_expires_in * 1000).to.equal(30 * dayMs)
     accounts.clock.nowMs += 30 * dayMs - 1000
-    const late = await refresh(refresh_token)
+    const late = await rotate(refresh_token)
     expect(late.status).to.equal(200)
     accounts.clock.nowMs += 1000
-    expect((await refresh(late.json.refresh_token)).status).to.equal(401)
+    expect((await rotate(late.json.refresh_token)).status).to.equal(401)
   })
 
   it('refreshes with the current access token as Bearer', async () => {

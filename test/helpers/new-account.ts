@@ -28,7 +28,6 @@ export function newSession(
     seed: 'seed',
     createdAtMs: startMs,
     expiresAtMs: startMs + 30 * day,
-    address: '127.0.0.1',
     ...change,
   }
 }
@@ -43,7 +42,7 @@ export function newToken(
     accountId,
     name: `token ${id}`,
     secretHash: `secret of ${id}`,
-    scopes: ['read', 'publish'],
+    scopes: 'read publish',
     createdAtMs: startMs,
     expiresAtMs: startMs + 90 * day,
     ...change,

@@ -15,20 +15,13 @@ export interface SavedLogin {
   readonly refreshExpiresAtMs?: number
 }
 
-/** What is saved for one accounts server. */
-interface ServerEntry {
-  readonly login?: SavedLogin
-  /** Certificates (PEM) to trust beside the usual ones. */
-  readonly caFile?: string
-}
-
-/** The content of the configuration file; servers are keyed by `AccountsUrl.url`. */
+/** The content of the configuration file; logins are keyed by `AccountsUrl.url`. */
 export interface Config {
   readonly defaultServer?: string
-  readonly servers: ReadonlyMap<string, ServerEntry>
+  readonly logins: ReadonlyMap<string, SavedLogin>
 }
 
-export const emptyConfig: Config = { servers: new Map() }
+export const emptyConfig: Config = { logins: new Map() }
 
 const text = z.string().optional()
 const time = z.string().refine(isRfc3339).transform(parseTime).optional()
@@ -36,7 +29,7 @@ const time = z.string().refine(isRfc3339).transform(parseTime).optional()
 const token = z.string().regex(/^[\x21-\x7e]+$/)
 const secret = token.transform(value => new Secret(value)).optional()
 
-const serverEntry = z
+const login = z
   .strictObject({
     username: text,
     email: text,
@@ -44,19 +37,15 @@ const serverEntry = z
     access_expires_at: time,
     refresh_token: secret,
     refresh_expires_at: time,
-    ca_file: text,
   })
-  .transform((table): ServerEntry => {
-    const login = {
-      username: table.username,
-      email: table.email,
-      accessToken: table.access_token,
-      accessExpiresAtMs: table.access_expires_at,
-      refreshToken: table.refresh_token,
-      refreshExpiresAtMs: table.refresh_expires_at,
-    }
-    return { login, caFile: table.ca_file }
-  })
+  .transform((table): SavedLogin => ({
+    username: table.username,
+    email: table.email,
+    accessToken: table.access_token,
+    accessExpiresAtMs: table.access_expires_at,
+    refreshToken: table.refresh_token,
+    refreshExpiresAtMs: table.refresh_expires_at,
+  }))
 
 const address = z.string().transform((name, context) => {
   const parsed = parseAccountsUrl(name)
@@ -67,7 +56,7 @@ const address = z.string().transform((name, context) => {
 
 const configFile = z.strictObject({
   default_registry: text,
-  registries: z.record(address, serverEntry).default({}),
+  registries: z.record(address, login).default({}),
 })
 
 const head = '# Managed by service-cli: comments are not kept. Holds tokens: do not share it.\n'
@@ -84,7 +73,7 @@ export function parseConfig(content: string, path: string): Config {
   const { data, error } = configFile.safeParse(table)
   if (data !== undefined) {
     const { default_registry: defaultServer, registries } = data
-    return { defaultServer, servers: new Map(Object.entries(registries)) }
+    return { defaultServer, logins: new Map(Object.entries(registries)) }
   }
   const [issue] = error.issues
   // The name may hold a password.
@@ -99,69 +88,56 @@ function invalid(path: string, what: string, place = ''): ServiceError {
 }
 
 /** The text of the file, with every token. */
-export function formatConfig({ defaultServer, servers }: Config): string {
+export function formatConfig({ defaultServer, logins }: Config): string {
   const registries = Object.fromEntries(
-    Array.from(servers, ([url, entry]) => [url, formatEntry(entry)]),
+    Array.from(logins, ([url, saved]) => [url, formatLogin(saved)]),
   )
   return head + stringify({ default_registry: defaultServer, registries })
 }
 
-function formatEntry({ login = {}, caFile }: ServerEntry): object {
-  const { accessExpiresAtMs, refreshExpiresAtMs } = login
+function formatLogin({ accessExpiresAtMs, refreshExpiresAtMs, ...saved }: SavedLogin): object {
   return {
-    username: login.username,
-    email: login.email,
-    access_token: login.accessToken?.reveal(),
+    username: saved.username,
+    email: saved.email,
+    access_token: saved.accessToken?.reveal(),
     access_expires_at: accessExpiresAtMs && toRfc3339(accessExpiresAtMs),
-    refresh_token: login.refreshToken?.reveal(),
+    refresh_token: saved.refreshToken?.reveal(),
     refresh_expires_at: refreshExpiresAtMs && toRfc3339(refreshExpiresAtMs),
-    ca_file: caFile,
   }
 }
 
-/** The saved login of an accounts server. */
-export function savedLogin({ servers }: Config, url: string): SavedLogin | undefined {
-  return servers.get(url)?.login
-}
-
 /** The only accounts server with a login; it is the default where none is named. */
-export function onlyLogin({ servers }: Config): string | undefined {
-  const live = Array.from(servers).filter(([, { login }]) => login?.accessToken !== undefined)
+export function onlyLogin({ logins }: Config): string | undefined {
+  const live = Array.from(logins).filter(([, { accessToken }]) => accessToken !== undefined)
   return live.length === 1 ? live[0]?.[0] : undefined
 }
 
 /** Replaces the login. The first accounts server becomes the default. */
-export function withLogin(config: Config, url: string, login: SavedLogin): Config {
-  return { ...withEntry(config, url, { login }), defaultServer: config.defaultServer ?? url }
+export function withLogin(config: Config, url: string, saved: SavedLogin): Config {
+  const logins = new Map(config.logins).set(url, saved)
+  return { defaultServer: config.defaultServer ?? url, logins }
 }
 
 /** Fresh tokens of the same login. A refresh token stays unless a new one came. */
 export function withTokens(config: Config, url: string, tokens: SavedLogin): Config {
   const { refreshToken, refreshExpiresAtMs, ...access } = tokens
   const refresh = refreshToken === undefined ? {} : { refreshToken, refreshExpiresAtMs }
-  const login = { ...savedLogin(config, url), ...access, ...refresh }
-  return withEntry(config, url, { login })
+  const saved = { ...config.logins.get(url), ...access, ...refresh }
+  return { ...config, logins: new Map(config.logins).set(url, saved) }
 }
 
 /** Removes the tokens of a login; its names stay. */
 export function withoutTokens(config: Config, url: string): Config {
-  const login = savedLogin(config, url)
-  if (login === undefined) return config
-  return withEntry(config, url, { login: { username: login.username, email: login.email } })
+  const saved = config.logins.get(url)
+  if (saved === undefined) return config
+  const { username, email } = saved
+  return { ...config, logins: new Map(config.logins).set(url, { username, email }) }
 }
 
-/** Removes a login. An entry without a `ca_file` goes, and is no longer the default. */
+/** Removes a login, which is then no longer the default. */
 export function withoutLogin(config: Config, url: string): Config {
-  const entry = config.servers.get(url)
-  if (entry === undefined) return config
-  if (entry.caFile !== undefined) return withEntry(config, url, { login: undefined })
-  const servers = new Map(config.servers)
-  servers.delete(url)
+  const logins = new Map(config.logins)
+  if (!logins.delete(url)) return config
   const defaultServer = config.defaultServer === url ? undefined : config.defaultServer
-  return { ...config, servers, defaultServer }
-}
-
-function withEntry(config: Config, url: string, change: ServerEntry): Config {
-  const entry = { ...config.servers.get(url), ...change }
-  return { ...config, servers: new Map(config.servers).set(url, entry) }
+  return { defaultServer, logins }
 }

@@ -40,7 +40,6 @@ const exitCodes = {
   artefact_corrupt: 1,
   network_failed: 5,
   net_timeout: 5,
-  proxy_failed: 5,
   rate_limited: 6,
   registry_failed: 1,
   registry_answer_invalid: 1,
@@ -106,7 +105,6 @@ const localCodes = new Set<ErrorCode>([
   // Of the client of an accounts server: no server asks one.
   'network_failed',
   'net_timeout',
-  'proxy_failed',
   'registry_failed',
   'registry_answer_invalid',
 ])

@@ -21,6 +21,8 @@ import type { AccountTables } from './schema.ts'
 import { AccountStore } from './store.ts'
 import { Tokens } from './tokens.ts'
 
+/** `iss` without `--public-url`: the keys tell one accounts server from another. */
+export const localIssuer = 'urn:service-cli:registry'
 const sweepMs = 60 * 60_000
 /** Keys that the operator rotated are used after this. */
 const keyReloadMs = 1000
@@ -57,7 +59,7 @@ export interface AccountsServerHandle extends Stoppable {
  */
 export async function startAccountsServer(
   options: AccountsServerOptions,
-  cancelled: Pick<AbortSignal, 'throwIfAborted'> = new AbortController().signal,
+  cancelled?: Pick<AbortSignal, 'throwIfAborted'>,
 ): Promise<AccountsServerHandle> {
   const { dataDir, database: url, publicUrl, log } = options
   const local = isLocal(options)
@@ -71,12 +73,7 @@ export async function startAccountsServer(
   // A server that joins others on one database must have their keys.
   const create = store.isNew || database.pool === null
   const keys = await SigningKeys.open(join(dataDir, 'signing-keys.json'), { create })
-  if (keys.isNew && !store.isNew) {
-    log.warn({}, 'the signing keys are new: access tokens made before are refused until refreshed')
-  }
   opened.defer(repeatedly(keyReloadMs, log, 'signing keys were not reloaded', () => keys.reload()))
-  const passwords = new Passwords()
-  const loginLimits = new LoginLimits(database.pool)
   opened.defer(
     repeatedly(sweepMs, log, 'ended rows were not removed', () => store.sweep(Date.now())),
   )
@@ -84,17 +81,22 @@ export async function startAccountsServer(
   const limits = { ...defaultLimits, ...httpDefaults }
   const socket = await ServerSocket.open(options, { limits, log })
   opened.defer(() => socket.stop())
-  const issuer =
-    publicUrl === undefined ? `urn:service-cli:registry:${store.registryId}` : socket.url
-  const { accessTokenMs } = options.limits ?? {}
-  const tokens = new Tokens({ store, keys, issuer, accessTokenMs })
+  const issuer = publicUrl === undefined ? localIssuer : socket.url
   const app = createApp({
-    services: { store, tokens, passwords, loginLimits, registration, local, log },
+    services: {
+      store,
+      tokens: new Tokens({ store, keys, issuer, accessTokenMs: options.limits?.accessTokenMs }),
+      passwords: new Passwords(),
+      loginLimits: new LoginLimits(database.pool),
+      registration,
+      local,
+      log,
+    },
     keys,
     checks: createRequestChecks(options, corsMethods),
     metrics: new Metrics('registry', options.accessLog),
   })
-  cancelled.throwIfAborted()
+  cancelled?.throwIfAborted()
   await socket.bind({ listener: listenerOf(app), requestTimeoutMs })
   const running = opened.move()
   return { url: socket.url, registration, local, ...stoppable(() => running.disposeAsync()) }

@@ -15,7 +15,7 @@ import { cleanText, isUuid } from '../../lib/util/text.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { SigningKeys } from './signing-keys.ts'
-import type { AccountRow, AccountTables, AuditRow } from './schema.ts'
+import type { AccountRow, AccountTables, AuditEntry, ServiceTokenRow } from './schema.ts'
 import { AccountStore } from './store.ts'
 import { hashOfSecret } from './tokens.ts'
 
@@ -24,12 +24,12 @@ const dayMs = 24 * hourMs
 
 /** What an operator does to the data of an accounts server, whether that runs or not. */
 export class Admin implements AsyncDisposable {
-  readonly #dataDir: string
+  readonly #keyFile: string
   readonly #database: Database<AccountTables>
   readonly #store: AccountStore
 
   private constructor(dataDir: string, database: Database<AccountTables>, store: AccountStore) {
-    this.#dataDir = dataDir
+    this.#keyFile = join(dataDir, 'signing-keys.json')
     this.#database = database
     this.#store = store
   }
@@ -91,9 +91,9 @@ export class Admin implements AsyncDisposable {
       throw new ServiceError('request_refused', `the account "${username}" is disabled`, { hint })
     }
     const made = await this.#makeCode(usernameKey, hourMs)
-    const ended = await this.#endAccess(id)
+    const ended = await this.#store.endAccess(id)
     await this.#record('code.created', id, { expires_at: made.expires_at })
-    return { id, username, ...ended, ...made }
+    return { id, username, ...endedView(ended), ...made }
   }
 
   /** Changes what is given. A team of null: in none. */
@@ -110,9 +110,11 @@ export class Admin implements AsyncDisposable {
       throw usage(`"${cleanText(email, 100)}" is not a valid email address`, hint)
     }
     const emailKey = accountKey(email)
-    if ((await this.#store.updateAccount(id, { team, email, emailKey })) === 'taken') {
+    const holder = await this.#store.findAccount(emailKey)
+    if (holder !== null && holder.id !== id) {
       throw new ServiceError('request_refused', `another account has the address "${email}"`)
     }
+    await this.#store.updateAccount(id, { team, email, emailKey })
     await this.#record('account.changed', id, { team, email })
     return { id, username, email, team }
   }
@@ -120,10 +122,9 @@ export class Admin implements AsyncDisposable {
   /** Ends every session and service token, too. */
   async disableUser(name: string) {
     const { id, username } = await this.findUser(name)
-    await this.#store.updateAccount(id, { disabledAtMs: Date.now() })
-    const ended = await this.#endAccess(id)
+    const ended = await this.#store.disableAccount(id, Date.now())
     await this.#record('account.disabled', id)
-    return { id, username, disabled: true, ...ended }
+    return { id, username, disabled: true, ...endedView(ended) }
   }
 
   async enableUser(name: string) {
@@ -133,10 +134,10 @@ export class Admin implements AsyncDisposable {
     return { id, username, disabled: false }
   }
 
-  /** The audit entries stay, and the name for 90 days. */
+  /** The audit entries stay. */
   async deleteUser(name: string) {
-    const { id, username } = await this.findUser(name)
-    await this.#store.deleteAccount(id, Date.now() + 90 * dayMs)
+    const { id, username, usernameKey } = await this.findUser(name)
+    await this.#store.deleteAccount(id, usernameKey)
     await this.#record('account.deleted', id, { username })
     return { id, username, deleted: true }
   }
@@ -146,16 +147,10 @@ export class Admin implements AsyncDisposable {
     let accountId = name
     if (name !== undefined && !isUuid(name)) accountId = (await this.findUser(name)).id
     const rows = await this.#store.listAudit({ limit, accountId })
-    const accounts = await this.#store.listAccounts()
-    const names = new Map(accounts.map(({ id, username }) => [id, username]))
-    const entries = rows.map(({ atMs, action, accountId, address, details }) => ({
+    const entries = rows.map(({ atMs, accountId, ...row }) => ({
       timestamp: toRfc3339(atMs),
-      action,
       account_id: accountId,
-      // Null also for a deleted account.
-      username: names.get(accountId ?? '') ?? null,
-      address,
-      details,
+      ...row,
     }))
     return { entries }
   }
@@ -204,10 +199,6 @@ export class Admin implements AsyncDisposable {
     return { folder }
   }
 
-  get #keyFile(): string {
-    return join(this.#dataDir, 'signing-keys.json')
-  }
-
   async #makeCode(usernameKey: string, validMs: number) {
     const code = randomBytes(16).toString('hex')
     const expiresAtMs = Date.now() + validMs
@@ -215,20 +206,17 @@ export class Admin implements AsyncDisposable {
     return { code, expires_at: toRfc3339(expiresAtMs) }
   }
 
-  async #endAccess(id: string) {
-    const nowMs = Date.now()
-    const sessions = await this.#store.endSessions(id, nowMs)
-    const tokens = await this.#store.revokeServiceTokens(id, nowMs)
-    return { ended_sessions: sessions, ended_tokens: tokens.map(({ id, name }) => ({ id, name })) }
-  }
-
   /** An operator acts without an account. */
   async #record(
     action: string,
     accountId: string | null,
-    details: AuditRow['details'] = {},
+    details: AuditEntry['details'] = {},
   ): Promise<void> {
     const row = { atMs: Date.now(), action, accountId, address: null }
     await this.#store.audit({ ...row, details: { by: 'owner', ...details } })
   }
+}
+
+function endedView({ sessions, tokens }: { sessions: number; tokens: ServiceTokenRow[] }) {
+  return { ended_sessions: sessions, ended_tokens: tokens.map(({ id, name }) => ({ id, name })) }
 }

@@ -5,7 +5,6 @@ import { bodyLimit } from 'hono/body-limit'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { routePath } from 'hono/route'
 import { openAPIRouteHandler } from 'hono-openapi'
-import { z } from 'zod'
 import { hideTokens } from '../../lib/util/secret.ts'
 import { version } from '../../lib/util/version.ts'
 import { logWhenClosed, shortened } from '../http/access-log.ts'
@@ -14,10 +13,9 @@ import { isJsonType, isUncoded } from '../http/media.ts'
 import { type Metrics, metricsPath } from '../http/metrics.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
 import { parseTarget } from '../http/request-target.ts'
-import { type AccountsEnv, describe } from './middleware.ts'
+import type { AccountsEnv } from './middleware.ts'
 import { AccountsProblem, type ProblemCode, sendProblem, toAccountsProblem } from './problems.ts'
-import { addAccountRoutes, type Services } from './routes.ts'
-import { addServiceTokenRoutes } from './service-token-routes.ts'
+import { addRoutes, type Services } from './routes.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 interface AppParts {
@@ -108,18 +106,13 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
     }),
   )
 
-  addAccountRoutes(app, services)
-  addServiceTokenRoutes(app, services)
+  addRoutes(app, services)
 
-  app.get(
-    '/.well-known/jwks.json',
-    describe('The public keys of access tokens', { answer: jwks }),
-    c => c.json(keys.jwks, 200, { 'Cache-Control': 'public, max-age=300' }),
+  app.get('/.well-known/jwks.json', c =>
+    c.json(keys.current.jwks, 200, { 'Cache-Control': 'public, max-age=300' }),
   )
-  app.get('/healthz', describe('Is the process alive?', { answer: health }), c =>
-    c.json({ status: 'ok' }),
-  )
-  app.get('/readyz', describe('Can accounts be read and changed?', { answer: health }), async c => {
+  app.get('/healthz', c => c.json({ status: 'ok' }))
+  app.get('/readyz', async c => {
     await services.store.ping()
     return c.json({ status: 'ready' })
   })
@@ -154,11 +147,6 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
   return app
 }
 
-const jwks = z
-  .object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) })
-  .meta({ id: 'JsonWebKeys' })
-const health = z.object({ status: z.string() }).meta({ id: 'Health' })
-
 const info = {
   title: 'service-cli registry',
   description: 'Accounts, sessions and tokens. docs/registry.md says what stands behind it.',
@@ -168,6 +156,6 @@ const securitySchemes = {
   bearer: {
     type: 'http' as const,
     scheme: 'bearer',
-    description: 'An access token or a service token; for refresh also a refresh token',
+    description: 'An access token or a service token',
   },
 }

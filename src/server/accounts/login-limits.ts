@@ -28,7 +28,6 @@ export class LoginLimits {
   readonly #ofAddress: RateLimiterAbstract
   readonly #ofNameAndAddress: RateLimiterAbstract
   readonly #ofName: RateLimiterAbstract
-  readonly #registrations: RateLimiterAbstract
 
   constructor(pool: Pool | null) {
     function limiter(keyPrefix: string, points: number, duration: number): RateLimiterAbstract {
@@ -40,57 +39,42 @@ export class LoginLimits {
     this.#ofAddress = limiter('address', 100, hour)
     this.#ofNameAndAddress = limiter('name_address', 10, 15 * minute)
     this.#ofName = limiter('name', 100, hour)
-    this.#registrations = limiter('registration', 20, hour)
   }
 
   /**
-   * Runs `check`, which returns null for a wrong password. The attempt counts before, so that
+   * Runs `check`, which returns false for a wrong password. The attempt counts before, so that
    * attempts at the same moment cannot all pass, and no longer once the password is right or was
    * not tried. Throws `rate-limited`.
    */
-  async attempt<Value>(
-    name: string,
-    address: string,
-    check: () => Promise<Value | null>,
-  ): Promise<Value | null> {
-    const source = addressKey(address)
-    const pair = { limiter: this.#ofNameAndAddress, key: hashed(`${name} ${source}`) }
-    const ofAddress = { limiter: this.#ofAddress, key: source }
-    const ofName = { limiter: this.#ofName, key: hashed(name) }
+  async attempt(name: string, address: string, check: () => Promise<boolean>): Promise<boolean> {
     const counted: Count[] = []
-    let value: Value | null
+    let isWrong = false
     try {
       // The address first: one that is refused must not lock the accounts of others.
-      for (const count of [ofAddress, pair, ofName]) {
+      for (const count of [
+        { limiter: this.#ofAddress, key: addressKey(address) },
+        { limiter: this.#ofNameAndAddress, key: pairKey(name, address) },
+        { limiter: this.#ofName, key: hashed(name) },
+      ]) {
         await consume(count)
         counted.push(count)
       }
-      value = await check()
-    } catch (error) {
-      await Promise.all(counted.map(({ limiter, key }) => limiter.reward(key)))
-      throw error
+      isWrong = !(await check())
+    } finally {
+      if (!isWrong) await Promise.all(counted.map(({ limiter, key }) => limiter.reward(key)))
     }
-    if (value !== null) {
-      await this.clear(name, address)
-      for (const { limiter, key } of [ofAddress, ofName]) await limiter.reward(key)
-    }
-    return value
+    if (!isWrong) await this.clear(name, address)
+    return !isWrong
   }
 
   /** Forgets the failures of the name from this address: its owner is there. */
   async clear(name: string, address: string): Promise<void> {
-    const key = hashed(`${name} ${addressKey(address)}`)
-    await this.#ofNameAndAddress.delete(key)
+    await this.#ofNameAndAddress.delete(pairKey(name, address))
   }
 
-  /** Counts a wrong code, which belongs to no name. Throws `rate-limited`. */
-  async countWrongCode(address: string): Promise<void> {
+  /** Counts a wrong code or a registration, which belong to no name. Throws `rate-limited`. */
+  async count(address: string): Promise<void> {
     await consume({ limiter: this.#ofAddress, key: addressKey(address) })
-  }
-
-  /** Throws `rate-limited`. */
-  async countRegistration(address: string): Promise<void> {
-    await consume({ limiter: this.#registrations, key: addressKey(address) })
   }
 }
 
@@ -105,6 +89,10 @@ async function consume({ limiter, key }: Count): Promise<void> {
     const message = `too many attempts; try again in ${retryAfter} s`
     throw new AccountsProblem('rate-limited', message, { retryAfter })
   }
+}
+
+function pairKey(name: string, address: string): string {
+  return hashed(`${name} ${addressKey(address)}`)
 }
 
 /** People type their password as a user name by mistake. */

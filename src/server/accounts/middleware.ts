@@ -7,7 +7,7 @@ import { problem } from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { escapePointer } from '../../lib/util/json.ts'
 import { AccountsProblem } from './problems.ts'
-import type { AuditRow } from './schema.ts'
+import type { AccountRow, AuditEntry, SessionRow } from './schema.ts'
 import type { AccountStore } from './store.ts'
 import type { Principal, Tokens } from './tokens.ts'
 
@@ -20,8 +20,9 @@ export interface AccountsEnv {
     address: string
     /** For the access log, once it is known. */
     accountId: string | undefined
-    /** On routes behind `requireToken`. */
-    principal: Principal
+    /** On routes behind `requireLogin`. */
+    account: AccountRow
+    session: SessionRow
   }
 }
 
@@ -31,7 +32,7 @@ export async function audit(
   { store, log }: { store: AccountStore; log: Logger },
   action: string,
   accountId: string | null,
-  details: AuditRow['details'] = {},
+  details: AuditEntry['details'] = {},
 ): Promise<void> {
   const { requestId, address } = c.var
   const row = { atMs: Date.now(), action, accountId, address }
@@ -42,32 +43,31 @@ export async function audit(
   }
 }
 
-/** Throws `token-missing`. */
-export function presentedToken(c: Context<AccountsEnv>): string {
+/** Throws `token-missing`, and what `Tokens.authenticate` throws. */
+export async function authenticate(c: Context<AccountsEnv>, tokens: Tokens): Promise<Principal> {
   const [, token] = /^Bearer +(\S+)$/i.exec(c.req.header('Authorization') ?? '') ?? []
-  if (token !== undefined) return token
-  const message = 'a token is required: send "Authorization: Bearer <token>"'
-  throw new AccountsProblem('token-missing', message)
+  if (token === undefined) {
+    const message = 'a token is required: send "Authorization: Bearer <token>"'
+    throw new AccountsProblem('token-missing', message)
+  }
+  const principal = await tokens.authenticate(token)
+  c.set('accountId', principal.account.id)
+  return principal
 }
 
-/** Lets the holder of any token pass. */
-export function requireToken(tokens: Tokens) {
+/** Lets only the access token of a login pass. */
+export function requireLogin(tokens: Tokens) {
   return createMiddleware<AccountsEnv>(async (c, next) => {
-    const principal = await tokens.authenticate(presentedToken(c))
-    c.set('principal', principal)
-    c.set('accountId', principal.account.id)
+    const { account, session } = await authenticate(c, tokens)
+    if (session === null) {
+      const message = 'a service token cannot manage the account: log in with the password'
+      throw new AccountsProblem('insufficient-scope', message)
+    }
+    c.set('account', account)
+    c.set('session', session)
     await next()
   })
 }
-
-/** Behind `requireToken`: lets only the access token of a login pass. */
-export const requireLogin = createMiddleware<AccountsEnv>(async (c, next) => {
-  if (!c.var.principal.scopes.includes('account')) {
-    const message = 'a service token cannot manage the account: log in with the password'
-    throw new AccountsProblem('insufficient-scope', message)
-  }
-  await next()
-})
 
 const maxReportedErrors = 16
 

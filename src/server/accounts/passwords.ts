@@ -17,23 +17,18 @@ export class Passwords {
   readonly #cost: typeof recommendedCost
   /** One core stays free for requests that hash nothing. */
   readonly #limit = pLimit(Math.max(1, availableParallelism() - 1))
-  /** Of the hashes of today, with their parameters. */
-  readonly #prefix: string
-  readonly #ofUnknown: StoredHash
+  readonly #ofUnknown: string
 
   /** `cost`: memory in KiB. */
   constructor(cost: typeof recommendedCost = recommendedCost) {
     this.#cost = cost
-    const { memory, passes, parallelism } = cost
-    this.#prefix = `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$`
-    this.#ofUnknown = { ...cost, salt: randomBytes(16), tag: randomBytes(32) }
+    this.#ofUnknown = formatHash(cost, randomBytes(16), randomBytes(32))
   }
 
   /** A PHC string with a new salt. Throws `overloaded`. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(16)
-    const tag = await this.#tagOf(password, { ...this.#cost, salt, tag: randomBytes(32) })
-    return `${this.#prefix}${unpadded(salt)}$${unpadded(tag)}`
+    return formatHash(this.#cost, salt, await this.#derive(password, this.#cost, salt))
   }
 
   /**
@@ -41,53 +36,28 @@ export class Passwords {
    * `overloaded`.
    */
   async verify(password: string, hash: string | null): Promise<boolean> {
-    const stored = hash === null ? null : parseHash(hash)
-    const against = stored ?? this.#ofUnknown
-    const tag = await this.#tagOf(password, against)
-    return timingSafeEqual(tag, against.tag) && stored !== null
+    const [, , , costs = '', salt = '', tag = ''] = (hash ?? this.#ofUnknown).split('$')
+    const [memory = 0, passes = 0, parallelism = 0] = costs.match(/\d+/g)?.map(Number) ?? []
+    const cost = { memory, passes, parallelism }
+    const derived = await this.#derive(password, cost, Buffer.from(salt, 'base64'))
+    return timingSafeEqual(derived, Buffer.from(tag, 'base64')) && hash !== null
   }
 
-  /** Returns whether the hash was made with other parameters than those of today. */
-  isOutdated(hash: string): boolean {
-    return !hash.startsWith(this.#prefix)
-  }
-
-  #tagOf(password: string, { salt, tag, ...cost }: StoredHash): Promise<Buffer> {
+  #derive(password: string, cost: typeof recommendedCost, nonce: Buffer): Promise<Buffer> {
     if (this.#limit.pendingCount >= maxWaiting) {
       const message = 'too many logins at the same moment; try again'
       throw new AccountsProblem('overloaded', message, { retryAfter: 1 })
     }
     const message = Buffer.from(password.normalize('NFC'))
-    const parameters = { ...cost, message, nonce: salt, tagLength: tag.length }
-    return this.#limit(() => derive('argon2id', parameters))
+    return this.#limit(() => derive('argon2id', { ...cost, message, nonce, tagLength: 32 }))
   }
 }
 
-/** What the PHC string format has of an Argon2id hash; memory in KiB. */
-interface StoredHash {
-  memory: number
-  passes: number
-  parallelism: number
-  salt: Buffer
-  tag: Buffer
-}
-
-const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/
-
-function parseHash(text: string): StoredHash | null {
-  const [whole, memory, passes, parallelism, salt = '', tag = ''] = form.exec(text) ?? []
-  if (whole === undefined) return null
-  return {
-    memory: Number(memory),
-    passes: Number(passes),
-    parallelism: Number(parallelism),
-    salt: Buffer.from(salt, 'base64'),
-    tag: Buffer.from(tag, 'base64'),
-  }
-}
-
-function unpadded(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '')
+/** The PHC string format; an old hash keeps the costs that it was made with. */
+function formatHash(cost: typeof recommendedCost, salt: Buffer, tag: Buffer): string {
+  const { memory, passes, parallelism } = cost
+  const [saltText, tagText] = [salt, tag].map(bytes => bytes.toString('base64').replace(/=+$/, ''))
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${saltText}$${tagText}`
 }
 
 /** Says why the password is easy to guess for this account ("the password …"); null: it is not. */
@@ -101,18 +71,14 @@ export async function findPasswordFlaw(
   if ([account.username.toLowerCase(), email, localPart].includes(folded)) {
     return 'is the user name or the email address'
   }
-  // A list cannot have every `aaaaaaaa` and `abcabcabc`.
-  const isRepeated = /^(.{1,3}?)\1+$/su.test(folded)
-  return isRepeated || (await isListed(folded)) ? 'is a common password' : null
+  return (await commonPasswords()).has(folded) ? 'is a common password' : null
 }
 
-let listed: Promise<Set<string>> | undefined
+let common: Promise<Set<string>> | undefined
 
-/** Lists of guesses also have each of their words with digits after it. */
-async function isListed(text: string): Promise<boolean> {
-  listed ??= import('@zxcvbn-ts/language-common').then(
+function commonPasswords(): Promise<Set<string>> {
+  common ??= import('@zxcvbn-ts/language-common').then(
     ({ dictionary }) => new Set(dictionary['passwords-common']),
   )
-  const words = await listed
-  return words.has(text) || words.has(text.replace(/[\d!]{1,9}$/, ''))
+  return common
 }

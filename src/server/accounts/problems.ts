@@ -1,8 +1,7 @@
-import { STATUS_CODES } from 'node:http'
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Problem } from '../http/problem.ts'
+import { makeProblem } from '../http/problem.ts'
 
 /** Every refusal of the accounts server: the word for programs and its status (docs/registry.md). */
 const statuses = {
@@ -79,12 +78,8 @@ const realm = 'Bearer realm="registry"'
 /** Answers as RFC 9457 has it. */
 export function sendProblem(c: Context, problem: AccountsProblem, requestId: string): Response {
   const { code, status, message, details } = problem
-  const body: Problem = {
-    type: `urn:service:problem:${code}`,
-    title: STATUS_CODES[status] ?? 'Error',
-    status,
-    detail: message,
-    code,
+  const body = {
+    ...makeProblem(status, code, message),
     instance: `urn:uuid:${requestId}`,
     errors: details.errors,
     retry_after: details.retryAfter,

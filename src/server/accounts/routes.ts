@@ -1,8 +1,13 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Context, Hono } from 'hono'
-import { apiPrefix, type RegistrationMode, wrongLogin } from '../../lib/accounts/protocol.ts'
+import {
+  apiPrefix,
+  type RegistrationMode,
+  serviceTokenPrefix,
+} from '../../lib/accounts/protocol.ts'
 import {
   accountKey,
+  defaultServiceScopes,
   loginRequest,
   loginResponse,
   logoutRequest,
@@ -14,26 +19,34 @@ import {
   registerRequest,
   resetRequest,
   resetResponse,
+  type ServiceTokenView,
+  tokenCreatedResponse,
+  tokenRequest,
   tokenResponse,
+  tokensResponse,
 } from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { toRfc3339 } from '../../lib/util/time.ts'
+import { isUuid } from '../../lib/util/text.ts'
+import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import type { LoginLimits } from './login-limits.ts'
 import {
   type AccountsEnv,
   audit,
+  authenticate,
   describe,
   jsonBody,
-  presentedToken,
   requireLogin,
-  requireToken,
 } from './middleware.ts'
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
-import { serviceTokenView } from './service-token-routes.ts'
-import type { AccountRow, NewAccount } from './schema.ts'
+import type { NewAccount, NewServiceToken } from './schema.ts'
 import type { AccountStore } from './store.ts'
-import { hashOfSecret, type Principal, type Tokens } from './tokens.ts'
+import { hashOfSecret, type Principal, scopesOf, type Tokens } from './tokens.ts'
+
+const defaultTokenDays = 90
+const dayMs = 24 * 60 * 60 * 1000
+
+const wrongLogin = 'the user name or the password is wrong'
 
 /** What the routes work with. */
 export interface Services {
@@ -42,17 +55,14 @@ export interface Services {
   passwords: Passwords
   loginLimits: LoginLimits
   registration: RegistrationMode
-  /**
-   * Only this machine reaches the server: common passwords are a warning in the log, and
-   * registrations are not counted.
-   */
+  /** Only this machine reaches the server: passwords may be common, registrations do not count. */
   local: boolean
   log: Logger
 }
 
-/** Registration, login and all else about a session and its account. */
-export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): void {
-  const { store, tokens, passwords, loginLimits, local, log } = services
+/** Registration, login, and all else about an account, its sessions and its service tokens. */
+export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
+  const { store, tokens, passwords, loginLimits, local } = services
 
   app.post(
     `${apiPrefix}/register`,
@@ -62,7 +72,7 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
       const body = c.req.valid('json')
       const codeHash = await admitRegistration(c, body)
       await refuseGuessable('/password', body.password, body)
-      if (!local) await loginLimits.countRegistration(c.var.address)
+      if (!local) await loginLimits.count(c.var.address)
       const email = body.email.normalize('NFC')
       const account: NewAccount = {
         id: randomUUID(),
@@ -73,7 +83,7 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
         passwordHash: await passwords.hash(body.password),
         createdAtMs: Date.now(),
       }
-      const { session, refreshToken } = tokens.newSession(account.id, c.var.address)
+      const { session, refreshToken } = tokens.newSession(account.id)
       const outcome = await store.createAccount(account, session, codeHash)
       if (outcome === 'taken') {
         const message = 'there is an account with this user name or email address already'
@@ -96,8 +106,11 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
       const { username, password } = c.req.valid('json')
       const name = accountKey(username)
       const account = await store.findAccount(name)
-      const passwordHash = await checkPassword(c, name, account, password)
-      if (passwordHash === null || account === null) {
+      // An unknown name takes the same time.
+      const isRight = await loginLimits.attempt(name, c.var.address, () =>
+        passwords.verify(password, account?.passwordHash ?? null),
+      )
+      if (!isRight || account === null) {
         // Not the name: what people type there by mistake is the password.
         await audit(c, services, 'login.failed', account?.id ?? null)
         throw new AccountsProblem('invalid-credentials', wrongLogin)
@@ -108,8 +121,8 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
         const message = 'this account is disabled; ask the operator of the accounts server'
         throw new AccountsProblem('account-disabled', message)
       }
-      const { session, refreshToken } = tokens.newSession(account.id, c.var.address)
-      if (!(await store.createSession(session, passwordHash))) {
+      const { session, refreshToken } = tokens.newSession(account.id)
+      if (!(await store.createSession(session, account.passwordHash))) {
         throw new AccountsProblem('invalid-credentials', wrongLogin)
       }
       await audit(c, services, 'login.ok', account.id, { session_id: session.id })
@@ -123,35 +136,41 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
     describe('Get a fresh token for the one presented', { answer: tokenResponse, token: true }),
     jsonBody(refreshRequest),
     async c => {
-      const presented = c.req.valid('json').refresh_token ?? presentedToken(c)
-      const { answer, accountId } = await tokens.refresh(presented, session =>
-        audit(c, services, 'refresh.reused', session.accountId, { session_id: session.id }),
-      )
-      c.set('accountId', accountId)
-      return c.json(answer)
+      const { refresh_token: presented } = c.req.valid('json')
+      if (presented === undefined) {
+        const { session } = await authenticate(c, tokens)
+        if (session !== null) return c.json(await tokens.issueTokens(session))
+        const message = 'a service token cannot be refreshed; create a new one when it expires'
+        throw new AccountsProblem('token-invalid', message)
+      }
+      const { session, refreshToken } = await tokens.rotate(presented)
+      c.set('accountId', session.accountId)
+      if (refreshToken !== null) return c.json(await tokens.issueTokens(session, refreshToken))
+      await audit(c, services, 'refresh.reused', session.accountId, { session_id: session.id })
+      const message =
+        'this refresh token was used before and may have been copied, so the session has ended; log in again'
+      throw new AccountsProblem('refresh-reused', message)
     },
   )
 
   app.get(
     `${apiPrefix}/me`,
     describe('Whose token this is', { answer: meResponse, token: true }),
-    requireToken(tokens),
-    c => c.json(meView(c.var.principal)),
+    async c => c.json(meView(await authenticate(c, tokens))),
   )
 
   app.post(
     `${apiPrefix}/logout`,
     describe('End this session, or every session of the account', { token: true }),
-    requireToken(tokens),
-    requireLogin,
+    requireLogin(tokens),
     jsonBody(logoutRequest),
     async c => {
-      const { account, session } = c.var.principal
+      const { account, session } = c.var
       if (c.req.valid('json').all === true) {
-        const ended = await store.endSessions(account.id, Date.now())
-        await audit(c, services, 'logout.all', account.id, { ended })
-      } else if (session !== null) {
-        await store.endSession(account.id, session.id, Date.now())
+        await store.endSessions(account.id)
+        await audit(c, services, 'logout.all', account.id)
+      } else {
+        await store.endSession(session.id)
         await audit(c, services, 'logout', account.id, { session_id: session.id })
       }
       return c.body(null, 204)
@@ -161,27 +180,21 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
   app.put(
     `${apiPrefix}/password`,
     describe('Change the password; every other session ends', { token: true }),
-    requireToken(tokens),
-    requireLogin,
+    requireLogin(tokens),
     jsonBody(passwordRequest),
     async c => {
       const { current_password: password, new_password: next } = c.req.valid('json')
-      const { account, session } = c.var.principal
-      const oldHash = await checkPassword(c, session?.id ?? account.id, account, password)
-      if (oldHash === null) {
+      const { account, session } = c.var
+      const isRight = await loginLimits.attempt(session.id, c.var.address, () =>
+        passwords.verify(password, account.passwordHash),
+      )
+      if (!isRight) {
         await audit(c, services, 'password.change_failed', account.id)
         throw new AccountsProblem('invalid-credentials', 'the current password is wrong')
       }
       await refuseGuessable('/new_password', next, account)
-      const changed = await store.changePassword({
-        id: account.id,
-        oldHash,
-        newHash: await passwords.hash(next),
-        keepSessionId: session?.id ?? null,
-        endTokens: false,
-        nowMs: Date.now(),
-      })
-      if (changed === null) {
+      const newHash = await passwords.hash(next)
+      if (!(await store.changePassword(account, newHash, session.id))) {
         const message = 'the password was changed by another request'
         throw new AccountsProblem('invalid-credentials', message)
       }
@@ -203,32 +216,80 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
       // By the code alone: a look-up of the name would take longer for one that exists.
       const usernameKey = await store.findCode(codeHash, Date.now())
       const account = usernameKey === null ? null : await store.findAccount(usernameKey)
-      if (
-        account === null ||
-        account.disabledAtMs !== null ||
-        ![account.usernameKey, account.emailKey].includes(name)
-      ) {
-        throw await refusedReset(c, account)
+      let ended = null
+      if (account !== null && [account.usernameKey, account.emailKey].includes(name)) {
+        // Only now: what is wrong with a password tells of the name and the address.
+        await refuseGuessable('/new_password', password, account)
+        // Before the code is used up: a server too busy to hash must not cost it.
+        const newHash = await passwords.hash(password)
+        ended = await store.resetPassword(account, codeHash, newHash, Date.now())
       }
-      // Only now: what is wrong with a password tells of the name and the address.
-      await refuseGuessable('/new_password', password, account)
-      // Before the code is used up: a server too busy to hash must not cost it.
-      const newHash = await passwords.hash(password)
-      const nowMs = Date.now()
-      if (!(await store.useCode(account.usernameKey, codeHash, nowMs))) {
-        throw await refusedReset(c, account)
+      if (account === null || ended === null) {
+        await loginLimits.count(c.var.address)
+        await audit(c, services, 'password.reset_failed', account?.id ?? null)
+        const message = 'the user name or the code is wrong, or the code was used or has expired'
+        throw new AccountsProblem('invalid-credentials', message)
       }
-      const { id } = account
-      const change = { id, oldHash: null, newHash, keepSessionId: null, endTokens: true, nowMs }
-      const ended = await store.changePassword(change)
-      // The account was just deleted.
-      if (ended === null) throw await refusedReset(c, account)
       await loginLimits.clear(name, c.var.address)
-      c.set('accountId', id)
-      const counts = { ended_sessions: ended.sessions, ended_tokens: ended.tokens.length }
-      await audit(c, services, 'password.reset', id, counts)
+      c.set('accountId', account.id)
+      await audit(c, services, 'password.reset', account.id)
       const ended_tokens = ended.tokens.map(serviceTokenView)
       return c.json({ ended_sessions: ended.sessions, ended_tokens })
+    },
+  )
+
+  app.post(
+    `${apiPrefix}/tokens`,
+    describe('Make a service token; this answer alone shows it', {
+      answer: tokenCreatedResponse,
+      status: 201,
+      token: true,
+    }),
+    requireLogin(tokens),
+    jsonBody(tokenRequest),
+    async c => {
+      const { name, scopes = defaultServiceScopes, expires_in_days } = c.req.valid('json')
+      const { account } = c.var
+      const secret = serviceTokenPrefix + randomBytes(30).toString('base64url')
+      const createdAtMs = Date.now()
+      const token: NewServiceToken = {
+        id: randomUUID(),
+        accountId: account.id,
+        name,
+        secretHash: hashOfSecret(secret),
+        scopes: scopes.join(' '),
+        createdAtMs,
+        expiresAtMs: createdAtMs + (expires_in_days ?? defaultTokenDays) * dayMs,
+      }
+      await store.createServiceToken(token)
+      const details = { token_id: token.id, name, scopes: token.scopes }
+      await audit(c, services, 'token.created', account.id, details)
+      return c.json({ ...serviceTokenView(token), token: secret }, 201)
+    },
+  )
+
+  app.get(
+    `${apiPrefix}/tokens`,
+    describe('The service tokens of the account', { answer: tokensResponse, token: true }),
+    requireLogin(tokens),
+    async c => {
+      const rows = await store.listServiceTokens(c.var.account.id, Date.now())
+      return c.json({ tokens: rows.map(serviceTokenView) })
+    },
+  )
+
+  app.delete(
+    `${apiPrefix}/tokens/:id`,
+    describe('Revoke a service token', { token: true }),
+    requireLogin(tokens),
+    async c => {
+      const { account } = c.var
+      const id = c.req.param('id')
+      if (!isUuid(id) || !(await store.revokeServiceToken(account.id, id))) {
+        throw new AccountsProblem('not-found', 'the account has no such service token')
+      }
+      await audit(c, services, 'token.revoked', account.id, { token_id: id })
+      return c.body(null, 204)
     },
   )
 
@@ -257,58 +318,20 @@ export function addAccountRoutes(app: Hono<AccountsEnv>, services: Services): vo
 
   /** A wrong code counts as a failure of the address. */
   async function refusedInvite(c: Context<AccountsEnv>): Promise<AccountsProblem> {
-    await loginLimits.countWrongCode(c.var.address)
+    await loginLimits.count(c.var.address)
     await audit(c, services, 'registration.refused', null)
     const message = 'the invitation code is unknown, used, expired or for another user name'
     return new AccountsProblem('registration-closed', message)
   }
 
-  async function refusedReset(
-    c: Context<AccountsEnv>,
-    account: AccountRow | null,
-  ): Promise<AccountsProblem> {
-    await loginLimits.countWrongCode(c.var.address)
-    await audit(c, services, 'password.reset_failed', account?.id ?? null)
-    const message = 'the user name or the code is wrong, or the code was used or has expired'
-    return new AccountsProblem('invalid-credentials', message)
-  }
-
-  /**
-   * Returns the stored hash of the password; null when it is wrong. Failures count for `name`. An
-   * unknown account costs the same.
-   */
-  function checkPassword(
-    c: Context<AccountsEnv>,
-    name: string,
-    account: AccountRow | null,
-    password: string,
-  ): Promise<string | null> {
-    return loginLimits.attempt(name, c.var.address, async () => {
-      const isRight = await passwords.verify(password, account?.passwordHash ?? null)
-      return isRight && account !== null ? rehashIfOutdated(account, password) : null
-    })
-  }
-
-  async function rehashIfOutdated(account: AccountRow, password: string): Promise<string> {
-    const { id, passwordHash } = account
-    if (!passwords.isOutdated(passwordHash)) return passwordHash
-    const better = await passwords.hash(password)
-    return (await store.replaceHash(id, passwordHash, better)) ? better : passwordHash
-  }
-
-  /** Throws `password-blocked`; where only this machine reaches the server, logs a warning. */
+  /** Throws `password-blocked`, where others reach the server. */
   async function refuseGuessable(
     pointer: string,
     password: string,
     account: { username: string; email: string },
   ): Promise<void> {
-    const flaw = await findPasswordFlaw(password, account)
+    const flaw = local ? null : await findPasswordFlaw(password, account)
     if (flaw === null) return
-    if (local) {
-      const { username } = account
-      log.warn({ username, flaw }, 'an account was given a password that is easy to guess')
-      return
-    }
     const detail = `${flaw}: choose another`
     const errors = [{ pointer, detail }]
     throw new AccountsProblem('password-blocked', `the password ${detail}`, { errors })
@@ -330,5 +353,16 @@ function meView({ account, scopes, session, token }: Principal): MeResponse {
       expires_at: toRfc3339(session.expiresAtMs),
     },
     token: token && { id: token.id, name: token.name, expires_at: toRfc3339(token.expiresAtMs) },
+  }
+}
+
+function serviceTokenView(token: NewServiceToken): ServiceTokenView {
+  return {
+    id: token.id,
+    name: token.name,
+    scopes: scopesOf(token),
+    created_at: toRfc3339(token.createdAtMs),
+    expires_at: toRfc3339(token.expiresAtMs),
+    last_used_at: rfc3339OrNull(token.lastUsedAtMs),
   }
 }

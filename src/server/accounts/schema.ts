@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto'
-import { type Generated, sql } from 'kysely'
+import { type Generated, type Insertable, sql } from 'kysely'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Database, noAccountsServer } from '../database/database.ts'
 
-export interface NewAccount {
+export interface AccountRow {
   id: string
   /** As typed. */
   username: string
@@ -14,68 +13,68 @@ export interface NewAccount {
   /** PHC string. */
   passwordHash: string
   createdAtMs: number
-}
-
-export interface AccountRow extends NewAccount {
   disabledAtMs: number | null
   team: string | null
 }
 
 /** A login. Refresh tokens are stored as SHA-256 only. */
-export interface NewSession {
+export interface SessionRow {
   id: string
   accountId: string
   tokenHash: string
+  previousHash: string | null
   /** With the previous token it makes the current one (HMAC), for a repeated refresh. */
   seed: string
   createdAtMs: number
   /** Refreshing never extends it. */
   expiresAtMs: number
-  address: string | null
-}
-
-export interface SessionRow extends NewSession {
-  previousHash: string | null
   rotatedAtMs: number | null
-  endedAtMs: number | null
 }
 
-export interface NewServiceToken {
+export interface ServiceTokenRow {
   id: string
   accountId: string
   name: string
   /** SHA-256 in hex. */
   secretHash: string
-  scopes: string[]
+  /** Separated by spaces. */
+  scopes: string
   createdAtMs: number
+  expiresAtMs: number
+  lastUsedAtMs: number | null
+}
+
+/** A one-time code of a user name, for a new account or a new password. */
+export interface CodeRow {
+  usernameKey: string
+  hash: string
   expiresAtMs: number
 }
 
-export interface ServiceTokenRow extends NewServiceToken {
-  lastUsedAtMs: number | null
-  revokedAtMs: number | null
-}
-
-export interface AuditRow {
+export interface AuditEntry {
   atMs: number
   /** As in `login.failed`, `logout`. */
   action: string
   accountId: string | null
   address: string | null
   /** Small, no secrets. */
-  details: Record<string, string | number | boolean | null>
+  details: Record<string, string | number | null>
 }
 
-/** The tables, named in snake case in the database. */
+export type NewAccount = Insertable<AccountRow>
+export type NewSession = Insertable<SessionRow>
+export type NewServiceToken = Insertable<ServiceTokenRow>
+
+/** The tables, named in snake case in the database. What has ended is deleted. */
 export interface AccountTables {
   /** One row. */
-  accountsServer: { id: string; version: number; checkedAtMs: number }
+  accountsServer: { version: number }
   accounts: AccountRow
   sessions: SessionRow
-  serviceTokens: Omit<ServiceTokenRow, 'scopes'> & { scopes: string }
-  codes: { usernameKey: string; hash: string; expiresAtMs: number }
-  reservedNames: { usernameKey: string; untilMs: number }
-  audit: Omit<AuditRow, 'details'> & { id: Generated<number>; details: string }
+  serviceTokens: ServiceTokenRow
+  codes: CodeRow
+  /** `details` is JSON. */
+  audit: Omit<AuditEntry, 'details'> & { id: Generated<number>; details: string }
 }
 
 /** Raised when the tables change. */
@@ -104,11 +103,9 @@ const tablesOf = (serial: 'integer' | 'bigserial') => `
     seed text not null,
     created_at_ms bigint not null,
     expires_at_ms bigint not null,
-    rotated_at_ms bigint,
-    ended_at_ms bigint,
-    address text
+    rotated_at_ms bigint
   );
-  create index sessions_of_account on sessions (account_id, created_at_ms);
+  create index sessions_of_account on sessions (account_id);
   create table service_tokens (
     id text primary key,
     account_id text not null references accounts (id) on delete cascade,
@@ -117,14 +114,12 @@ const tablesOf = (serial: 'integer' | 'bigserial') => `
     scopes text not null,
     created_at_ms bigint not null,
     expires_at_ms bigint not null,
-    last_used_at_ms bigint,
-    revoked_at_ms bigint
+    last_used_at_ms bigint
   );
-  create index service_tokens_of_account on service_tokens (account_id, created_at_ms);
+  create index service_tokens_of_account on service_tokens (account_id);
   create table codes (
     username_key text primary key, hash text not null, expires_at_ms bigint not null
   );
-  create table reserved_names (username_key text primary key, until_ms bigint not null);
   create table audit (
     id ${serial} primary key,
     at_ms bigint not null,
@@ -142,23 +137,18 @@ const tablesOf = (serial: 'integer' | 'bigserial') => `
   );`
 
 /**
- * Makes the tables where there are none, also when several servers start at once; `isNew` when this
- * call made them. `id` is the UUID of the accounts server. Throws `storage_failed` for tables of another version, which stay as they are,
- * and without `create` for none.
+ * Makes the tables where there are none, also when several servers start at once; returns whether
+ * this call made them. Throws `storage_failed` for tables of another version, which stay as they
+ * are, and without `create` for none.
  */
-export function openTables(
-  database: Database<AccountTables>,
-  create: boolean,
-): Promise<{ id: string; isNew: boolean }> {
+export function openTables(database: Database<AccountTables>, create: boolean): Promise<boolean> {
   const { db, pool, name } = database
   return db.transaction().execute(async tables => {
     if (pool !== null) await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(tables)
-    await sql`create table if not exists accounts_server
-      (id text primary key, version integer not null, checked_at_ms bigint not null)`.execute(
-      tables,
-    )
+    const table = tables.schema.createTable('accountsServer').ifNotExists()
+    await table.addColumn('version', 'integer', column => column.notNull()).execute()
     const server = await tables.selectFrom('accountsServer').selectAll().executeTakeFirst()
-    if (server?.version === version) return { id: server.id, isNew: false }
+    if (server?.version === version) return false
     if (server !== undefined) {
       const hint = 'use the newest version that runs on this database'
       const message = `${name} was made by another version of this program`
@@ -168,8 +158,7 @@ export function openTables(
     for (const statement of tablesOf(pool === null ? 'integer' : 'bigserial').split(';')) {
       if (statement.trim() !== '') await sql.raw(statement).execute(tables)
     }
-    const id = randomUUID()
-    await tables.insertInto('accountsServer').values({ id, version, checkedAtMs: 0 }).execute()
-    return { id, isNew: true }
+    await tables.insertInto('accountsServer').values({ version }).execute()
+    return true
   })
 }

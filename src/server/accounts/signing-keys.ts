@@ -25,80 +25,62 @@ interface LoadedKeys {
   text: string
   stored: KeyFile
   signing: { kid: string; key: CryptoKey }
+  /** The public keys, for `/.well-known/jwks.json`. */
   jwks: { keys: JWK[] }
+  /** Finds the public key of a token, for `jwtVerify`. */
   verifying: ReturnType<typeof createLocalJWKSet>
 }
 
 /** The ES256 keys of access tokens, in a file (0600) that every server has a copy of. */
 export class SigningKeys {
-  /** There was no file: access tokens made before are void. */
-  readonly isNew: boolean
+  /** Another object once the file has changed. */
+  current: LoadedKeys
   readonly #file: string
-  #keys: LoadedKeys
 
-  private constructor(file: string, keys: LoadedKeys, isNew: boolean) {
+  private constructor(file: string, keys: LoadedKeys) {
     this.#file = file
-    this.#keys = keys
-    this.isNew = isNew
+    this.current = keys
   }
 
   /** Throws `config_invalid` for an unusable file, and without `create` for a missing one. */
   static async open(file: string, { create }: { create: boolean }): Promise<SigningKeys> {
-    let isNew = false
     if (create && (await readPrivateFile(file)) === null) {
       await ensurePrivateFolder(dirname(file))
       const keys = { next: null, signing: await makeKey(), previous: null }
-      isNew = await replaceFile(file, format(keys), { exclusive: true })
+      await replaceFile(file, format(keys), { exclusive: true })
     }
-    return new SigningKeys(file, await load(file), isNew)
-  }
-
-  get signing(): LoadedKeys['signing'] {
-    return this.#keys.signing
-  }
-
-  /** Finds the public key of a token, for `jwtVerify`. */
-  get verifying(): LoadedKeys['verifying'] {
-    return this.#keys.verifying
-  }
-
-  /** The public keys, for `/.well-known/jwks.json`. */
-  get jwks(): LoadedKeys['jwks'] {
-    return this.#keys.jwks
+    return new SigningKeys(file, await load(file))
   }
 
   /** Takes over a changed file. When it is unusable, throws and keeps the keys at hand. */
   async reload(): Promise<void> {
-    if ((await readPrivateFile(this.#file)) !== this.#keys.text) this.#keys = await load(this.#file)
+    if ((await readPrivateFile(this.#file)) !== this.current.text)
+      this.current = await load(this.#file)
   }
 
   /** Publishes a next key and returns its `kid`. Throws `request_refused` while there is one. */
   async rotate(): Promise<string> {
-    const { stored } = this.#keys
+    const { stored } = this.current
     if (stored.next !== null) {
       const hint = 'service-cli registry rotate-key --activate signs with it'
       const message = 'the next signing key is published already'
       throw new ServiceError('request_refused', message, { hint })
     }
     const next = await makeKey()
-    await this.#store({ ...stored, next })
+    await replaceFile(this.#file, format({ ...stored, next }))
     return next.kid
   }
 
   /** Signs with the next key and returns its `kid`. Throws `request_refused` when there is none. */
   async activate(): Promise<string> {
-    const { next, signing } = this.#keys.stored
+    const { next, signing } = this.current.stored
     if (next === null) {
       const hint = 'service-cli registry rotate-key publishes one'
       throw new ServiceError('request_refused', 'there is no next signing key', { hint })
     }
-    await this.#store({ next: null, signing: next, previous: signing })
-    return this.signing.kid
-  }
-
-  async #store(keys: KeyFile): Promise<void> {
-    await replaceFile(this.#file, format(keys))
-    this.#keys = await load(this.#file)
+    await replaceFile(this.#file, format({ next: null, signing: next, previous: signing }))
+    await this.reload()
+    return this.current.signing.kid
   }
 }
 

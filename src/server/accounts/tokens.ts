@@ -1,8 +1,8 @@
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
-import { z } from 'zod'
 import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
-import { type Scope, scopes, type TokenResponse } from '../../lib/accounts/wire.ts'
+import { type Scope, serviceScopes, type TokenResponse } from '../../lib/accounts/wire.ts'
+import { isUuid } from '../../lib/util/text.ts'
 import { AccountsProblem } from './problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import type { AccountRow, NewSession, ServiceTokenRow, SessionRow } from './schema.ts'
@@ -18,7 +18,10 @@ const graceMs = minuteMs
 /** How far the clocks of several servers may be apart. */
 const clockToleranceSeconds = 5
 const sessionScopes: Scope[] = ['account', 'read', 'publish']
+/** Before the id of the session and the secret. */
 const refreshTokenPrefix = 'srt_'
+/** Of 32 bytes in base64url. */
+const secretChars = 43
 
 /** The caller of a request. Exactly one of `session` and `token` is not null. */
 export interface Principal {
@@ -56,25 +59,24 @@ export class Tokens {
   }
 
   /** A session that is not stored yet, with its first refresh token. */
-  newSession(accountId: string, address: string): { session: NewSession; refreshToken: string } {
+  newSession(accountId: string): { session: NewSession; refreshToken: string } {
     const id = randomUUID()
-    const refreshToken = refreshTokenOf(id, randomBytes(32))
+    const refreshToken = refreshTokenPrefix + id + randomText()
     const createdAtMs = Date.now()
     const session = {
       id,
       accountId,
       tokenHash: hashOfSecret(refreshToken),
-      seed: newSeed(),
+      seed: randomText(),
       createdAtMs,
       expiresAtMs: createdAtMs + sessionMs,
-      address,
     }
     return { session, refreshToken }
   }
 
   /** An access token of the session; with its refresh token, where one is given. */
   async issueTokens(session: NewSession, refreshToken?: string): Promise<TokenResponse> {
-    const { kid, key } = this.#keys.signing
+    const { kid, key } = this.#keys.current.signing
     const now = seconds(Date.now())
     const expires = Math.min(now + seconds(this.#accessTokenMs), seconds(session.expiresAtMs))
     const scope = sessionScopes.join(' ')
@@ -104,107 +106,78 @@ export class Tokens {
   }
 
   /**
-   * Fresh tokens for the one presented: a pair for a refresh token, a further access token for an
-   * access token. Throws `refresh-reused` after it has ended the session, once `onReuse` returned.
+   * Replaces the current refresh token; the previous one gives the current one again for a minute.
+   * Null in place of the new one: this one was used before, and its session has ended. Throws
+   * `token-invalid` or `token-revoked`.
    */
-  async refresh(
-    presented: string,
-    onReuse: (session: SessionRow) => Promise<void>,
-  ): Promise<{ answer: TokenResponse; accountId: string }> {
-    if (presented.startsWith(serviceTokenPrefix)) {
-      const message = 'a service token cannot be refreshed; create a new one when it expires'
-      throw new AccountsProblem('token-invalid', message)
+  async rotate(presented: string): Promise<{ session: SessionRow; refreshToken: string | null }> {
+    const id = presented.slice(refreshTokenPrefix.length, -secretChars)
+    if (!presented.startsWith(refreshTokenPrefix) || !isUuid(id)) throw invalid()
+    const { session } = await this.#findLiving(id)
+    const hash = hashOfSecret(presented)
+    if (hash === session.tokenHash) {
+      const seed = randomText()
+      const refreshToken = nextToken(id, seed, presented)
+      const next = { tokenHash: hashOfSecret(refreshToken), seed, rotatedAtMs: Date.now() }
+      if (await this.#store.rotateSession(id, hash, next)) return { session, refreshToken }
+      // Another request was first: now the token is the previous one, or the session has ended.
+      return this.rotate(presented)
     }
-    if (!presented.startsWith(refreshTokenPrefix)) {
-      const { session, account } = await this.#bySession(presented)
-      return { answer: await this.issueTokens(session), accountId: account.id }
+    const isRecent = session.rotatedAtMs !== null && Date.now() - session.rotatedAtMs < graceMs
+    if (hash === session.previousHash && isRecent) {
+      return { session, refreshToken: nextToken(id, session.seed, presented) }
     }
-    const { session, refreshToken } = await this.#rotate(presented, onReuse)
-    const answer = await this.issueTokens(session, refreshToken)
-    return { answer, accountId: session.accountId }
+    await this.#store.endSession(id)
+    return { session, refreshToken: null }
   }
 
   /** Throws `token-invalid`, `token-expired` or `token-revoked`. */
   async authenticate(presented: string): Promise<Principal> {
     if (presented.startsWith(serviceTokenPrefix)) return this.#byServiceToken(presented)
-    return this.#bySession(presented)
-  }
-
-  /** The current token is replaced; the previous one gives the current one again for a minute. */
-  async #rotate(
-    presented: string,
-    onReuse: (session: SessionRow) => Promise<void>,
-  ): Promise<{ session: SessionRow; refreshToken: string }> {
-    const { session } = await this.#findLiving(sessionIdOf(presented))
-    const hash = hashOfSecret(presented)
-    if (hash === session.tokenHash) {
-      const seed = newSeed()
-      const refreshToken = nextToken(session.id, seed, presented)
-      const toHash = hashOfSecret(refreshToken)
-      const rotation = { id: session.id, fromHash: hash, toHash, seed, nowMs: Date.now() }
-      if (await this.#store.rotateSession(rotation)) return { session, refreshToken }
-      // Another request was first: now the token is the previous one, or the session has ended.
-      return this.#rotate(presented, onReuse)
-    }
-    const isRecent = session.rotatedAtMs !== null && Date.now() - session.rotatedAtMs < graceMs
-    if (hash === session.previousHash && isRecent) {
-      return { session, refreshToken: nextToken(session.id, session.seed, presented) }
-    }
-    await this.#store.endSession(session.accountId, session.id, Date.now())
-    await onReuse(session)
-    const message =
-      'this refresh token was used before and may have been copied, so the session has ended; log in again'
-    throw new AccountsProblem('refresh-reused', message)
+    const found = await this.#findLiving(await this.#verify(presented))
+    return { ...found, token: null, scopes: sessionScopes }
   }
 
   async #findLiving(id: string): Promise<{ session: SessionRow; account: AccountRow }> {
     const found = await this.#store.findSession(id)
     const isOver =
       found === null ||
-      found.session.endedAtMs !== null ||
       found.session.expiresAtMs <= Date.now() ||
       found.account.disabledAtMs !== null
     if (isOver) throw new AccountsProblem('token-revoked', 'the session has ended; log in again')
     return found
   }
 
-  async #bySession(accessToken: string): Promise<Principal & { session: SessionRow }> {
-    const { sid, scope } = await this.#verify(accessToken)
-    const words = scope.split(' ')
-    const granted = scopes.filter(name => words.includes(name))
-    return { ...(await this.#findLiving(sid)), token: null, scopes: granted }
-  }
-
   async #byServiceToken(text: string): Promise<Principal> {
     const found = await this.#store.findServiceToken(hashOfSecret(text))
-    if (found === null) throw invalid()
+    if (found === null || found.account.disabledAtMs !== null) {
+      const message = 'the service token was revoked or never existed; create a new one'
+      throw new AccountsProblem('token-revoked', message)
+    }
     const { token, account } = found
-    if (account.disabledAtMs !== null) {
-      throw new AccountsProblem('token-revoked', 'the account of this service token is disabled')
-    }
-    if (token.revokedAtMs !== null) {
-      throw new AccountsProblem('token-revoked', 'the service token was revoked; create a new one')
-    }
     if (Date.now() >= token.expiresAtMs) {
       throw new AccountsProblem('token-expired', 'the service token has expired; create a new one')
     }
-    // A full disk must not end pipelines: a use that cannot be stored is still a use.
-    await this.#store.touchServiceToken(token.id, Date.now()).catch(() => {})
-    const allowed = scopes.filter(name => name !== 'account' && token.scopes.includes(name))
-    return { account, token, session: null, scopes: allowed }
+    if (Date.now() - (token.lastUsedAtMs ?? 0) >= minuteMs) {
+      // A full disk must not end pipelines: a use that cannot be stored is still a use.
+      await this.#store.touchServiceToken(token.id, Date.now()).catch(() => {})
+    }
+    return { account, token, session: null, scopes: scopesOf(token) }
   }
 
-  async #verify(accessToken: string): Promise<z.infer<typeof claims>> {
+  /** Returns the id of the session. */
+  async #verify(accessToken: string): Promise<string> {
     try {
-      const { payload } = await jwtVerify(accessToken, this.#keys.verifying, {
+      const { verifying } = this.#keys.current
+      const { payload } = await jwtVerify<{ sid: string }>(accessToken, verifying, {
         algorithms: ['ES256'],
         issuer: this.#issuer,
         audience: this.#issuer,
         typ: 'at+jwt',
-        requiredClaims: ['sid', 'scope', 'exp'],
+        requiredClaims: ['sid', 'exp'],
         clockTolerance: clockToleranceSeconds,
       })
-      return claims.parse(payload)
+      return payload.sid
     } catch (error) {
       if (error instanceof errors.JWTExpired) {
         const message = 'the token has expired; refresh it or log in again'
@@ -216,34 +189,26 @@ export class Tokens {
   }
 }
 
-const claims = z.object({ sid: z.string(), scope: z.string() })
+/** The scopes of a service token. */
+export function scopesOf({ scopes }: Pick<ServiceTokenRow, 'scopes'>) {
+  const words = scopes.split(' ')
+  return serviceScopes.filter(scope => words.includes(scope))
+}
 
 /** What is stored of a token or a code: they are random, so no salt. */
 export function hashOfSecret(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-function refreshTokenOf(sessionId: string, secret: Buffer): string {
-  const id = Buffer.from(sessionId.replaceAll('-', ''), 'hex')
-  return refreshTokenPrefix + Buffer.concat([id, secret]).toString('base64url')
-}
-
-/** Throws `token-invalid`. */
-function sessionIdOf(refreshToken: string): string {
-  const bytes = Buffer.from(refreshToken.slice(refreshTokenPrefix.length), 'base64url')
-  if (bytes.length !== 48) throw invalid()
-  const id = bytes.toString('hex', 0, 16)
-  return id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-}
-
-function newSeed(): string {
+/** 32 bytes in base64url. */
+function randomText(): string {
   return randomBytes(32).toString('base64url')
 }
 
 /** The token after the one presented: the holder of that one, with the seed, can be told it again. */
 function nextToken(sessionId: string, seed: string, presented: string): string {
-  const key = Buffer.from(seed, 'base64url')
-  return refreshTokenOf(sessionId, createHmac('sha256', key).update(presented).digest())
+  const secret = createHmac('sha256', seed).update(presented).digest('base64url')
+  return refreshTokenPrefix + sessionId + secret
 }
 
 function invalid(): AccountsProblem {

@@ -4,11 +4,9 @@ import {
   CompiledQuery,
   type DatabaseConnection,
   type Dialect,
-  SqliteAdapter,
   type SqliteDatabase,
+  SqliteDialect,
   SqliteDriver,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
 } from 'kysely'
 
 /** Of a file that another process is writing to. The event loop stands still meanwhile. */
@@ -22,14 +20,9 @@ export function openSqlite(file: string): DatabaseSync {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
   const sqlite = new DatabaseSync(file, { timeout: busyMs, enableForeignKeyConstraints: true })
-  try {
-    // FULL: what was acknowledged is on the disk, also after a loss of power.
-    sqlite.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON')
-    return sqlite
-  } catch (error) {
-    sqlite.close()
-    throw error
-  }
+  // FULL: what was acknowledged is on the disk, also after a loss of power.
+  sqlite.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON')
+  return sqlite
 }
 
 /** Kysely over `node:sqlite`. `convert` makes the error that callers get. */
@@ -53,12 +46,9 @@ export function sqliteDialect(sqlite: DatabaseSync, convert: (error: unknown) =>
     },
     close: () => sqlite.close(),
   }
-  return {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new Driver(sqlite, database),
-    createIntrospector: db => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  }
+  const dialect = new SqliteDialect({ database })
+  dialect.createDriver = () => new Driver(sqlite, database)
+  return dialect
 }
 
 class Driver extends SqliteDriver {

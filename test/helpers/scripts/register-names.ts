@@ -18,12 +18,12 @@ for (let at = 0; at < Number(count); at++) {
   const account = newAccount(name, { id: `${worker} ${at}` })
   const session = newSession(account.id, `session ${worker} ${at}`)
   const outcome = await store.createAccount(account, session)
-  const rotation = { id: 'shared', fromHash: `token ${at}`, toHash: `token ${at + 1}` }
-  const rotated = await store.rotateSession({ ...rotation, seed: 'seed', nowMs: startMs })
+  const next = { tokenHash: `token ${at + 1}`, seed: 'seed', rotatedAtMs: startMs }
+  const rotated = await store.rotateSession('shared', `token ${at}`, next)
   for (const done of [outcome, rotated ? 'rotated' : 'late']) {
     outcomes[done] = (outcomes[done] ?? 0) + 1
   }
 }
 await store.close()
-process.stdout.write(`${JSON.stringify({ id: store.registryId, outcomes })}\n`)
+process.stdout.write(`${JSON.stringify({ outcomes })}\n`)
 process.exit()

@@ -27,7 +27,7 @@ describe('access tokens', () => {
   function forge(
     claims: Record<string, unknown> = {},
     header: Record<string, unknown> = {},
-    key: CryptoKey = registry.keys.signing.key,
+    key: CryptoKey = registry.keys.current.signing.key,
   ): Promise<string> {
     const payload = Object.entries({ ...decodeJwt(token), ...claims })
     return new SignJWT(Object.fromEntries(payload.filter(([, value]) => value !== undefined)))
@@ -65,7 +65,7 @@ describe('access tokens', () => {
   it('are RFC 9068 JWTs without a name', async () => {
     const { access_token, account } = await registry.register()
     const seconds = registry.clock.nowMs / 1000
-    const { kid } = registry.keys.signing
+    const { kid } = registry.keys.current.signing
     const header = decodeProtectedHeader(access_token)
     expect(header).to.deep.equal({ typ: 'at+jwt', alg: 'ES256', kid })
     const { jti, sid, ...claims } = decodeJwt(access_token)

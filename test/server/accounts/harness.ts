@@ -8,9 +8,8 @@ import { listenerOf } from '../../../src/server/accounts/accounts-server.ts'
 import { corsMethods, createApp } from '../../../src/server/accounts/app.ts'
 import { LoginLimits } from '../../../src/server/accounts/login-limits.ts'
 import { Passwords } from '../../../src/server/accounts/passwords.ts'
-import type { AccountTables } from '../../../src/server/accounts/schema.ts'
 import { SigningKeys } from '../../../src/server/accounts/signing-keys.ts'
-import type { AuditRow } from '../../../src/server/accounts/schema.ts'
+import type { AccountTables, AuditEntry } from '../../../src/server/accounts/schema.ts'
 import { AccountStore } from '../../../src/server/accounts/store.ts'
 import { hashOfSecret, Tokens } from '../../../src/server/accounts/tokens.ts'
 import { openDatabase } from '../../../src/server/database/database.ts'
@@ -52,7 +51,7 @@ export interface AccountsServer {
   /** Makes the one-time code valid for the user name, for a minute. */
   makeCode(username: string, code: string): Promise<void>
   /** The newest entries first, of one action and one account where they are named. */
-  audited(action?: string, accountId?: string): Promise<AuditRow[]>
+  audited(action?: string, accountId?: string): Promise<AuditEntry[]>
 }
 
 export interface CallOptions {
@@ -86,6 +85,9 @@ export async function meCode({ call }: AccountsServer, token: string): Promise<s
 
 export const refresh = ({ call }: AccountsServer, token: string, body?: unknown) =>
   call('POST', `${auth}/refresh`, { token, body })
+
+export const rotate = ({ call }: AccountsServer, refresh_token: string) =>
+  call('POST', `${auth}/refresh`, { body: { refresh_token } })
 
 export const signUp = ({ call }: AccountsServer, username: unknown, more: object = {}) =>
   call('POST', `${auth}/register`, {

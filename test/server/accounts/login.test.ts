@@ -7,7 +7,6 @@ import {
   cheap,
   logIn,
   outcome,
-  password,
   sharedAccountsServer,
   withAccountsServer,
   withMethods,
@@ -78,25 +77,6 @@ describe('login', () => {
         }
       },
       { passwords: new Counted(cheap) },
-    )
-  })
-
-  it('rehashes the password after the parameters change', async () => {
-    const old = new Passwords(cheap)
-    await withAccountsServer(
-      async other => {
-        await other.register('alice')
-        const passwordHash = await old.hash(password)
-        const { id, passwordHash: made = '' } = (await other.store.findAccount('alice')) ?? {}
-        await other.store.replaceHash(id ?? '', made, passwordHash)
-        const hashOf = async () => (await other.store.findAccount('alice'))?.passwordHash
-        expect((await logIn(other, 'alice', 'wrong')).status).to.equal(401)
-        expect(await hashOf()).to.equal(passwordHash)
-        expect((await logIn(other, 'alice')).status).to.equal(200)
-        expect(await hashOf()).to.include('t=2')
-        expect((await logIn(other, 'alice')).status).to.equal(200)
-      },
-      { passwords: new Passwords({ ...cheap, passes: 2 }) },
     )
   })
 

@@ -71,17 +71,13 @@ describe('registration', () => {
     })
   }
 
-  it('warns about a common password on loopback and refuses it elsewhere', async () => {
+  it('accepts a common password on loopback and refuses it elsewhere', async () => {
     const common = { email: 'common@studio.example', password: 'password123' }
     expect((await signUp(registry, 'common', common)).status).to.equal(201)
-    const [warning] = registry.logged.filter(({ level }) => level === 'warn')
-    expect(warning?.fields).to.deep.equal({ username: 'common', flaw: 'is a common password' })
     await withAccountsServer(
       async other => {
         const bad = [
           { password: 'password123' },
-          { password: 'Summer2027!' },
-          { password: 'abcabcabc' },
           { username: 'alice-alice', password: 'Alice-Alice' },
           { password: 'someone@studio.example' },
           { email: 'grace.hopper@studio.example', password: 'Grace.Hopper' },
@@ -100,23 +96,23 @@ describe('registration', () => {
   it('limits registrations by address, except on loopback', async () => {
     const many = async (server: AccountsServer) => {
       const statuses = []
-      for (let at = 0; at < 21; at++) {
+      for (let at = 0; at < 101; at++) {
         const more = { email: `many${at}@studio.example` }
         statuses.push((await signUp(server, `many${at}`, more)).status)
       }
       return statuses
     }
-    const twenty = Array.from({ length: 20 }, () => 201)
+    const hundred = Array.from({ length: 100 }, () => 201)
     await withAccountsServer(
       async other => {
-        expect(await many(other)).to.deep.equal([...twenty, 429])
+        expect(await many(other)).to.deep.equal([...hundred, 429])
         other.clock.nowMs += 60 * minute
         expect((await signUp(other, 'late')).status).to.equal(201)
       },
       { local: false },
     )
     await withAccountsServer(async other =>
-      expect(await many(other)).to.deep.equal([...twenty, 201]),
+      expect(await many(other)).to.deep.equal([...hundred, 201]),
     )
   })
 })

@@ -408,7 +408,7 @@ describe('a gateway whose users see what is theirs', () => {
     const { status, headers } = await call(revoked.token, 'resources/list')
     expect(status).to.equal(401)
     expect(headers['www-authenticate']).to.include(
-      'error_description="the service token was revoked; create a new one"',
+      'error_description="the service token was revoked or never existed; create a new one"',
     )
   })
 

@@ -11,20 +11,14 @@ describe('Passwords', () => {
       .to.match(/^\$argon2id\$v=19\$m=8,t=1,p=1\$[\w+/]{22}\$[\w+/]{43}$/)
       .and.not.equal(two)
     expect(await passwords.verify('pass phrase', one)).to.equal(true)
-    for (const hash of [two.slice(0, -10), 'pass phrase', null]) {
-      expect(await passwords.verify('pass phrase', hash)).to.equal(false)
-    }
+    expect(await passwords.verify('pass phrase', null)).to.equal(false)
     expect(await passwords.verify('pass phrasE', one)).to.equal(false)
   })
 
-  it('use the parameters of OWASP by default, and call others outdated', async () => {
+  it('use the parameters of OWASP by default, and know passwords of others again', async () => {
     const passwords = new Passwords()
-    const hash = await passwords.hash('x')
-    expect(hash).to.include('$m=19456,t=2,p=1$')
-    expect(passwords.isOutdated(hash)).to.equal(false)
-    const old = await new Passwords(cheap).hash('x')
-    expect(passwords.isOutdated(old)).to.equal(true)
-    expect(await passwords.verify('x', old)).to.equal(true)
+    expect(await passwords.hash('x')).to.include('$m=19456,t=2,p=1$')
+    expect(await passwords.verify('x', await new Passwords(cheap).hash('x'))).to.equal(true)
   })
 
   it('take the forms that one person types on two systems for one password', async () => {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigStore } from '../../../src/lib/config/config-store.ts'
-import { savedLogin, withLogin } from '../../../src/lib/config/config-file.ts'
+import { withLogin } from '../../../src/lib/config/config-file.ts'
 import { withFileLock } from '../../../src/lib/config/private-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { failureOf } from '../../helpers/failure.ts'
@@ -26,10 +26,10 @@ describe('configuration store', () => {
     store.update(config => withLogin(config, url, { username, accessToken: new Secret('t') }))
 
   it('is empty without a file, and makes none by reading', async () => {
-    expect((await store.read()).servers.size).to.equal(0)
+    expect((await store.read()).logins.size).to.equal(0)
     expect(fs.existsSync(folder)).to.equal(false)
     await save()
-    expect((await store.read()).servers.get(url)?.login?.username).to.equal('a')
+    expect((await store.read()).logins.get(url)?.username).to.equal('a')
   })
 
   it('never overwrites a damaged file', async () => {
@@ -58,11 +58,11 @@ describe('configuration store', () => {
     await Promise.all(
       writers.map(writer =>
         writer.update(config => {
-          const count = Number(savedLogin(config, url)?.username ?? 0) + 1
+          const count = Number(config.logins.get(url)?.username ?? 0) + 1
           return withLogin(config, url, { username: String(count) })
         }),
       ),
     )
-    expect(savedLogin(await store.read(), url)?.username).to.equal('8')
+    expect((await store.read()).logins.get(url)?.username).to.equal('8')
   })
 })
