@@ -21,31 +21,25 @@ export type { McpHttpConfig } from './server/mcp/mcp-http-config.ts'
 export { defaultLimits, type Limits } from './lib/config/limits.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
-  Annotations,
   BlobContent,
   CompletionContext,
   CompletionValues,
   Content,
   Descriptor,
   EncodedBlob,
-  Icon,
   ResourceProducer,
   StreamedBlob,
   Template,
   TextContent,
 } from './server/resources/producer.ts'
+export type { Annotations, Icon } from './server/resources/producer.ts'
 export {
   ResourceNotEnabled,
   ResourceNotFound,
   ResourceUriInvalid,
 } from './server/resources/errors.ts'
-export {
-  type AuditEntry,
-  AuditLog,
-  type AuditLogOptions,
-  type AuditOutcome,
-  type AuditRecord,
-} from './server/resources/audit-log.ts'
+export type { AuditEntry, AuditOutcome, AuditRecord } from './server/resources/audit-log.ts'
+export { AuditLog, type AuditLogOptions } from './server/resources/audit-log.ts'
 export type { SessionEvent, SessionEventInput } from './server/resources/session-event.ts'
 export {
   SessionEventBuffer,
