@@ -1,7 +1,7 @@
 import { readSecretText } from '../auth/secret-file.ts'
 import { isTokenText } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
-import { type Config, savedLogin, withTokens, withoutTokens } from '../config/config-file.ts'
+import { type Config, withTokens, withoutTokens } from '../config/config-file.ts'
 import type { ConfigStore } from '../config/config-store.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
@@ -137,7 +137,7 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
 }
 
 function requireLogin(config: Config, { server }: AccountsClient): Login {
-  const login = savedLogin(config, server.url)
+  const login = config.logins.get(server.url)
   if (login?.accessToken === undefined) throw notLoggedIn(server)
   return { ...login, accessToken: login.accessToken }
 }

@@ -81,10 +81,10 @@ function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
             ...more,
           }
           return openStore().update(config => {
-            return { ...config, servers: new Map(config.servers).set(url, { login }) }
+            return { ...config, logins: new Map(config.logins).set(url, login) }
           })
         },
-        saved: async () => (await openStore().read()).servers.get(url)?.login,
+        saved: async () => (await openStore().read()).logins.get(url),
         // As a process of its own.
         whoami: () => {
           const client = clientOf(url)
