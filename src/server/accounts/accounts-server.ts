@@ -120,14 +120,15 @@ function repeatedly(everyMs: number, log: Logger, failure: string, run: () => Pr
 
 /**
  * Returns whether only this machine reaches the accounts server. A proxy before a loopback address
- * lets others in: then `--public-url`, or `--allowed-host`, names the address that they use.
+ * lets others in: `--trusted-proxy` names it, `--public-url` or `--allowed-host` its address.
  */
 export function isLocal({
   host,
   publicUrl,
   allowedHosts = [],
-}: Pick<ListenOptions, 'host' | 'publicUrl' | 'allowedHosts'>): boolean {
+  trustedProxies = [],
+}: Pick<ListenOptions, 'host' | 'publicUrl' | 'allowedHosts' | 'trustedProxies'>): boolean {
   const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
   const names = named.map(name => name.replace(/:\d+$/, ''))
-  return [host, ...names].every(isLoopback)
+  return trustedProxies.length === 0 && [host, ...names].every(isLoopback)
 }
