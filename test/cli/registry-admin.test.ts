@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { runCommand } from '../helpers/in-process.ts'
 import { createCaller } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
@@ -129,6 +131,27 @@ describe('administration of a registry that runs', () => {
     expect(await caller.me(access)).to.equal('200')
     expect(new Set(answers)).to.deep.equal(new Set(['200']))
     expect(await published()).to.have.members([next.kid, before])
+  })
+
+  it('publishes one key when several commands want to at once', async () => {
+    const all = await Promise.all([1, 2, 3].map(() => owner.run(['rotate-key', '--json'])))
+    expect(all.map(({ code }) => code).toSorted()).to.deep.equal([0, 3, 3])
+    const done = JSON.parse(all.find(({ code }) => code === 0)?.stdout ?? '')
+    const { next } = JSON.parse(await readFile(done.file, 'utf8'))
+    expect(next.kid).to.equal(done.kid)
+  })
+
+  it('logs a damaged key file once, and goes on with the keys it has', async () => {
+    const file = join(registry.dataDir, 'signing-keys.json')
+    const text = await readFile(file, 'utf8')
+    const warnings = () => registry.stderr().match(/signing keys were not reloaded/g)?.length ?? 0
+    await writeFile(file, '{')
+    await until(() => warnings() > 0, 'a warning')
+    // The server looks at the file every second.
+    await setTimeout(1200)
+    expect(warnings()).to.equal(1)
+    expect((await caller.login('erin')).status).to.equal(200)
+    await writeFile(file, text)
   })
 
   it('deletes an account after a question on the terminal, or with --yes', async () => {

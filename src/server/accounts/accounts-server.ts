@@ -107,13 +107,16 @@ export function listenerOf(app: ReturnType<typeof createApp>) {
   return getRequestListener(app.fetch, { hostname: 'localhost' })
 }
 
-/** A failure is logged; the next run may succeed. Returns the stop. */
+/** The first of several failures in a row is logged. Returns the stop. */
 function repeatedly(everyMs: number, log: Logger, failure: string, run: () => Promise<void>) {
+  let failed = false
   return repeat(systemTimer, everyMs, async () => {
     try {
       await run()
+      failed = false
     } catch (error) {
-      log.warn({ err: error }, failure)
+      if (!failed) log.warn({ err: error }, failure)
+      failed = true
     }
   })
 }
