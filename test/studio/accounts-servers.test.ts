@@ -93,7 +93,7 @@ describe('accounts servers on one PostgreSQL database', () => {
       env: cleanEnv(env),
     })
     expect(ended.code).to.not.equal(0)
-    expect(ended.stderr).to.contain('signing-keys.json')
+    expect(ended.stderr).to.contain('copy signing-keys.json from the first server')
   })
 
   it('answer 503 while the database is away, and then go on', async () => {
