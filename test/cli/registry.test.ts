@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller } from '../helpers/accounts-caller.ts'
@@ -45,7 +45,9 @@ describe('service-cli registry', () => {
     for (const name of ['registry.db', 'signing-keys.json']) {
       expect((await stat(join(dataDir, name))).mode & 0o777).to.equal(0o600)
     }
+    await chmod(join(dataDir, 'registry.db'), 0o644)
     await serving(async (_, caller) => {
+      expect((await stat(join(dataDir, 'registry.db'))).mode & 0o777).to.equal(0o600)
       const [alice, ...ended] = tokens
       expect(await caller.me(alice?.access_token ?? '')).to.equal('200')
       expect((await caller.login('alice')).status).to.equal(200)
