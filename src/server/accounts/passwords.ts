@@ -77,14 +77,6 @@ export async function findPasswordFlaw(
   if ([account.username.toLowerCase(), email, localPart].includes(folded)) {
     return 'is the user name or the email address'
   }
-  return (await commonPasswords()).has(folded) ? 'is a common password' : null
-}
-
-let common: Promise<Set<string>> | undefined
-
-function commonPasswords(): Promise<Set<string>> {
-  common ??= import('@zxcvbn-ts/language-common').then(
-    ({ dictionary }) => new Set(dictionary['passwords-common']),
-  )
-  return common
+  const { dictionary } = await import('@zxcvbn-ts/language-common')
+  return dictionary['passwords-common'].includes(folded) ? 'is a common password' : null
 }
