@@ -255,7 +255,9 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         createdAtMs,
         expiresAtMs: createdAtMs + (expires_in_days ?? defaultTokenDays) * dayMs,
       }
-      await store.createServiceToken(token)
+      if (!(await store.createServiceToken(token, c.var.session.id))) {
+        throw new AccountsProblem('token-revoked', 'the session has ended; log in again')
+      }
       const details = { token_id: token.id, name, scopes: token.scopes }
       await audit(c, services, 'token.created', account.id, details)
       return c.json({ ...serviceTokenView(token), token: secret }, 201)
