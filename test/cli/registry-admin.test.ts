@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { withFileLock } from '../../src/lib/config/private-file.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { createCaller } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
@@ -133,12 +134,20 @@ describe('administration of a registry that runs', () => {
     expect(await published()).to.have.members([next.kid, before])
   })
 
-  it('publishes one key when several commands want to at once', async () => {
-    const all = await Promise.all([1, 2, 3].map(() => owner.run(['rotate-key', '--json'])))
-    expect(all.map(({ code }) => code).toSorted()).to.deep.equal([0, 3, 3])
-    const done = JSON.parse(all.find(({ code }) => code === 0)?.stdout ?? '')
-    const { next } = JSON.parse(await readFile(done.file, 'utf8'))
-    expect(next.kid).to.equal(done.kid)
+  it('waits for another rotate-key, and sees what that did', async () => {
+    const file = join(registry.dataDir, 'signing-keys.json')
+    const text = await readFile(file, 'utf8')
+    const stored = JSON.parse(text)
+    const waiting = await withFileLock(`${file}.lock`, async () => {
+      const ending = owner.run(['rotate-key'])
+      await setTimeout(200)
+      await writeFile(file, JSON.stringify({ ...stored, next: stored.previous }))
+      return { ending }
+    })
+    const { code, stderr } = await waiting.ending
+    expect(code).to.equal(3)
+    expect(stderr).to.contain('published already')
+    await writeFile(file, text)
   })
 
   it('logs a damaged key file once, and goes on with the keys it has', async () => {
