@@ -1,5 +1,5 @@
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
-import { OAuthConfig, parseIssuerUrl } from '../lib/auth/oauth-config.ts'
+import { isSafeFetchUrl, OAuthConfig } from '../lib/auth/oauth-config.ts'
 import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
 import { keysPath } from '../lib/config/paths.ts'
 import { isLoopback, withoutBrackets } from '../lib/util/net.ts'
@@ -147,8 +147,10 @@ function readOAuth(flags: OAuthFlags): OAuthSettings {
   if (!issuer) {
     throw usage('--auth oauth needs the provider', 'name it with --oauth-issuer https://…')
   }
-  const checked = parseIssuerUrl(issuer)
-  if (!checked.ok) throw usage(`--oauth-issuer: ${checked.failure}`)
+  const url = URL.parse(issuer)
+  if (url === null || !isSafeFetchUrl(url)) {
+    throw usage('--oauth-issuer must be https; http is only for providers on this machine')
+  }
   const { 'oauth-scope': requiredScope, 'oauth-write-scope': writeScope } = flags
   const { 'oauth-client-name': clientName, 'oauth-redirect-uri': redirectUri } = flags
   const scopes = [requiredScope, writeScope].filter(scope => scope !== undefined)

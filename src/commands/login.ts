@@ -4,25 +4,16 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 import { parseToken, tokenExpiry } from '../lib/accounts/token.ts'
 import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
 import { usage } from '../lib/util/errors.ts'
-import { parseTime } from '../lib/util/time.ts'
 import { type AccountContext, openAccount, saveLogin } from './account/context.ts'
-import { readPassword, readText, noInputFlag, passwordFlags } from './account/password-input.ts'
+import { readPassword, readText, passwordFlags } from './account/password-input.ts'
 
-/** Gets a token for a user name and password, and saves it. */
 export default class Login extends AccountCommand {
   static override summary = 'Log in to an accounts server'
-
-  static override description = `Prompts for the password without showing it, and saves the \
-token in ~/.config/service-cli/config.toml, which only you can read. SERVICE_TOKEN and \
-SERVICE_TOKEN_FILE take precedence over the saved login.`
-
+  static override description = `Prompts for the password without showing it, and saves the token in \
+~/.config/service-cli/config.toml, which only you can read.`
   static override examples = [
-    { description: 'prompt for the password', command: '<%= config.bin %> login alice' },
-    {
-      description: 'from a password manager',
-      command: 'pass show registry | <%= config.bin %> login alice --password-stdin',
-    },
-    { description: 'a token', command: '<%= config.bin %> login --token-stdin < token.txt' },
+    '<%= config.bin %> login alice',
+    'pass show registry | <%= config.bin %> login alice --password-stdin',
   ]
 
   static override args = {
@@ -32,10 +23,7 @@ SERVICE_TOKEN_FILE take precedence over the saved login.`
 
   static override flags = {
     ...passwordFlags,
-    'token-stdin': Flags.boolean({
-      description: 'read a token from stdin and save it, instead of a password',
-    }),
-    ...noInputFlag,
+    'token-stdin': Flags.boolean({ description: 'read a token from stdin and save it' }),
   }
 
   override async run(): Promise<void> {
@@ -47,9 +35,8 @@ SERVICE_TOKEN_FILE take precedence over the saved login.`
       }
       return saveToken(context)
     }
-    const username = await readText(args.username, 'username', flags, 'login alice')
-    const password = await readPassword(flags)
-    const login = await context.client.login(username, password)
+    const username = await readText(args.username, 'Username', flags, 'login alice')
+    const login = await context.client.login(username, await readPassword(flags))
     await saveLogin(context, { username, ...login })
   }
 }
@@ -57,7 +44,8 @@ SERVICE_TOKEN_FILE take precedence over the saved login.`
 async function saveToken(context: AccountContext): Promise<void> {
   const text = await readSecretFromStdin(process.stdin, '--token-stdin')
   const accessToken = parseToken(text.reveal(), '--token-stdin')
-  const { username, email, token } = await context.client.me(accessToken)
-  const accessExpiresAtMs = parseTime(token?.expires_at) ?? tokenExpiry(accessToken)
+  const { username, email } = await context.client.me(accessToken)
+  // A service token says no end and is never refreshed.
+  const accessExpiresAtMs = tokenExpiry(accessToken)
   await saveLogin(context, { username, email, accessToken, accessExpiresAtMs })
 }

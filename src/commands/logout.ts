@@ -3,57 +3,38 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 import { withSavedToken } from '../lib/accounts/token.ts'
 import { withoutLogin } from '../lib/config/config-file.ts'
 import { ServiceError } from '../lib/util/errors.ts'
-import { openAccount, overridingVariable } from './account/context.ts'
+import { openAccount } from './account/context.ts'
 
-/** Ends the saved login. */
 export default class Logout extends AccountCommand {
   static override summary = 'Log out of an accounts server'
-
-  static override description = `Ends the session at the accounts server and deletes the saved \
-token, also when the accounts server cannot be reached. With --all it \
-stays until every session has ended. Tokens in environment variables stay.`
-
-  static override examples = [
-    { description: 'this login', command: '<%= config.bin %> logout' },
-    { description: 'on every machine', command: '<%= config.bin %> logout --all' },
-  ]
+  static override description = `Ends the session and deletes the saved token, also when the accounts \
+server cannot be reached. With --all the token stays until every session has ended.`
+  static override examples = ['<%= config.bin %> logout', '<%= config.bin %> logout --all']
 
   static override flags = {
-    all: Flags.boolean({
-      default: false,
-      description: 'end every session of the account, on every machine',
-    }),
+    all: Flags.boolean({ default: false, description: 'end every session, on every machine' }),
   }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
-    const all = Boolean(flags.all)
     const { server, client, store, output, login } = await openAccount(flags)
     const isSaved = login?.accessToken !== undefined
     let revoked = false
     if (isSaved) {
       try {
-        await withSavedToken(client, store, token => client.logout(token, all))
+        await withSavedToken(client, store, token => client.logout(token, flags.all))
         revoked = true
       } catch (error) {
         // With the token the command can be repeated.
-        if (all || !(error instanceof ServiceError)) throw error
+        if (flags.all || !(error instanceof ServiceError)) throw error
         revoked = error.code === 'auth_required'
         if (!revoked) output.warn(`the token may work until it expires: ${error.message}`)
       }
     }
     await store.update(config => withoutLogin(config, server.url))
-    await output.result('', {
-      registry: server.url,
-      username: login?.username ?? null,
-      revoked,
-      all,
-    })
-    const where = all ? ', on every machine' : ''
+    const username = login?.username ?? null
+    await output.result('', { registry: server.url, username, revoked, all: flags.all })
+    const where = flags.all ? ', on every machine' : ''
     output.note(isSaved ? `logged out of ${server.url}${where}` : `not logged in to ${server.url}`)
-    const variable = overridingVariable()
-    if (variable !== undefined) {
-      output.warn(`${variable} is still set: commands go on using its token`)
-    }
   }
 }

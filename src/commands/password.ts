@@ -2,54 +2,34 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { TokenCommand } from '../lib/cli/base-command.ts'
 import { counted } from '../lib/util/amounts.ts'
-import { ServiceError, usage } from '../lib/util/errors.ts'
-import {
-  type AccountFlags,
-  openAccount,
-  openToken,
-  saveLogin,
-  withHint,
-} from './account/context.ts'
+import { usage } from '../lib/util/errors.ts'
+import { type AccountFlags, openAccount, openToken, saveLogin } from './account/context.ts'
 import {
   type InputFlags,
+  inputFlags,
   readSecretAndPassword,
   readText,
   withNewPassword,
-  noInputFlag,
 } from './account/password-input.ts'
 
-/** Changes a password, or sets a new one with a code. */
 export default class Password extends TokenCommand {
   static override summary = 'Change your password, or set a new one with a reset code'
-
-  static override description = `Prompts for the current password and twice for the new one, and \
-ends every other login of the account; service tokens stay valid.
-
-With --code it prompts for a code from the operator of the accounts server instead of the current \
-password. It ends every login and service token of the account, lists them, and logs you in.`
-
+  static override description = `Ends every other login of the account; service tokens stay valid. \
+With --code, a code from the operator takes the place of the current password, and every login and \
+service token ends.`
   static override examples = [
-    { description: 'prompt for everything', command: '<%= config.bin %> password' },
-    {
-      description: 'the current password, then the new one, a line each',
-      command: 'cat passwords.txt | <%= config.bin %> password --password-stdin',
-    },
-    { description: 'after a lost password', command: '<%= config.bin %> password alice --code' },
+    '<%= config.bin %> password',
+    'cat passwords.txt | <%= config.bin %> password --password-stdin',
+    '<%= config.bin %> password alice --code',
   ]
 
   static override args = {
-    username: Args.string({
-      ignoreStdin: true,
-      description: 'with --code: your user name, or email address',
-    }),
+    username: Args.string({ ignoreStdin: true, description: 'with --code: name or email address' }),
   }
 
   static override flags = {
-    'password-stdin': Flags.boolean({
-      description: 'read the current password (or reset code) and the new one from stdin',
-    }),
+    ...inputFlags,
     code: Flags.boolean({ description: 'set a new password with a code from the operator' }),
-    ...noInputFlag,
   }
 
   override async run(): Promise<void> {
@@ -60,18 +40,11 @@ password. It ends every login and service token of the account, lists them, and 
       throw usage('a user name requires --code', hint)
     }
     const { client, server, output, source, withToken } = await openToken(flags)
-    const [current, given] = await readSecretAndPassword('current password', flags)
+    const [current, given] = await readSecretAndPassword('Current password', flags)
     await withNewPassword(given, flags, next =>
       withToken(token => client.changePassword(token, current, next)),
-    ).catch(
-      addHint('for a lost password, ask the operator of the accounts server for a reset code'),
     )
-    await output.result('', {
-      registry: server.url,
-      changed: true,
-      source: source.source,
-      source_name: source.name,
-    })
+    await output.result('', { registry: server.url, changed: true, ...source })
     output.note(`the password at ${server.url} is changed; every other login has ended`)
   }
 }
@@ -80,28 +53,17 @@ async function reset(typed: string | undefined, flags: AccountFlags & InputFlags
   if (flags.token) throw usage('password --code takes no --token', 'the code says that you may')
   const context = await openAccount(flags)
   const { client, output } = context
-  const username = await readText(typed, 'username', flags, 'password alice --code')
-  const [code, given] = await readSecretAndPassword('reset code', flags)
+  const username = await readText(typed, 'Username', flags, 'password alice --code')
+  const [code, given] = await readSecretAndPassword('Reset code', flags)
   await withNewPassword(given, flags, async password => {
-    const ended = await client.resetPassword(username, code, password)
-    const { ended_sessions, ended_tokens } = ended
+    const { ended_sessions, ended_tokens } = await client.resetPassword(username, code, password)
     const tokens = ended_tokens.map(({ id, name }) => ({ id, name }))
     // Before the login, which may fail: these lines cannot be had again.
     output.note(
       `the password of ${username} is set; ${counted(ended_sessions, 'login')} and ${counted(tokens.length, 'service token')} ended`,
     )
     for (const { id, name } of tokens) output.note(`ended service token "${name}" (${id})`)
-    const login = await client.login(username, password)
-    const more = { ended_sessions, ended_tokens: tokens }
-    await saveLogin(context, { username, ...login }, more)
-  }).catch(addHint('the operator of the accounts server makes a new code'))
-}
-
-/** For a wrong password or code. */
-function addHint(hint: string): (error: unknown) => never {
-  return error => {
-    const isWrong =
-      error instanceof ServiceError && error.data?.['reason'] === 'invalid-credentials'
-    throw isWrong ? withHint(error, `nothing has changed; ${hint}`) : error
-  }
+    const login = { username, ...(await client.login(username, password)) }
+    await saveLogin(context, login, { ended_sessions, ended_tokens: tokens })
+  })
 }

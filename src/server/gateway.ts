@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/time.ts'
+import type { AccountsUrl } from '../lib/config/accounts-url.ts'
 import { processStart } from '../lib/util/process.ts'
 import { createHandlers, type InstanceDownload } from './mcp/app.ts'
 import type { JoinEndpoint } from './mcp/upgrades.ts'
@@ -82,8 +83,7 @@ export async function startGateway(
   const mcpUrl = () => `${socket.url}/mcp`
   let active: ActiveGateway | null = null
   const accounts =
-    options.acceptJoins && new AccountTokens(options.acceptJoins, limits.joinTokenCheckMs)
-  opened.defer(() => accounts?.close())
+    options.acceptJoins && (await followTokens(options.acceptJoins, limits.joinTokenCheckMs))
   const auth = await createAuth(options.auth ?? { mode: 'none' }, { mcpUrl, accounts, log })
   opened.defer(() => auth.close())
   const ownerToken = newOwnerToken()
@@ -201,6 +201,13 @@ export async function startGateway(
   const pageLogin = () => page?.login()?.url ?? null
   const facts = { url, port, instanceId, registryDir, pageLogin }
   return { ...facts, ...stoppable(() => running.disposeAsync()) }
+}
+
+async function followTokens(server: AccountsUrl, checkMs: number): Promise<AccountTokens> {
+  // Loaded on demand: it imports the HTTP client.
+  const { AccountsClient } = await import('../lib/accounts/client.ts')
+  const client = new AccountsClient(server, process.env, 2000)
+  return new AccountTokens(client, checkMs)
 }
 
 /** A caller without a key. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
 
@@ -52,9 +52,9 @@ const cases: Case[] = [
   { args: ['whoami'], code: 4, says: 'login --registry' },
   { args: ['publish'], code: 4, says: 'not logged in' },
   { args: ['publish', '--token', secret], code: 3, says: 'offers no publishing' },
-  { args: ['token', 'revoke', secret, '--token', 'x'], code: 3, says: 'does not offer' },
+  { args: ['token', 'revoke', secret, '--token', 'x'], code: 3, says: 'with status 404' },
   { args: ['whoami', '--token', secret], code: 4, says: '--token' },
-  { args: ['login', 'bob', '--password', secret], code: 4, says: 'refused: status 401' },
+  { args: ['login', 'bob', '--password', secret], code: 4, says: 'with status 401' },
   ...[
     ['whoami', '--token', 'x'],
     ['login', 'bob', '--password', secret],
@@ -133,14 +133,5 @@ describe('errors of the account commands', () => {
     const { code, stderr } = await home.run(['whoami'])
     expect(code).to.equal(2)
     expect(stderr).to.contain(`${home.configPath}:2:`).and.not.contain(secret)
-  })
-
-  it('take a ca_file as relative to the configuration file', async () => {
-    const text = `[registries."${registry.url}"]\nca_file = "studio.pem"\n`
-    writeFileSync(home.configPath, text)
-    const { code, stderr } = await home.run(['whoami', '--token', secret])
-    expect(code).to.equal(2)
-    const path = join(dirname(home.configPath), 'studio.pem')
-    expect(stderr).to.contain(`ca_file ${path} cannot be read: no such file`)
   })
 })

@@ -113,7 +113,7 @@ describe('service-cli against a registry that answers literally as the specifica
     const { code, stdout, stderr } = await home.run(['logout', '--json'])
     expect(code).to.equal(0)
     expect(JSON.parse(stdout)).to.include({ username: 'alice', revoked: false })
-    expect(stderr).to.contain('does not offer POST /api/v1/auth/logout')
+    expect(stderr).to.contain('answered POST /api/v1/auth/logout with status 404')
     expect((await home.run(['whoami'])).code).to.equal(4)
     expect((await home.run(['logout'])).stderr).to.contain('not logged in')
   })
@@ -125,7 +125,7 @@ describe('service-cli against a registry that answers literally as the specifica
     expect(home.config()).to.contain('username = "alice"')
     const asked = await home.run(['whoami'])
     expect(asked.code).to.equal(3)
-    expect(asked.stderr).to.contain('does not offer')
+    expect(asked.stderr).to.contain('with status 404')
   })
 
   it('has shown no password and no token', () => {

@@ -132,6 +132,9 @@ describe('readAuth', () => {
   const wrong: [flags: Partial<AuthFlags>, message: string][] = [
     [{ auth: 'oauth' }, '--auth oauth needs the provider'],
     [{ 'oauth-issuer': 'https://a.example' }, '--oauth-issuer is for --auth oauth'],
+    [{ auth: 'oauth', 'oauth-issuer': 'http://login.example' }, '--oauth-issuer must be https'],
+    [{ auth: 'oauth', 'oauth-issuer': 'login.example' }, '--oauth-issuer must be https'],
+    [{ auth: 'oauth', 'oauth-issuer': 'https://a.example?x=1' }, 'without user name'],
   ]
   for (const [flags, message] of wrong) {
     it(`refuses ${JSON.stringify(flags)}`, async () => {

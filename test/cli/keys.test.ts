@@ -25,7 +25,7 @@ describe('service-cli keys', () => {
   it('shows a key once, alone on stdout, and keeps its hash alone', async () => {
     const { stdout, stderr } = await keys('create', 'anna')
     expect(stdout).to.match(/^smk_[A-Za-z0-9_-]{43}\n$/)
-    expect(stderr).to.contain('"anna" may read, answer notes, and remove the session events')
+    expect(stderr).to.contain('"anna" (write) lasts until it is revoked')
     expect(stderr).to.contain('Authorization: Bearer <key>').and.contain('SERVICE_MCP_API_KEY')
     expect(stderr).to.contain('all servers of your account ask clients for a key from now on')
     const key = stdout.trim()
@@ -73,9 +73,9 @@ describe('service-cli keys', () => {
     const lifeMs = Date.parse(expires_at) - Date.parse(created_at)
     expect(lifeMs).to.be.within(30 * 86_400_000, 30 * 86_400_000 + 1000)
     const { stdout } = await keys('list')
-    expect(stdout).to.match(/key-1 +write .*never/)
+    expect(stdout).to.match(/key-1 +write .*lasts until it is revoked/)
     expect(stdout).to.match(/key-2 +write .*expires in/)
-    for (const word of ['0d', '30', '-1d', '1.5h', '1y', '3651d']) {
+    for (const word of ['0d', '30', '-1d', '1.5h', '1y', '99999d']) {
       expect(await codeOf('create', `--expires-in=${word}`), word).to.equal('usage_invalid')
     }
   })
@@ -145,7 +145,6 @@ describe('service-cli keys', () => {
     ['no JSON', () => write('{'), 'damaged'],
     ['without keys', () => write('{}'), 'damaged'],
     ['with a member that is unknown', () => write(`{"keys":[${key},"only":"x"}]}`), 'damaged'],
-    ['with two keys of one name', () => write(`{"keys":[${key}},${key}}]}`), 'duplicate'],
   ]
   for (const [what, spoil, message] of unusable) {
     it(`refuses a file that is ${what}, and leaves it as it is`, async () => {

@@ -84,8 +84,8 @@ describe('OAuthConfig', () => {
   })
 
   it('refuses a scope that would become two, or none', () => {
-    for (const scopes of [['openid email'], [''], ['a"b'], 'openid']) {
-      expect(() => config({ scopes: untyped(scopes) })).to.throw(TypeError, /^scopes/)
+    for (const scopes of [['openid email'], [''], ['a"b']]) {
+      expect(() => config({ scopes })).to.throw(TypeError, /^scopes/)
     }
   })
 
@@ -195,14 +195,14 @@ describe('CimdDocument', () => {
   })
 
   it('refuses a missing name, and redirect URIs that are none', () => {
-    for (const clientName of [undefined, null, '', ' ', 7]) {
+    for (const clientName of [undefined, null, '', ' ']) {
       expect(() => documentOf({ clientName: untyped(clientName) })).to.throw(
         TypeError,
         /^clientName/,
       )
     }
     const uris = ['/callback', 'https://a.example/#x', 'https://a.example/a b'].map(one => [one])
-    for (const redirectUris of [undefined, [], redirectUri, ...uris]) {
+    for (const redirectUris of [undefined, [], ...uris]) {
       const call = () => documentOf({ redirectUris: untyped(redirectUris) })
       expect(call, String(redirectUris)).to.throw(TypeError, /^redirectUris/)
     }

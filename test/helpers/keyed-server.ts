@@ -68,14 +68,12 @@ export async function startKeyedServer(
   {
     key,
     mode = 'api-key',
-    mayOpen,
     maxFailures = 10_000,
     config = {},
     clock,
   }: {
     key?: string
     mode?: 'none' | 'api-key'
-    mayOpen?: boolean
     maxFailures?: number
     config?: McpHttpConfig
     /** Of all but the keys. */
@@ -83,7 +81,7 @@ export async function startKeyedServer(
   } = {},
 ): Promise<KeyedServer> {
   const auth = await createAuth(
-    { mode, keysFile: keys.path, mayOpen, ...(key !== undefined && { key }) },
+    { mode, keysFile: keys.path, ...(key !== undefined && { key }) },
     {
       mcpUrl: () => '',
       failures: new FailureLimit(maxFailures),

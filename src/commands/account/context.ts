@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
 import type { Login } from '../../lib/accounts/client.ts'
 import {
   notLoggedIn,
@@ -9,19 +7,18 @@ import {
   type TokenSource,
 } from '../../lib/accounts/token.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
-import { type AccountsUrl, requireAccountsUrl } from '../../lib/config/accounts-url.ts'
+import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
 import {
   type Config,
   emptyConfig,
   onlyLogin,
-  type SavedLogin,
   savedLogin,
   withLogin,
 } from '../../lib/config/config-file.ts'
 import { ConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
-import { readProblem, ServiceError } from '../../lib/util/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { rfc3339OrNull } from '../../lib/util/time.ts'
 
@@ -31,8 +28,8 @@ const defaultServer = 'http://127.0.0.1:8780'
 export interface AccountFlags {
   readonly registry?: string
   readonly token?: string
-  readonly json?: boolean
-  readonly quiet?: boolean
+  readonly json: boolean
+  readonly quiet: boolean
 }
 
 /** What a command that saves or ends a login works with. */
@@ -44,7 +41,7 @@ export async function openAccount(flags: AccountFlags) {
   const config = await store.read()
   const { server, client } = await connect(flags, config, store.path)
   const login = savedLogin(config, server.url)
-  return { server, client, output: openOutput(flags), store, login }
+  return { server, client, output: processOutput(flags), store, login }
 }
 
 /** What a command works with that uses a token: one that was given, or the saved login. */
@@ -52,34 +49,23 @@ export interface TokenContext extends Pick<AccountContext, 'server' | 'client' |
   readonly source: TokenSource
   /** Calls with the token, which is refreshed when that is due and possible. */
   withToken<T>(call: (token: Secret) => Promise<T>): Promise<T>
-  /** The login that the token is of, as it is saved now; undefined for a given token. */
-  savedLogin(): Promise<SavedLogin | undefined>
 }
 
 /** A given token needs no file. Throws as `openAccount`, and `auth_required` without any token. */
 export async function openToken(flags: AccountFlags): Promise<TokenContext> {
   const given = await readGivenToken(flags.token, process.env)
   if (given !== null) {
-    const output = openOutput(flags)
+    const { token: _, ...source } = given
+    const output = processOutput(flags)
     const { config, path } = await readSettings(output)
     const { server, client } = await connect(flags, config, path)
-    const withToken: TokenContext['withToken'] = call => withGivenToken(given, call)
-    return { server, client, output, source: given, withToken, savedLogin: async () => undefined }
+    return { server, client, output, source, withToken: call => withGivenToken(given, call) }
   }
   const { server, client, output, store, login } = await openAccount(flags)
   if (login?.accessToken === undefined) throw notLoggedIn(server)
-  return {
-    server,
-    client,
-    output,
-    source: { source: 'config', name: store.path },
-    withToken: call => withSavedToken(client, store, call),
-    savedLogin: async () => savedLogin(await store.read(), server.url),
-  }
-}
-
-function openOutput({ json = false, quiet = false }: AccountFlags): Output {
-  return processOutput({ json, quiet })
+  const source: TokenSource = { source: 'config', source_name: store.path }
+  const withToken: TokenContext['withToken'] = call => withSavedToken(client, store, call)
+  return { server, client, output, source, withToken }
 }
 
 /** For a given token: a file that cannot be used is named in a warning. */
@@ -95,21 +81,11 @@ async function readSettings(output: Output): Promise<{ config: Config; path: str
   }
 }
 
-async function connect(flags: AccountFlags, config: Config, path: string) {
-  const server = selectServer(flags, config, path)
-  const { caFile } = config.servers.get(server.url) ?? {}
-  const certificates =
-    caFile === undefined ? undefined : await readCertificates(resolve(dirname(path), caFile))
-  // Loading the HTTP client takes as long as all else of a command.
-  const { AccountsClient } = await import('../../lib/accounts/client.ts')
-  return { server, client: new AccountsClient(server, { env: process.env, certificates }) }
-}
-
 /**
- * `--registry`, then `SERVICE_REGISTRY`, then `default_registry` of the file, then its only login,
- * then the server of this machine. An empty text counts as absent.
+ * The server is that of `--registry`, `SERVICE_REGISTRY`, `default_registry` of the file, its only
+ * login, or the one of this machine. An empty text counts as absent.
  */
-function selectServer(flags: AccountFlags, config: Config, path: string): AccountsUrl {
+async function connect(flags: AccountFlags, config: Config, path: string) {
   const named: [text: string | undefined, source: string][] = [
     [flags.registry, '--registry'],
     [process.env.SERVICE_REGISTRY, 'SERVICE_REGISTRY'],
@@ -117,18 +93,10 @@ function selectServer(flags: AccountFlags, config: Config, path: string): Accoun
     [onlyLogin(config), `the only login in ${path}`],
   ]
   const [text = defaultServer, source = ''] = named.find(([value = '']) => value.trim()) ?? []
-  return requireAccountsUrl(text, source)
-}
-
-/** The authorities of `ca_file` beside those that Node trusts. */
-async function readCertificates(path: string): Promise<string[]> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    const message = `ca_file ${path} cannot be read: ${readProblem(error)}`
-    const hint = 'name a file of certificates in PEM form'
-    throw new ServiceError('config_invalid', message, { hint })
-  })
-  const { getCACertificates } = await import('node:tls')
-  return [...getCACertificates('default'), text]
+  const server = requireAccountsUrl(text, source)
+  // Loading the HTTP client takes as long as all else of a command.
+  const { AccountsClient } = await import('../../lib/accounts/client.ts')
+  return { server, client: new AccountsClient(server, process.env) }
 }
 
 /** Saves a login in place of the one before, and says who is logged in and until when. */
@@ -137,11 +105,10 @@ export async function saveLogin(
   login: Login,
   more: object = {},
 ): Promise<void> {
-  const { defaultServer: other } = await store.update(config =>
-    withLogin(config, server.url, login),
-  )
+  const saved = await store.update(config => withLogin(config, server.url, login))
   const { username, email, accessExpiresAtMs, refreshExpiresAtMs } = login
-  const variable = overridingVariable()
+  const tokenVariables = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE']
+  const variable = tokenVariables.find(name => process.env[name]?.trim())
   await output.result('', {
     registry: server.url,
     username,
@@ -152,26 +119,12 @@ export async function saveLogin(
     overridden_by: variable ?? null,
     ...more,
   })
-  const until =
-    accessExpiresAtMs === undefined
-      ? ''
-      : `, the token ${expiryText(accessExpiresAtMs, Date.now())}`
-  output.note(`logged in to ${server.url} as ${username}${until}`)
-  if (other !== undefined && other !== server.url) {
-    output.note(`commands go to ${other} unless --registry or SERVICE_REGISTRY is given`)
+  output.note(`logged in to ${server.url} as ${username}`)
+  if (accessExpiresAtMs) output.note(`the token ${expiryText(accessExpiresAtMs, Date.now())}`)
+  if (saved.defaultServer !== server.url) {
+    output.note(`commands go to ${saved.defaultServer} unless --registry names this server`)
   }
   if (variable !== undefined) {
     output.warn(`${variable} is set and goes before the saved login: unset ${variable} to use it`)
   }
-}
-
-/** The variable that commands take the token of. */
-export function overridingVariable(): string | undefined {
-  const names = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE']
-  return names.find(name => (process.env[name] ?? '').trim() !== '')
-}
-
-/** An error with another hint. */
-export function withHint({ code, message, data }: ServiceError, hint: string): ServiceError {
-  return new ServiceError(code, message, { hint, data })
 }

@@ -5,22 +5,17 @@ import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
-/** The flag of commands that prompt. */
-export const noInputFlag = {
+/** The flags of commands that prompt. */
+export const inputFlags = {
+  'password-stdin': Flags.boolean({ description: 'read what is secret from stdin, a line each' }),
   'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
 }
 
-/**
- * The flags that give a password without a prompt. Not `exclusive`: the parser would repeat the
- * password in its message.
- */
+/** With a password. Not `exclusive`: the parser would repeat the password in its message. */
 export const passwordFlags = {
-  'password-stdin': Flags.boolean({
-    description: 'read the password from stdin; a trailing newline is stripped',
-  }),
+  ...inputFlags,
   password: Flags.string({
     description: 'the password; the shell history keeps it: prefer --password-stdin',
-    helpValue: 'PASSWORD',
   }),
 }
 
@@ -36,21 +31,27 @@ const passwordHint =
 /** A text that was given, or asked for. `example`: a command that gives it. */
 export async function readText(
   given: string | undefined,
-  what: string,
+  label: string,
   flags: InputFlags,
   example: string,
 ): Promise<string> {
   if (given !== undefined && given.trim() !== '') return given.trim()
   const hint = `write it as in service-cli ${example}`
-  return requirePrompt(`the ${what}`, hint, flags['no-input']).askText(labelOf(what))
+  return promptFor(label, hint, flags).askText(`${label}:`)
+}
+
+/** A secret that can only be asked for. `hint`: another way. */
+export async function askSecret(flags: InputFlags, label: string, hint: string): Promise<Secret> {
+  return promptFor(label, hint, flags).askSecret(`${label}:`)
+}
+
+function promptFor(label: string, hint: string, flags: InputFlags): Prompt {
+  return requirePrompt(`the ${label.toLowerCase()}`, hint, flags['no-input'])
 }
 
 /** The password of an account that exists: given, or asked for. */
 export async function readPassword(flags: InputFlags): Promise<Secret> {
-  const given = await readGivenPassword(flags)
-  return (
-    given ?? requirePrompt('the password', passwordHint, flags['no-input']).askSecret('Password:')
-  )
+  return (await readGivenPassword(flags)) ?? askSecret(flags, 'Password', passwordHint)
 }
 
 /** The password of `--password` or stdin; null: it is to be asked for. Throws `usage_invalid`. */
@@ -69,19 +70,15 @@ export async function readGivenPassword(flags: InputFlags): Promise<Secret | nul
  * `withNewPassword` to ask.
  */
 export async function readSecretAndPassword(
-  what: string,
+  label: string,
   flags: InputFlags,
 ): Promise<[Secret, Secret | null]> {
-  if (flags['password-stdin'] === true) {
-    const names = [what, 'new password'] as const
-    return readTwoSecretsFromStdin(process.stdin, '--password-stdin', names)
+  const what = label.toLowerCase()
+  if (flags['password-stdin']) {
+    return readTwoSecretsFromStdin(process.stdin, '--password-stdin', [what, 'new password'])
   }
   const hint = `pipe both in with --password-stdin: the ${what}, then the new password, a line each`
-  return [await askSecret(flags, what, hint), null]
-}
-
-export function askSecret(flags: InputFlags, what: string, hint: string): Promise<Secret> {
-  return requirePrompt(`the ${what}`, hint, flags['no-input']).askSecret(labelOf(what))
+  return [await askSecret(flags, label, hint), null]
 }
 
 /**
@@ -94,31 +91,28 @@ export async function withNewPassword<T>(
   call: (password: Secret) => Promise<T>,
 ): Promise<T> {
   if (given !== null) return call(given)
-  const prompt = requirePrompt('the password', passwordHint, flags['no-input'])
   for (;;) {
+    const password = await askNewPassword(flags)
     try {
-      return await call(await askNewPassword(prompt))
+      return await call(password)
     } catch (error) {
-      const isBlocked =
-        error instanceof ServiceError && error.data?.['reason'] === 'password-blocked'
-      if (!isBlocked) throw error
+      if (!(error instanceof ServiceError)) throw error
+      if (error.data?.['reason'] !== 'password-blocked') throw error
       process.stderr.write(`${error.message}\n`)
     }
   }
 }
 
-async function askNewPassword(prompt: Prompt): Promise<Secret> {
+async function askNewPassword(flags: InputFlags): Promise<Secret> {
+  const prompt = promptFor('Password', passwordHint, flags)
   const { least } = passwordChars
-  const first = await prompt.askSecret('New password:', text =>
-    Array.from(text).length >= least ? true : `It has at least ${least} characters`,
+  const first = await prompt.askSecret(
+    'New password:',
+    text => Array.from(text).length >= least || `It has at least ${least} characters`,
   )
   await prompt.askSecret(
     'The same again:',
     text => first.equals(text) || 'It differs from the first',
   )
   return first
-}
-
-function labelOf(what: string): string {
-  return `${what.charAt(0).toUpperCase()}${what.slice(1)}:`
 }

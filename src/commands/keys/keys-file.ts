@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { processOutput } from '../../lib/cli/output.ts'
 import { requirePrompt } from '../../lib/cli/prompt.ts'
 import { keysPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
@@ -18,8 +19,12 @@ export const keysFlags = {
 /** Of a command that asks for a confirmation. */
 export const yesFlag = Flags.boolean({ char: 'y', description: 'do not ask for a confirmation' })
 
-export function keysFileOf(flags: { 'keys-file'?: string }): string {
-  return checkPath('keys-file', flags['keys-file']) ?? keysPath(process.env)
+/** The keys file, what it has now, and what changes it. Help loads none of that. */
+export async function openKeys(flags: { 'keys-file'?: string; json: boolean; quiet: boolean }) {
+  const keys = await import('../../lib/auth/client-keys.ts')
+  const file = checkPath('keys-file', flags['keys-file']) ?? keysPath(process.env)
+  const found = await keys.readClientKeys(file)
+  return { ...keys, file, found, output: processOutput(flags) }
 }
 
 /** Asks on the terminal. Throws `cancelled` for no, `usage_invalid` where nothing can be asked. */

@@ -1,28 +1,19 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { processOutput } from '../../lib/cli/output.ts'
 import { counted } from '../../lib/util/amounts.ts'
-import { confirm, keysFileOf, keysFlags, yesFlag } from './keys-file.ts'
+import { confirm, keysFlags, openKeys, yesFlag } from './keys-file.ts'
 
-/** Returns to servers without keys. */
 export default class KeysOff extends BaseCommand {
   static override summary = 'Revoke all keys and require none'
-
-  static override description = `Running servers that only this machine can reach let clients in \
-without a key from now on. One that other machines can reach refuses clients until it is started \
-again with --allow-unauthenticated. Asks for a confirmation when there are keys.`
-
-  static override examples = [
-    { description: 'with a confirmation', command: '<%= config.bin %> keys off' },
-  ]
-
+  static override description = `Servers that only this machine can reach let clients in without a key \
+from now on, others refuse them until they are started again with --allow-unauthenticated. Asks for \
+a confirmation when there are keys.`
+  static override examples = ['<%= config.bin %> keys off']
   static override flags = { yes: yesFlag, ...keysFlags }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(KeysOff)
-    const { readClientKeys, updateClientKeys } = await import('../../lib/auth/client-keys.ts')
-    const output = processOutput(flags)
-    const file = keysFileOf(flags)
-    const { length } = (await readClientKeys(file))?.keys ?? []
+    const { file, output, found, updateClientKeys } = await openKeys(flags)
+    const { length } = found?.keys ?? []
     if (length > 0 && !flags.yes) {
       const keys = counted(length, 'key')
       await confirm(`Every account of this machine can then use your servers. Revoke ${keys}?`)

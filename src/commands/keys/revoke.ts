@@ -1,23 +1,15 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { processOutput } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { confirm, keysFileOf, keysFlags, yesFlag } from './keys-file.ts'
+import { confirm, keysFlags, openKeys, yesFlag } from './keys-file.ts'
 
 const consequence = 'servers then refuse every client until keys create or keys off'
 
-/** Ends a key. */
 export default class KeysRevoke extends BaseCommand {
   static override summary = 'Revoke a key'
-
   static override description = `Running servers refuse it from the next request on and cut its open \
-streams within two seconds. Asks before the last key is revoked: ${consequence} is run. Pass the \
-name, never the key itself.`
-
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> keys revoke anna-claude' },
-    { description: 'from a script', command: '<%= config.bin %> keys revoke anna-claude --yes' },
-  ]
+streams within two seconds. Asks before the last key is revoked: ${consequence} is run.`
+  static override examples = ['<%= config.bin %> keys revoke anna-claude']
 
   static override args = {
     name: Args.string({ ignoreStdin: true, description: 'name of the key', required: true }),
@@ -27,10 +19,8 @@ name, never the key itself.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(KeysRevoke)
-    const { readClientKeys, updateClientKeys } = await import('../../lib/auth/client-keys.ts')
-    const output = processOutput(flags)
-    const file = keysFileOf(flags)
-    const known = (await readClientKeys(file))?.keys ?? []
+    const { file, output, found, updateClientKeys } = await openKeys(flags)
+    const known = found?.keys ?? []
     const isLast = known.length === 1 && known[0]?.name === args.name
     if (isLast && !flags.yes) await confirm(`It is the last key: ${consequence}. Revoke it?`)
     let left = 0

@@ -1,20 +1,17 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { xdgFolder } from '../../lib/config/paths.ts'
-import { usage } from '../../lib/util/errors.ts'
 import { databaseFlag, readDatabase } from '../database-flag.ts'
+import { checkPath } from '../server-settings.ts'
 
 type Admin = import('../../server/accounts/admin.ts').Admin
 
 /** Where an accounts server has its data. */
 export const dataFlags = {
-  'data-dir': Flags.string({
-    description: 'folder of the database and the keys',
-    helpValue: 'DIR',
-  }),
+  'data-dir': Flags.string({ description: 'folder of database and keys', helpValue: 'DIR' }),
   ...databaseFlag,
 }
 
@@ -24,14 +21,10 @@ export interface DataFlags {
 }
 
 /** Without `--data-dir`, the folder of this program among the user's data (XDG). */
-export function readDataFlags(
-  flags: DataFlags,
-  env: NodeJS.ProcessEnv,
-): { dataDir: string; database?: URL } {
-  const { 'data-dir': given } = flags
-  if (given === '') throw usage('--data-dir is empty', 'a variable in your shell may be unset')
-  const data = xdgFolder(env, 'XDG_DATA_HOME', join('.local', 'share'))
-  const dataDir = given === undefined ? join(data, 'service-cli', 'registry') : resolve(given)
+export function readDataFlags(flags: DataFlags, env: NodeJS.ProcessEnv) {
+  const dataHome = xdgFolder(env, 'XDG_DATA_HOME', '.local/share')
+  const usual = join(dataHome, 'service-cli', 'registry')
+  const dataDir = checkPath('data-dir', flags['data-dir']) ?? usual
   return { dataDir, database: readDatabase(flags.database, env) }
 }
 
@@ -52,9 +45,5 @@ export abstract class AdminCommand extends BaseCommand {
 
 /** The account that a command is about. */
 export const userArg = {
-  user: Args.string({
-    ignoreStdin: true,
-    description: 'user name or email address',
-    required: true,
-  }),
+  user: Args.string({ ignoreStdin: true, description: 'name or email address', required: true }),
 }

@@ -5,27 +5,14 @@ import { AdminCommand } from './admin-command.ts'
 
 export default class RegistryAudit extends AdminCommand {
   static override summary = 'Show what was done to accounts, newest first'
-
-  static override examples = [
-    { description: 'of all accounts', command: '<%= config.bin %> registry audit --limit 50' },
-    { description: 'of one account', command: '<%= config.bin %> registry audit alice --json' },
-  ]
+  static override examples = ['<%= config.bin %> registry audit alice --limit 50']
 
   static override args = {
-    user: Args.string({
-      ignoreStdin: true,
-      description: 'user name, email address, or id of an account',
-    }),
+    user: Args.string({ ignoreStdin: true, description: 'user name, email address or id' }),
   }
 
   static override flags = {
-    limit: Flags.integer({
-      description: 'maximum number of rows',
-      helpValue: 'COUNT',
-      default: 1000,
-      min: 1,
-      max: 100_000,
-    }),
+    limit: Flags.integer({ description: 'number of rows', default: 1000, min: 1, max: 100_000 }),
   }
 
   override async run(): Promise<void> {

@@ -4,21 +4,14 @@ import { AdminCommand } from './admin-command.ts'
 
 export default class RegistryBackup extends AdminCommand {
   static override summary = 'Back up accounts and keys to a folder'
-
-  static override description = `The accounts server can keep running. The folder holds the keys and \
-the hashes of all passwords: keep it private. To restore, stop the server and copy both files back.`
-
+  static override description = `The accounts server can keep running. Keep the folder private. To \
+restore, stop the server and copy both files back.`
   static override examples = [
     '<%= config.bin %> registry backup --out /backups/registry-$(date +%F)',
   ]
 
   static override flags = {
-    out: Flags.string({
-      char: 'o',
-      description: 'new folder for the backup',
-      helpValue: 'DIR',
-      required: true,
-    }),
+    out: Flags.string({ char: 'o', description: 'a new folder', helpValue: 'DIR', required: true }),
   }
 
   override async run(): Promise<void> {

@@ -23,32 +23,13 @@ export function readAccountsSettings(flags: AccountsFlags, env: NodeJS.ProcessEn
   }
 }
 
-/** Runs the accounts server until a signal ends it. */
 export default class Registry extends BaseCommand {
   static override summary = 'Run an accounts server for a studio'
-
   static override usage = 'registry [FLAGS]'
-
-  static override description = `Serves the accounts API below /api/v1/auth and creates its database \
-at the first start. Listens only on this machine by default. With another --host, new accounts \
-need an invitation, and commonly guessed passwords are refused.`
-
-  static override examples = [
-    { description: 'start with the defaults', command: '<%= config.bin %> registry' },
-    {
-      description: 'behind a proxy with TLS',
-      command: '<%= config.bin %> registry --public-url https://registry.studio.example',
-    },
-    {
-      description: 'one of several on a PostgreSQL database',
-      command:
-        'SERVICE_DATABASE_URL=postgres://registry:…@db.studio.example/studio <%= config.bin %> registry',
-    },
-    {
-      description: 'start from a script: a free port, one JSON line when it listens',
-      command: '<%= config.bin %> registry --port 0 --json',
-    },
-  ]
+  static override description = `Serves the accounts API below /api/v1/auth and creates its database at \
+the first start. Listens only on this machine by default. With another --host, new accounts need an \
+invitation, and commonly guessed passwords are refused.`
+  static override examples = ['<%= config.bin %> registry']
 
   static override flags = {
     ...addressFlags({
@@ -68,7 +49,7 @@ need an invitation, and commonly guessed passwords are refused.`
     const { flags } = await this.parse(Registry)
     const settings = readAccountsSettings(flags, process.env)
     const { dataDir } = settings
-    const database = settings.database === undefined ? null : databaseName(settings.database)
+    const database = settings.database && databaseName(settings.database)
     // Loaded only now: help and usage errors need neither the log nor the server.
     const { runServer } = await import('../run-server.ts')
     const { startAccountsServer } = await import('../../server/accounts/accounts-server.ts')
@@ -78,18 +59,12 @@ need an invitation, and commonly guessed passwords are refused.`
         async start(options, cancelled) {
           const handle = await startAccountsServer(options, cancelled)
           if (!handle.local && new URL(handle.url).protocol === 'http:') {
-            const advice =
-              'passwords and tokens cross the network unencrypted: serve HTTPS with --tls-cert and --tls-key, or put a proxy with TLS in front and name it with --public-url'
-            options.log.warn({ url: handle.url }, advice)
+            const advice = 'use --tls-cert and --tls-key, or a proxy with TLS and --public-url'
+            options.log.warn({}, `passwords and tokens cross the network unencrypted: ${advice}`)
           }
           return handle
         },
-        listening: ({ url, registration }) => ({
-          url,
-          registration,
-          data_dir: dataDir,
-          ...(database === null ? {} : { database }),
-        }),
+        listening: ({ url, registration }) => ({ url, registration, data_dir: dataDir, database }),
         banner: ({ url, registration, local }, shown) =>
           renderAccountsBanner({ url, registration, local, dataDir, database, ...shown }),
       },
@@ -104,21 +79,12 @@ export interface AccountsBannerFacts extends Shown {
   readonly local: boolean
   readonly dataDir: string
   /** Host and name of a PostgreSQL database. */
-  readonly database: string | null
-}
-
-const admission: Record<RegistrationMode, string> = {
-  open: 'open: everyone who can reach this address can make an account',
-  invite: 'by invitation',
-  closed: 'closed: no new accounts',
+  readonly database?: string
 }
 
 /** The banner of `registry`. */
 export function renderAccountsBanner(facts: AccountsBannerFacts): string {
   const { url, registration, local, dataDir, database, colour } = facts
-  const unencrypted =
-    '  Passwords and tokens cross the network unencrypted. Put a proxy with TLS in\n' +
-    '  front of it, and name its address with --public-url.\n'
   const where = local ? ', on this machine' : ', here or elsewhere'
   const account = `
 ${paint(colour, 'bold', `Make an account${where}`)}
@@ -127,10 +93,8 @@ ${paint(colour, 'bold', `Make an account${where}`)}
 `
   return `
 ${labelled('Registry', url, colour)}
-${labelled('Data', dataDir, colour)}
-${database === null ? '' : `${labelled('Database', database, colour)}\n`}\
-${labelled('Registration', admission[registration], colour)}
-${local || !url.startsWith('http:') ? '' : paint(colour, 'yellow', unencrypted)}\
+${labelled('Data', [dataDir, database].filter(Boolean).join(', '), colour)}
+${labelled('Registration', registration, colour)}
 ${registration === 'closed' ? '' : account}
 Ctrl-C stops.
 

@@ -5,24 +5,12 @@ import { TokenCommand } from '../../lib/cli/base-command.ts'
 import { openToken } from '../account/context.ts'
 import { describeToken } from './list.ts'
 
-/** Makes a service token. */
 export default class TokenCreate extends TokenCommand {
   static override summary = 'Create a token for a pipeline, an agent or a workstation'
-
-  static override description = `Prints the new token, alone, on stdout, this once. It is limited \
-to its scopes and never refreshed. A client that reads at a gateway needs read, or read:SCHEME for \
-one scheme of resources, an instance that joins one needs instance, and a pipeline publish.`
-
-  static override examples = [
-    {
-      description: 'straight into a secret store',
-      command: '<%= config.bin %> token create ci --scope publish | gh secret set SERVICE_TOKEN',
-    },
-    {
-      description: 'for a workstation whose instances join a gateway',
-      command: '<%= config.bin %> token create workstation-042 --scope instance > join.token',
-    },
-  ]
+  static override description = `Prints the new token, alone, on stdout, this once. A client that reads \
+at a gateway needs read, or read:SCHEME for one scheme of resources, an instance that joins one needs \
+instance, and a pipeline publish.`
+  static override examples = ['<%= config.bin %> token create ci --scope publish > ci.token']
 
   static override args = {
     name: Args.string({ ignoreStdin: true, description: 'what the token is for', required: true }),
@@ -37,12 +25,7 @@ one scheme of resources, an instance that joins one needs instance, and a pipeli
       helpValue: 'SCOPE',
       multipleNonGreedy: true,
     }),
-    days: Flags.integer({
-      description: 'lifetime [default: set by the accounts server, usually 90]',
-      helpValue: 'DAYS',
-      min: 1,
-      max: 365,
-    }),
+    days: Flags.integer({ description: 'lifetime in days [default: 90]', min: 1, max: 365 }),
   }
 
   override async run(): Promise<void> {

@@ -1,138 +1,115 @@
-import got, { type Got, type Method } from 'got'
+import got, {
+  type Got,
+  HTTPError,
+  type Method,
+  ParseError,
+  type RequestError,
+  type Response,
+} from 'got'
 import http from 'node:http'
 import https from 'node:https'
 import { z } from 'zod'
+import { isTokenText } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import type { SavedLogin } from '../config/config-file.ts'
-import { proxyAgentOptions, proxyFor } from '../util/proxy.ts'
+import { connectionReason, isTlsError } from '../util/connection-reason.ts'
+import { type ErrorCode, ServiceError } from '../util/errors.ts'
+import { type Proxy, proxyAgentOptions, proxyFor } from '../util/proxy.ts'
 import { Secret } from '../util/secret.ts'
 import { cleanText } from '../util/text.ts'
 import { userAgent } from '../util/version.ts'
-import { answerInvalid, describeFailure, describeRefusal } from './failures.ts'
 import { apiPrefix } from './protocol.ts'
 import { tokenExpiry } from './token.ts'
 import * as wire from './wire.ts'
 
-const connectTimeoutMs = 5000
-const requestTimeoutMs = 30_000
-const maxTokenChars = 8192
-
-/** What can stand in a header behind `Bearer`. */
-const tokenText = z
-  .string()
-  .max(maxTokenChars)
-  .regex(/^[\x21-\x7e]+$/)
-
-const user = wire.account.pick({ username: true, email: true })
-
-/** A server that keeps to the specification alone answers with `access_token` and nothing else. */
+// A server that keeps to the specification alone answers a login with `access_token` and nothing
+// else, and `me` with `username` and `email`.
 const login = wire.loginResponse
-  .omit({ token_type: true, scope: true })
-  .extend({ access_token: tokenText, refresh_token: tokenText, account: user.partial() })
+  .omit({ token_type: true })
+  .extend({ access_token: z.string().refine(isTokenText) })
   .partial()
   .required({ access_token: true })
-  .transform(loginOf)
-
-/** Such a server may answer with `username` and `email` alone. */
 const me = wire.meResponse.partial().required({ username: true })
-export type Me = z.infer<typeof me>
 
 /** What a login or a refresh gives. */
-export interface Login extends SavedLogin {
-  readonly accessToken: Secret
-}
+export type Login = SavedLogin & { readonly accessToken: Secret }
 
-interface NewAccount {
-  readonly username: string
-  readonly email: string
-  readonly password: Secret
-  readonly invite?: Secret
-}
-
-interface AccountsClientOptions {
-  /** Has the proxy variables. */
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** Certificates (PEM) of the authorities to trust. Default: those of Node. */
-  readonly certificates?: string[]
-  /** Of one request. Default: 30 s. */
-  readonly timeoutMs?: number
-}
-
-/** The accounts API of one server. All methods throw a `ServiceError` that holds no secret. */
+/** The accounts API of one server. All methods throw a `ServiceError` that holds no request. */
 export class AccountsClient {
   readonly server: AccountsUrl
   readonly #http: Got
 
-  /** Throws `config_invalid` for a proxy variable that cannot be used. */
-  constructor(server: AccountsUrl, options: AccountsClientOptions) {
-    const { env, certificates, timeoutMs = requestTimeoutMs } = options
-    const address = new URL(server.url)
-    const proxy = proxyFor(address, env)
-    const agentOptions = {
-      ...proxyAgentOptions(proxy),
-      timeout: Math.min(connectTimeoutMs, timeoutMs),
-    }
+  /**
+   * `env` has the proxy variables, `timeoutMs` is of one request. Throws `config_invalid` for a
+   * proxy variable that cannot be used.
+   */
+  constructor(server: AccountsUrl, env: NodeJS.ProcessEnv, timeoutMs = 30_000) {
+    const proxy = proxyFor(new URL(server.url), env)
+    const connect = Math.min(5000, timeoutMs)
+    // A proxy that never answers is given up by the agent alone.
+    const agentOptions = { ...proxyAgentOptions(proxy), timeout: connect }
     this.server = server
     this.#http = got.extend({
       prefixUrl: server.url + apiPrefix,
       headers: { accept: 'application/json, application/problem+json', 'user-agent': userAgent },
       agent: { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },
-      https: { certificateAuthority: certificates },
       // Tokens are sent to no other address.
       followRedirect: false,
-      timeout: { connect: connectTimeoutMs, secureConnect: connectTimeoutMs, request: timeoutMs },
+      timeout: { connect, request: timeoutMs },
       retry: {
-        limit: 2,
         methods: ['GET'],
-        statusCodes: [429, 502, 503, 504],
         errorCodes: ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EAI_AGAIN'],
         backoffLimit: 300,
-        maxRetryAfter: requestTimeoutMs,
       },
       responseType: 'json',
       parseJson: text => JSON.parse(text, cleaned),
-      stringifyJson: body => JSON.stringify(body, revealed),
       hooks: { beforeError: [error => describeFailure(error, server, proxy)] },
     })
   }
 
   /** Null from a server that makes the account and answers without a token. */
-  async register(account: NewAccount): Promise<Login | null> {
-    const answer = await this.#ask(z.unknown(), 'POST', 'register', { json: account })
-    return login.safeParse(answer).data ?? null
+  async register(
+    names: { username: string; email: string },
+    password: Secret,
+    invite?: Secret,
+  ): Promise<Login | null> {
+    const json = { ...names, password: password.reveal(), invite: invite?.reveal() }
+    const { data } = login.safeParse(await this.#ask(z.unknown(), 'POST', 'register', { json }))
+    return data === undefined ? null : loginOf(data)
   }
 
-  login(username: string, password: Secret): Promise<Login> {
-    return this.#ask(login, 'POST', 'login', { json: { username, password } })
+  async login(username: string, password: Secret): Promise<Login> {
+    const json = { username, password: password.reveal() }
+    return loginOf(await this.#ask(login, 'POST', 'login', { json }))
   }
 
   /** By the refresh token, and by the access token as the specification has it. */
-  refresh({ accessToken, refreshToken }: Login): Promise<Login> {
-    const json = refreshToken === undefined ? {} : { refresh_token: refreshToken }
-    return this.#ask(login, 'POST', 'refresh', { bearer: accessToken, json })
+  async refresh({ accessToken: bearer, refreshToken }: Login): Promise<Login> {
+    const json = { refresh_token: refreshToken?.reveal() }
+    return loginOf(await this.#ask(login, 'POST', 'refresh', { bearer, json }))
   }
 
-  me(bearer: Secret): Promise<Me> {
+  me(bearer: Secret) {
     return this.#ask(me, 'GET', 'me', { bearer })
   }
 
   /** Ends the session of the token; with `all` every session of the account. */
   async logout(bearer: Secret, all = false): Promise<void> {
-    await this.#ask(z.unknown(), 'POST', 'logout', { bearer, json: all ? { all } : {} })
+    await this.#ask(z.unknown(), 'POST', 'logout', { bearer, json: { all } })
   }
 
   async changePassword(bearer: Secret, current: Secret, next: Secret): Promise<void> {
-    const json = { current_password: current, new_password: next }
+    const json = { current_password: current.reveal(), new_password: next.reveal() }
     await this.#ask(z.unknown(), 'PUT', 'password', { bearer, json })
   }
 
   /** With a code of the operator. Every session and service token ends. */
-  resetPassword(username: string, code: Secret, next: Secret): Promise<wire.ResetResponse> {
-    const json = { username, code, new_password: next }
+  resetPassword(username: string, code: Secret, next: Secret) {
+    const json = { username, code: code.reveal(), new_password: next.reveal() }
     return this.#ask(wire.resetResponse, 'POST', 'reset', { json })
   }
 
-  createToken(bearer: Secret, json: wire.TokenRequest): Promise<wire.TokenCreatedResponse> {
+  createToken(bearer: Secret, json: wire.TokenRequest) {
     return this.#ask(wire.tokenCreatedResponse, 'POST', 'tokens', { bearer, json })
   }
 
@@ -148,13 +125,11 @@ export class AccountsClient {
     schema: z.ZodType<T>,
     method: Method,
     path: string,
-    { bearer, json = {} }: { bearer?: Secret; json?: object },
+    { bearer, json }: { bearer?: Secret; json?: object },
   ): Promise<T> {
-    const secrets = [bearer, ...Object.values(json)].filter(value => value instanceof Secret)
     const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` }
-    const body = method === 'POST' || method === 'PUT' ? { json } : {}
-    const response = await this.#http(path, { method, headers, context: { secrets }, ...body })
-    if (response.statusCode >= 300) throw describeRefusal(response, this.server, secrets)
+    const response = await this.#http(path, { method, headers, json })
+    if (response.statusCode >= 300) throw describeRefusal(response, this.server)
     const parsed = schema.safeParse(response.body)
     if (parsed.success) return parsed.data
     throw answerInvalid(this.server)
@@ -163,34 +138,89 @@ export class AccountsClient {
 
 /** Texts of an answer are shown on terminals. */
 function cleaned(_name: string, value: unknown): unknown {
-  return typeof value === 'string' ? cleanText(value, maxTokenChars) : value
+  return typeof value === 'string' ? cleanText(value, 8192) : value
 }
 
-/** Secrets are opened only when they are sent. `value` is what their `toJSON` returns. */
-function revealed(this: Record<string, unknown>, name: string, value: unknown): unknown {
-  const original = this[name]
-  return original instanceof Secret ? original.reveal() : value
-}
-
-interface LoginAnswer {
-  access_token: string
-  expires_in?: number
-  refresh_token?: string
-  refresh_expires_in?: number
-  account?: { username?: string; email?: string }
-}
-
-function loginOf(answer: LoginAnswer): Login {
+function loginOf(answer: z.infer<typeof login>): Login {
   const { access_token, expires_in, refresh_token, refresh_expires_in, account } = answer
   const after = (seconds: number | undefined) =>
     seconds === undefined ? undefined : Date.now() + seconds * 1000
   const accessToken = new Secret(access_token)
+  const names = account && { username: account.username, email: account.email }
   return {
-    ...account,
+    ...names,
     accessToken,
     // The lifetime first: it holds also where the two clocks differ.
     accessExpiresAtMs: after(expires_in) ?? tokenExpiry(accessToken),
     refreshToken: refresh_token === undefined ? undefined : new Secret(refresh_token),
     refreshExpiresAtMs: after(refresh_expires_in),
   }
+}
+
+/** The error of got as ours. Its other members hold the request with its token: none is kept. */
+function describeFailure(
+  error: RequestError,
+  server: AccountsUrl,
+  proxy: Proxy | null,
+): ServiceError {
+  if (error instanceof HTTPError) return describeRefusal(error.response, server)
+  if (error instanceof ParseError) return answerInvalid(server)
+  const { code } = error
+  const through = proxy === null ? '' : ` through ${proxy.variable} (${proxy.url.origin})`
+  if (code === 'ETIMEDOUT') {
+    const message = `${server.origin} did not answer in time${through}`
+    return new ServiceError('net_timeout', message, { hint: 'try again' })
+  }
+  const hint = isTlsError(code)
+    ? 'check the address and its certificate; NODE_EXTRA_CA_CERTS names a private authority'
+    : `check the address and ${proxy === null ? 'your network' : 'the proxy, or set NO_PROXY'}`
+  const message = `${server.origin} cannot be reached${through}: ${connectionReason(code)}`
+  return new ServiceError('network_failed', message, { hint })
+}
+
+function answerInvalid({ origin }: AccountsUrl): ServiceError {
+  const message = `the answer of ${origin} is not that of an accounts server`
+  return new ServiceError('registry_answer_invalid', message, {
+    hint: 'check the address of the accounts server',
+  })
+}
+
+const problem = wire.problem.partial().catch({})
+
+/** An answer that is no success. `data` has the word for the reason, and the refused members. */
+function describeRefusal(response: Response, { url, origin }: AccountsUrl): ServiceError {
+  const { statusCode: status, headers, body, request } = response
+  const { code: reason, errors, detail, retry_after } = problem.parse(body)
+  const data = { reason, errors, detail }
+  const refuse = (code: ErrorCode, what: string, hint?: string) =>
+    new ServiceError(code, `${origin} ${what}`, { hint, data })
+  if (status < 400) {
+    const target = URL.parse(headers.location ?? '', url)?.origin ?? 'its new address'
+    const what = 'redirects, and tokens are never sent to redirect targets'
+    return refuse('registry_answer_invalid', what, `if it moved, use ${target}`)
+  }
+  const { method, url: asked } = request.options
+  const members = errors?.map(each => `${each.pointer.slice(1)} ${each.detail}`).join('; ')
+  const words = members ?? detail
+  const said =
+    words === undefined
+      ? `answered ${method} ${new URL(String(asked)).pathname} with status ${status}`
+      : `refused: ${words}`
+  if (status === 401) return refuse('auth_refused', said)
+  if (status >= 500) return refuse('registry_failed', said, 'try again later')
+  if (status === 429) {
+    // The header may also hold a date.
+    const seconds = Number(headers['retry-after'] ?? retry_after)
+    return refuse(
+      'rate_limited',
+      said,
+      `wait ${seconds > 0 ? `${seconds} s` : 'a while'}, then try again`,
+    )
+  }
+  const isOther = status === 404 && reason === undefined
+  return refuse(
+    'request_refused',
+    said,
+    isOther ? 'check the address of the accounts server' : undefined,
+  )
 }

@@ -6,9 +6,6 @@ export const apiPrefix = '/api/v1/auth'
 /** How service tokens begin: both ends treat them otherwise than the tokens of a login. */
 export const serviceTokenPrefix = 'svc_'
 
-/** Said of a refused login. */
-export const wrongLogin = 'the user name or the password is wrong'
-
 export const passwordChars = { least: 8, most: 1024 } as const
 
 /** Callers who may make an account: all, holders of an invitation, or none. */

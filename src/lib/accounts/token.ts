@@ -6,7 +6,6 @@ import type { ConfigStore } from '../config/config-store.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 import type { AccountsClient, Login } from './client.ts'
-import { serviceTokenPrefix } from './protocol.ts'
 
 /** A saved token is refreshed when less than this is left of it. */
 const refreshMarginMs = 5 * 60_000
@@ -15,7 +14,7 @@ const refreshMarginMs = 5 * 60_000
 export interface TokenSource {
   readonly source: 'option' | 'variable' | 'token_file' | 'config'
   /** In words: `--token`, `SERVICE_TOKEN`, a path. Never the token. */
-  readonly name: string
+  readonly source_name: string
 }
 
 /** A token that was given for one command. */
@@ -33,15 +32,15 @@ export async function readGivenToken(
   { SERVICE_TOKEN: variable = '', SERVICE_TOKEN_FILE: path = '' }: NodeJS.ProcessEnv,
 ): Promise<GivenToken | null> {
   if (option.trim() !== '') {
-    return { source: 'option', name: '--token', token: parseToken(option, '--token') }
+    return { source: 'option', source_name: '--token', token: parseToken(option, '--token') }
   }
   if (variable.trim() !== '') {
-    const name = 'SERVICE_TOKEN'
-    return { source: 'variable', name, token: parseToken(variable, name) }
+    const token = parseToken(variable, 'SERVICE_TOKEN')
+    return { source: 'variable', source_name: 'SERVICE_TOKEN', token }
   }
   if (path.trim() === '') return null
   const token = await readTokenFile(path, 'SERVICE_TOKEN_FILE')
-  return { source: 'token_file', name: `SERVICE_TOKEN_FILE ${path}`, token }
+  return { source: 'token_file', source_name: `SERVICE_TOKEN_FILE ${path}`, token }
 }
 
 /** The token in a file that `setting` names. It may be a pipe, or mounted by a container platform. */
@@ -78,7 +77,7 @@ export function tokenExpiry(token: Secret): number | undefined {
 
 /** Calls with a token that was given. It is never refreshed; a refusal names its place. */
 export async function withGivenToken<T>(
-  { token, name }: GivenToken,
+  { token, source_name: name }: GivenToken,
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
   try {
@@ -103,16 +102,8 @@ export async function withSavedToken<T>(
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
   const { accessToken, accessExpiresAtMs = Infinity } = requireLogin(await store.read(), client)
-  const leftMs = accessExpiresAtMs - Date.now()
-  let token = accessToken
-  if (leftMs < refreshMarginMs && !isServiceToken(token)) {
-    token = await refresh(client, store, token).catch(error => {
-      // The old token is good for a while.
-      if (leftMs > 0 && error instanceof ServiceError && error.code !== 'auth_required')
-        return token
-      throw error
-    })
-  }
+  const isEnding = accessExpiresAtMs < Date.now() + refreshMarginMs
+  const token = isEnding ? await refresh(client, store, accessToken) : accessToken
   try {
     return await call(token)
   } catch (error) {
@@ -134,7 +125,6 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
       token = login.accessToken
       return config
     }
-    if (isServiceToken(used)) return withoutTokens(config, url)
     try {
       const tokens = await client.refresh(login)
       token = tokens.accessToken
@@ -148,11 +138,6 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
   throw new ServiceError('auth_required', `the login saved in ${store.path} has ended`, {
     hint: `log in with service-cli login --registry ${url}`,
   })
-}
-
-/** Made for a time, and never refreshed. */
-function isServiceToken(token: Secret): boolean {
-  return token.reveal().startsWith(serviceTokenPrefix)
 }
 
 function requireLogin(config: Config, { server }: AccountsClient): Login {

@@ -197,13 +197,7 @@ export const problem = z
   .meta({ id: 'Problem' })
 
 export type RegisterRequest = z.infer<typeof registerRequest>
-export type LoginRequest = z.infer<typeof loginRequest>
-export type PasswordRequest = z.infer<typeof passwordRequest>
-export type ResetRequest = z.infer<typeof resetRequest>
-export type ResetResponse = z.infer<typeof resetResponse>
 export type TokenRequest = z.infer<typeof tokenRequest>
 export type TokenResponse = z.infer<typeof tokenResponse>
-export type LoginResponse = z.infer<typeof loginResponse>
 export type MeResponse = z.infer<typeof meResponse>
 export type ServiceTokenView = z.infer<typeof serviceToken>
-export type TokenCreatedResponse = z.infer<typeof tokenCreatedResponse>

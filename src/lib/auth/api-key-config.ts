@@ -4,31 +4,25 @@ import { randomBytes } from 'node:crypto'
 export const keyVariable = 'SERVICE_MCP_API_KEY'
 
 /** Settings of a shared API key. */
-export interface ApiKeyOptions {
-  /** The key itself; when set it overrides the environment variable. Default null. */
-  apiKey?: string | null
-  /** Name of the environment variable read by `resolve`. Default `SERVICE_MCP_API_KEY`. */
-  envVar?: string
-  /** HTTP header that carries `Bearer <key>`. Default `Authorization`. */
-  headerName?: string
-}
+export type ApiKeyOptions = Partial<Omit<ApiKeyConfig, 'resolve'>>
 
 /**
  * The source of the shared key of an MCP server. Enforces nothing: pass the result of `resolve()`
  * to `validateBearerToken`.
  */
 export class ApiKeyConfig {
-  /** The literal key, or null. */
+  /** The key itself; when set it overrides the environment variable. Default null. */
   readonly apiKey: string | null
-  /** Name of the variable that `resolve` reads. */
+  /** Name of the environment variable read by `resolve`. Default `SERVICE_MCP_API_KEY`. */
   readonly envVar: string
-  /** The `headerName` for `validateBearerToken`. */
+  /** The header that carries `Bearer <key>`. Default `Authorization`. */
   readonly headerName: string
 
   constructor(options: ApiKeyOptions = {}) {
-    this.apiKey = options.apiKey ?? null
-    this.envVar = options.envVar ?? keyVariable
-    this.headerName = options.headerName ?? 'Authorization'
+    const { apiKey = null, envVar = keyVariable, headerName = 'Authorization' } = options
+    this.apiKey = apiKey
+    this.envVar = envVar
+    this.headerName = headerName
   }
 
   /**
@@ -43,11 +37,8 @@ export class ApiKeyConfig {
 
 /**
  * Generates a secret: `length` random bytes as URL-safe base64 without padding. Keys under 16 bytes
- * can be guessed. Throws `RangeError` unless `length` is a positive whole number.
+ * can be guessed.
  */
 export function generateApiKey(length = 32): string {
-  if (!Number.isInteger(length) || length < 1) {
-    throw new RangeError('length must be a positive whole number of bytes')
-  }
   return randomBytes(length).toString('base64url')
 }

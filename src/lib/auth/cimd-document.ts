@@ -1,42 +1,11 @@
 import { isLoopback } from '../util/net.ts'
 
-/** Members of a client ID metadata document; only the first two are required. */
-export interface CimdOptions {
-  /** The name in the consent dialog. */
-  clientName: string
-  /** All redirect URIs, exactly as clients send them; at least one. */
-  redirectUris: readonly string[]
-  /** Default `['authorization_code']`; add `refresh_token` if the provider issues them. */
-  grantTypes?: readonly string[]
-  /** Default `['code']`. */
-  responseTypes?: readonly string[]
-  /** Default `none`: a public client with PKCE. */
-  tokenEndpointAuthMethod?: string
-  /** Space-separated scopes. Default null: absent. */
-  scope?: string | null
-  /** Logo for the consent dialog. Default null: absent. */
-  logoUri?: string | null
-  /** Home page for the consent dialog. Default null: absent. */
-  clientUri?: string | null
-  /** Contacts, usually mail addresses. Default empty: absent. */
-  contacts?: readonly string[]
-  /** The https URL of this document. Default null: absent. */
-  clientId?: string | null
-}
+/** All but the first two may be absent or null, with the defaults of `CimdDocument`. */
+export type CimdOptions = Pick<CimdDocument, 'clientName' | 'redirectUris'> &
+  Partial<Omit<CimdDocument, 'toDict' | 'toJSON'>>
 
 /** The document as served, with the names of RFC 7591. Optional members are absent, never null. */
-export interface CimdJson {
-  client_id?: string
-  client_name: string
-  redirect_uris: string[]
-  grant_types: string[]
-  response_types: string[]
-  token_endpoint_auth_method: string
-  scope?: string
-  logo_uri?: string
-  client_uri?: string
-  contacts?: string[]
-}
+export type CimdJson = ReturnType<CimdDocument['toDict']>
 
 /**
  * A client ID metadata document (RFC 7591; draft-ietf-oauth-client-id-metadata-document), with
@@ -45,26 +14,32 @@ export interface CimdJson {
  * counts as absent.
  */
 export class CimdDocument {
+  /** The name in the consent dialog. */
   readonly clientName: string
+  /** All redirect URIs, exactly as clients send them; at least one. */
   readonly redirectUris: readonly string[]
+  /** Default `['authorization_code']`; add `refresh_token` if the provider issues them. */
   readonly grantTypes: readonly string[]
+  /** Default `['code']`. */
   readonly responseTypes: readonly string[]
+  /** Default `none`: a public client with PKCE. */
   readonly tokenEndpointAuthMethod: string
+  /** Space-separated scopes. Default null: absent. */
   readonly scope: string | null
+  /** Logo for the consent dialog. Default null: absent. */
   readonly logoUri: string | null
+  /** Home page for the consent dialog. Default null: absent. */
   readonly clientUri: string | null
+  /** Contacts, usually mail addresses. Default empty: absent. */
   readonly contacts: readonly string[]
+  /** The https URL of this document. Default null: absent. */
   readonly clientId: string | null
 
   /** Throws `TypeError` without a name, and unless every redirect URI is absolute. */
   constructor(options: CimdOptions) {
     const { clientName, redirectUris } = options
-    if (typeof clientName !== 'string' || clientName.trim() === '') {
-      throw new TypeError('clientName must be a non-empty string')
-    }
-    if (!Array.isArray(redirectUris) || redirectUris.length === 0) {
-      throw new TypeError('redirectUris must be an array with at least one URI')
-    }
+    if (!clientName?.trim()) throw new TypeError('clientName must not be empty')
+    if (!redirectUris?.length) throw new TypeError('redirectUris must have at least one URI')
     this.clientName = clientName
     this.redirectUris = redirectUris.map(uri => requireUri(uri, 'redirectUris'))
     this.grantTypes = [...(options.grantTypes ?? ['authorization_code'])]
@@ -78,7 +53,7 @@ export class CimdDocument {
   }
 
   /** Returns the document to serve, as a new object at each call. */
-  toDict(): CimdJson {
+  toDict() {
     return {
       ...(this.clientId !== null && { client_id: this.clientId }),
       client_name: this.clientName,
@@ -99,18 +74,16 @@ export class CimdDocument {
   }
 }
 
-/** Returns `value`, an absolute URI of any scheme without a fragment (RFC 6749, 3.1.2). */
-export function requireUri(value: unknown, member: string): string {
-  const isUri = typeof value === 'string' && /^[^\s#\\]+$/.test(value) && URL.canParse(value)
-  if (isUri) return value
+/** Returns `uri`, which must be absolute, of any scheme, without a fragment (RFC 6749, 3.1.2). */
+export function requireUri(uri: string, member: string): string {
+  if (/^[^\s#\\]+$/.test(uri) && URL.canParse(uri)) return uri
   throw new TypeError(`${member} must be an absolute URI without spaces or fragment`)
 }
 
-/** Returns `value`, an http or https URL to which a path can be appended; throws `TypeError`. */
-export function requireBaseUrl(value: unknown, member: string): URL {
-  const url =
-    typeof value === 'string' && /^https?:\/\/[^\s?#\\]+$/i.test(value) && URL.parse(value)
-  if (url && url.username === '' && url.password === '') return url
+/** Parses an http or https URL to which a path can be appended; throws `TypeError` for others. */
+export function requireBaseUrl(text: string, member: string): URL {
+  const url = /^https?:\/\/[^\s?#@\\]+$/i.test(text) ? URL.parse(text) : null
+  if (url !== null) return url
   const parts = 'user name, password, query or fragment'
   throw new TypeError(`${member} must be an http or https URL without ${parts}`)
 }

@@ -1,5 +1,4 @@
 import { isLoopback } from '../util/net.ts'
-import { fail, ok, type Result } from '../util/result.ts'
 import {
   CimdDocument,
   clientIdAt,
@@ -10,18 +9,8 @@ import {
 } from './cimd-document.ts'
 
 /** Settings of an OAuth client; only `providerUrl` is required. */
-export interface OAuthOptions {
-  /** Base URL of the OAuth provider, http or https; trailing slashes are ignored. */
-  providerUrl: string
-  /** Pre-registered client id. Default null: use the metadata document. */
-  clientId?: string | null
-  /** Scopes to request, one per item. Default empty. */
-  scopes?: readonly string[]
-  /** The name in the consent dialog. Default `service-mcp-server`. */
-  clientName?: string
-  /** The default redirect URI for `toCimdDocument`. Default null. */
-  redirectUri?: string | null
-}
+export type OAuthOptions = Pick<OAuthConfig, 'providerUrl'> &
+  Partial<Pick<OAuthConfig, 'clientId' | 'scopes' | 'clientName' | 'redirectUri'>>
 
 export interface ToCimdOptions {
   /** Overrides the `redirectUri` of the configuration. */
@@ -36,11 +25,15 @@ export interface ToCimdOptions {
  * OpenID metadata of a provider may name others. Empty text counts as absent.
  */
 export class OAuthConfig {
+  /** Base URL of the OAuth provider, http or https; trailing slashes are ignored. */
   readonly providerUrl: string
-  /** The pre-registered id, or null. */
+  /** Pre-registered client id. Default null: use the metadata document. */
   readonly clientId: string | null
+  /** Scopes to request, one per item. Default empty. */
   readonly scopes: readonly string[]
+  /** The name in the consent dialog. Default `service-mcp-server`. */
   readonly clientName: string
+  /** The default redirect URI for `toCimdDocument`. Default null. */
   readonly redirectUri: string | null
 
   /** Throws `TypeError` for an unusable provider URL or redirect URI, and a scope with a space. */
@@ -48,9 +41,13 @@ export class OAuthConfig {
     requireBaseUrl(options.providerUrl, 'providerUrl')
     this.providerUrl = options.providerUrl
     this.clientId = options.clientId || null
-    this.scopes = requireScopes(options.scopes ?? [])
+    this.scopes = [...(options.scopes ?? [])]
     this.clientName = options.clientName || 'service-mcp-server'
     this.redirectUri = optionalUri(options.redirectUri)
+    // A scope with a space would be two in the document.
+    if (!this.scopes.every(scope => /^[^\s"\\]+$/.test(scope))) {
+      throw new TypeError('scopes must be one scope per item, without spaces')
+    }
   }
 
   /** `<providerUrl>/authorize` */
@@ -99,28 +96,7 @@ function optionalUri(value: string | null | undefined): string | null {
   return value ? requireUri(value, 'redirectUri') : null
 }
 
-/** A scope with a space would be two in the document. */
-function requireScopes(scopes: readonly string[]): readonly string[] {
-  const isValid = Array.isArray(scopes) && scopes.every(scope => /^[^\s"\\]+$/.test(scope))
-  if (isValid) return [...scopes]
-  throw new TypeError('scopes must be one scope per item, without spaces')
-}
-
-/**
- * Validates the issuer identifier of an OAuth provider (RFC 8414, section 2) and returns it
- * unchanged: tokens and provider metadata must contain exactly this text.
- */
-export function parseIssuerUrl(text: string): Result<string, string> {
-  const url = URL.parse(text)
-  if (url === null || !/^https?:\/\/[^\s?#@\\]+$/.test(text)) {
-    return fail('the issuer must be an address without user name, query and fragment')
-  }
-  if (isSafeFetchUrl(url)) return ok(text)
-  return fail('the issuer must be https; http is only for providers on this machine')
-}
-
 /** True for https, and for http on this machine: the keys cannot be replaced in transit. */
 export function isSafeFetchUrl(url: URL): boolean {
-  if (url.protocol === 'https:') return true
-  return url.protocol === 'http:' && isLoopback(url.hostname)
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
 }

@@ -34,7 +34,7 @@ export function validateBearerToken(headers: HeaderSource, options: BearerOption
     else process.emitWarning(message, { code: 'SERVICE_AUTH_DISABLED' })
     return true
   }
-  if (typeof expectedToken !== 'string' || expectedToken === '') {
+  if (!expectedToken) {
     throw new TypeError('expectedToken must be a non-empty string, or null to disable the check')
   }
   const presented = findHeader(headers, headerName)
@@ -43,14 +43,10 @@ export function validateBearerToken(headers: HeaderSource, options: BearerOption
 
 /** The value of the header; null when it is missing or repeated. */
 function findHeader(headers: HeaderSource, name: string): string | null {
-  const pairs = isIterable(headers) ? Array.from(headers) : Object.entries(headers)
+  const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers)
   const values = pairs.filter(([key]) => key.toLowerCase() === name.toLowerCase())
   const [value, ...others] = values.flatMap(([, each]) => each ?? [])
   return typeof value === 'string' && others.length === 0 ? value : null
-}
-
-function isIterable(headers: HeaderSource): headers is Iterable<readonly [string, HeaderValue]> {
-  return Symbol.iterator in headers
 }
 
 /** The token of an `Authorization` header (RFC 6750, section 2.1), or null for anything else. */
@@ -76,16 +72,11 @@ export class TokenValidationError extends Error {
 }
 
 /** A response body; `message` is for people. */
-export interface UnauthorizedResult {
-  readonly success: false
-  readonly message: string
-}
+export type UnauthorizedResult = ReturnType<typeof unauthorizedResult>
 
 /**
  * The response when `validateBearerToken` returned false. Reveals neither the token nor the reason.
  */
-export function unauthorizedResult(
-  message = 'unauthorized: a valid bearer token is required',
-): UnauthorizedResult {
-  return { success: false, message }
+export function unauthorizedResult(message = 'unauthorized: a valid bearer token is required') {
+  return { success: false as const, message }
 }

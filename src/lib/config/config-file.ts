@@ -17,8 +17,6 @@ export interface SavedLogin {
 /** What is saved for one accounts server. */
 export interface ServerEntry {
   readonly login?: SavedLogin
-  /** Certificates (PEM) to trust beside the usual ones. */
-  readonly caFile?: string
   /** Unknown members, written back as they were. */
   readonly others?: TomlTable
 }
@@ -73,8 +71,7 @@ function readEntry(table: TableReader): ServerEntry {
     refreshExpiresAtMs: table.time('refresh_expires_at'),
   }
   const hasLogin = Object.values(login).some(member => member !== undefined)
-  const caFile = table.text('ca_file')
-  return { login: hasLogin ? login : undefined, caFile, others: table.others }
+  return { login: hasLogin ? login : undefined, others: table.others }
 }
 
 /** Takes the known members out of a table. Empty text counts as absent. */
@@ -135,7 +132,7 @@ export function formatConfig({ defaultServer, servers, others }: Config): string
   return head + stringify({ default_registry: defaultServer, ...others, registries })
 }
 
-function formatEntry({ login = {}, caFile, others }: ServerEntry): object {
+function formatEntry({ login = {}, others }: ServerEntry): object {
   const { accessExpiresAtMs, refreshExpiresAtMs } = login
   return {
     username: login.username,
@@ -144,7 +141,6 @@ function formatEntry({ login = {}, caFile, others }: ServerEntry): object {
     access_expires_at: accessExpiresAtMs && toRfc3339(accessExpiresAtMs),
     refresh_token: login.refreshToken?.reveal(),
     refresh_expires_at: refreshExpiresAtMs && toRfc3339(refreshExpiresAtMs),
-    ca_file: caFile,
     ...others,
   }
 }
@@ -180,12 +176,12 @@ export function withoutTokens(config: Config, url: string): Config {
   return withEntry(config, url, { login: { username: login.username, email: login.email } })
 }
 
-/** Removes a login. An entry without manual settings goes, and is no longer the default. */
+/** Removes a login. An entry without unknown members goes, and is no longer the default. */
 export function withoutLogin(config: Config, url: string): Config {
   const entry = config.servers.get(url)
   if (entry === undefined) return config
-  const isManual = entry.caFile !== undefined || Object.keys(entry.others ?? {}).length > 0
-  if (isManual) return withEntry(config, url, { login: undefined })
+  if (Object.keys(entry.others ?? {}).length > 0)
+    return withEntry(config, url, { login: undefined })
   const servers = new Map(config.servers)
   servers.delete(url)
   const defaultServer = config.defaultServer === url ? undefined : config.defaultServer

@@ -40,7 +40,6 @@ const exitCodes = {
   artefact_corrupt: 1,
   network_failed: 5,
   net_timeout: 5,
-  proxy_failed: 5,
   rate_limited: 6,
   registry_failed: 1,
   registry_answer_invalid: 1,
@@ -95,7 +94,7 @@ const localCodes: ReadonlySet<ErrorCode> = new Set([
   ...(['registry_dir_unsafe', 'file_exists', 'entry_exists', 'internal', 'cancelled'] as const),
   ...(['storage_failed', 'storage_full', 'storage_unavailable'] as const),
   // Of the client of an accounts server: no server asks one.
-  ...(['network_failed', 'net_timeout', 'proxy_failed'] as const),
+  ...(['network_failed', 'net_timeout'] as const),
   ...(['registry_failed', 'registry_answer_invalid'] as const),
 ])
 

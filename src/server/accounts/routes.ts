@@ -4,7 +4,6 @@ import {
   apiPrefix,
   type RegistrationMode,
   serviceTokenPrefix,
-  wrongLogin,
 } from '../../lib/accounts/protocol.ts'
 import {
   accountKey,
@@ -46,6 +45,8 @@ import { hashOfSecret, type Principal, scopesOf, type Tokens } from './tokens.ts
 
 const defaultTokenDays = 90
 const dayMs = 24 * 60 * 60 * 1000
+
+const wrongLogin = 'the user name or the password is wrong'
 
 /** What the routes work with. */
 export interface Services {

@@ -36,8 +36,7 @@ export function withGatewayAccess(
     authenticate(caller) {
       const { authorization: sent, [instanceHeader]: wanted } = caller.headers
       if (wanted !== undefined && wanted !== instanceId) return misdirected
-      const isMeant = sent !== undefined && sent.startsWith(start)
-      if (isMeant && key.equals(bearerToken(sent) ?? '')) return gateway
+      if (sent?.startsWith(start) && key.equals(bearerToken(sent) ?? '')) return gateway
       const outcome = policy.authenticate(caller)
       return wanted === undefined ? outcome : chain(outcome, onlyReading)
     },
@@ -66,10 +65,13 @@ export function withOwnerAccess(policy: AuthPolicy, token: Secret): AuthPolicy {
     ...policy,
     authenticate(caller) {
       const { headers, peer } = caller
-      const { authorization: sent } = headers
-      if (sent === undefined || !sent.startsWith(start)) return policy.authenticate(caller)
-      const isDirect = headers.origin === undefined && findForwardingHeader(headers) === null
-      const isOwner = isDirect && isLoopback(peer) && token.equals(bearerToken(sent) ?? '')
+      const { authorization: sent, origin } = headers
+      const isOwner =
+        sent?.startsWith(start) &&
+        origin === undefined &&
+        findForwardingHeader(headers) === null &&
+        isLoopback(peer) &&
+        token.equals(bearerToken(sent) ?? '')
       return isOwner ? owner : policy.authenticate(caller)
     },
   }

@@ -2,26 +2,24 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
 import type { PublicDocuments } from '../http/public-routes.ts'
-import { type AccountTokens, tokenUnknown, withAccountTokens } from './account-tokens.ts'
+import { type AccountTokens, withAccountTokens } from './account-tokens.ts'
 import { FailureLimit } from './failure-limit.ts'
 import { KeyPolicy } from './key-policy.ts'
 
 /** The validated authentication settings for `/mcp` and `/artefacts`. */
-export type AuthSettings = OpenSettings | KeySettings | OAuthSettings
+export type AuthSettings =
+  { readonly mode: 'none'; keysFile?: undefined } | KeySettings | OAuthSettings
 
-interface OpenSettings {
-  readonly mode: 'none'
-  /** Clients need a key as soon as this file has one. Absent: never. */
-  readonly keysFile?: string
-}
-
-interface KeySettings {
-  /** `accounts`: the tokens of the accounts server that joins are accepted with, beside all keys. */
-  readonly mode: 'api-key' | 'accounts'
+export interface KeySettings {
+  /**
+   * `none`: clients need a key as soon as the file has one. `accounts`: the tokens of the accounts
+   * server that joins are accepted with, beside all keys.
+   */
+  readonly mode: 'none' | 'api-key' | 'accounts'
   readonly keysFile: string
   /** The key of the configuration, accepted beside those of the file. Never empty. */
   readonly key?: string
-  /** `keys off` opens the server while it runs. Default: false. */
+  /** `keys off` opens the server while it runs. Default: false, but true for `none`. */
   readonly mayOpen?: boolean
 }
 
@@ -72,18 +70,14 @@ export async function createAuth(settings: AuthSettings, deps: AuthDeps): Promis
     const { createOAuth } = await import('./oauth.ts')
     return createOAuth(settings, deps)
   }
-  const { mode, keysFile } = settings
-  if (keysFile === undefined) return { policy: openPolicy, documents: new Map(), close() {} }
-  const { log, timer, accounts, failures = new FailureLimit() } = deps
-  const startsOpen = mode === 'none'
-  const key = startsOpen ? undefined : settings.key
-  const mayOpen = startsOpen || settings.mayOpen === true
-  const unknown = mode === 'accounts' ? tokenUnknown : undefined
-  const parts = { path: keysFile, key, startsOpen, mayOpen, unknown, failures, log, timer }
-  const keys = await KeyPolicy.open(parts)
-  const withTokens = mode === 'accounts' && accounts !== undefined
+  if (settings.keysFile === undefined) {
+    return { policy: openPolicy, documents: new Map(), close() {} }
+  }
+  const { accounts, failures = new FailureLimit(), log, timer } = deps
+  const keys = await KeyPolicy.open(settings, { failures, log, timer })
+  const withTokens = settings.mode === 'accounts' && accounts !== undefined
   return {
-    policy: withTokens ? withAccountTokens(keys.policy, accounts, failures) : keys.policy,
+    policy: withTokens ? withAccountTokens(keys, accounts, failures) : keys,
     documents: new Map(),
     close: () => keys.close(),
   }

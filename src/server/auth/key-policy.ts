@@ -11,37 +11,29 @@ import { messageOf } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
+import { repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
 import {
   anonymous,
   type AuthOutcome,
   type AuthPolicy,
   type AuthRefused,
+  type Caller,
   keyHolder,
   keyMalformed,
   keyMissing,
   openAccess,
   refuse,
 } from '../http/authentication.ts'
+import type { MaybePromise } from '../resources/maybe-promise.ts'
+import type { KeySettings } from './auth.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
-interface KeyPolicyParts {
-  readonly path: string
-  /** The key of the configuration, accepted beside those of the file. */
-  readonly key: string | undefined
-  /** Clients need no key while there is no file. */
-  readonly startsOpen: boolean
-  /** `keys off` opens the server. */
-  readonly mayOpen: boolean
-  /** The refusal of what is no key, where tokens are accepted, too. */
-  readonly unknown?: AuthRefused
+interface KeyPolicyDeps {
   readonly failures: FailureLimit
   readonly log: Logger
   readonly timer?: Timer
 }
 
-/** The file is not looked at again for so long. */
-const freshMs = 100
 /** The file is looked at so often without requests, so that revoked keys lose their streams. */
 const pollMs = 1000
 
@@ -49,6 +41,13 @@ const keyUnknown = refuse(
   401,
   'invalid_token',
   'this server does not know the API key, or it was revoked',
+)
+
+/** Where the tokens of an accounts server are accepted, too. */
+const tokenUnknown = refuse(
+  401,
+  'invalid_token',
+  'this is no token of the accounts server: make one with service-cli token create NAME --scope read',
 )
 
 const expired = refuse(
@@ -62,58 +61,64 @@ const expired = refuse(
  * `revoke` and `off` take effect without a restart. A missing or unusable file has no keys, and never
  * opens the server: only a file that says so does.
  */
-export class KeyPolicy {
-  readonly #parts: KeyPolicyParts
+export class KeyPolicy implements AuthPolicy {
+  readonly #path: string
   readonly #configured: Secret | null
+  readonly #mayOpen: boolean
   readonly #unknown: AuthRefused
+  readonly #failures: FailureLimit
+  readonly #log: Logger
   readonly #follower: FileFollower
   readonly #listeners = new Set<(principal: string) => void>()
   #keys = new Map<string, ClientKey>()
   #isOpen: boolean
   #problem: string | null = null
-  #lookedMs = -Infinity
   #stop = () => {}
 
-  private constructor(parts: KeyPolicyParts) {
-    this.#parts = parts
-    this.#configured = parts.key === undefined ? null : new Secret(parts.key)
-    this.#unknown = parts.unknown ?? keyUnknown
-    this.#follower = new FileFollower(parts.path)
-    this.#isOpen = parts.startsOpen
+  private constructor(settings: KeySettings, { failures, log }: KeyPolicyDeps) {
+    const { mode, keysFile, key, mayOpen = false } = settings
+    this.#path = keysFile
+    this.#configured = key === undefined ? null : new Secret(key)
+    this.#isOpen = mode === 'none'
+    this.#mayOpen = mayOpen || mode === 'none'
+    this.#unknown = mode === 'accounts' ? tokenUnknown : keyUnknown
+    this.#failures = failures
+    this.#log = log
+    this.#follower = new FileFollower(keysFile)
   }
 
   /** Throws `config_invalid` for an unusable file: the server must not start. */
-  static async open(parts: KeyPolicyParts): Promise<KeyPolicy> {
-    const policy = new KeyPolicy(parts)
+  static async open(settings: KeySettings, deps: KeyPolicyDeps): Promise<KeyPolicy> {
+    const policy = new KeyPolicy(settings, deps)
+    const { mode, keysFile: path, key } = settings
     await policy.#follower.look(async () => {
-      policy.#apply(await readClientKeys(parts.path))
+      policy.#apply(await readClientKeys(path))
       return true
     })
-    // Beside a key of the configuration or tokens of an accounts server, none is needed.
-    const isOther = parts.key !== undefined || parts.unknown !== undefined
-    if (!policy.#isOpen && !isOther && policy.#keys.size === 0) {
+    const isKeyNeeded = mode !== 'accounts' && key === undefined && !policy.#isOpen
+    if (isKeyNeeded && policy.#keys.size === 0) {
       const ways = 'make one with service-cli keys create, or run service-cli keys off'
-      parts.log.warn({ path: parts.path }, `there is no key for clients: ${ways}`)
+      deps.log.warn({ path }, `there is no key for clients: ${ways}`)
     }
-    policy.#stop = repeat(parts.timer ?? systemTimer, pollMs, () => policy.#look())
+    policy.#stop = repeat(deps.timer ?? systemTimer, pollMs, () => policy.#look())
     return policy
   }
 
-  /** As an object that other policies extend. */
-  get policy(): AuthPolicy {
-    return {
-      authenticate: ({ headers, peer }) => {
-        const sent = headers.authorization
-        const now = this.#isFresh() ? this.#decide(sent) : this.#unknown
-        if (now !== this.#unknown) return this.#counted(now, peer)
-        // The key may have been made a moment ago.
-        return this.#look().then(() => this.#counted(this.#decide(sent), peer))
-      },
-      onRevoked: listener => {
-        this.#listeners.add(listener)
-        return () => void this.#listeners.delete(listener)
-      },
+  // Functions of the instance: other policies are made by `{ ...policy, authenticate }`.
+  readonly authenticate = ({ headers, peer }: Caller): MaybePromise<AuthOutcome> => {
+    const decide = () => {
+      const outcome = this.#decide(headers.authorization)
+      const isGuess = !outcome.ok && outcome !== keyMissing
+      return isGuess ? this.#failures.refused(peer, outcome) : outcome
     }
+    // Synchronous: while a request waits for the disk, Node drops the answer to a client that has
+    // half-closed the connection.
+    return this.#follower.isUnchanged() ? decide() : this.#look().then(decide)
+  }
+
+  readonly onRevoked = (listener: (principal: string) => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   close(): void {
@@ -133,42 +138,23 @@ export class KeyPolicy {
     return { ok: true, principal: principalOf(key), mayWrite: key.scope === 'write', expiresAtMs }
   }
 
-  #counted(outcome: AuthOutcome, peer: string): AuthOutcome | Promise<AuthOutcome> {
-    const isGuess = !outcome.ok && outcome !== keyMissing
-    return isGuess ? this.#parts.failures.refused(peer, outcome) : outcome
-  }
-
-  /**
-   * Whether what was read still holds. Synchronous: while a request waits for the disk, Node drops
-   * the answer to a client that has half-closed the connection.
-   */
-  #isFresh(): boolean {
-    const nowMs = monotonicClock.now()
-    if (nowMs - this.#lookedMs < freshMs) return true
-    if (!this.#follower.isUnchanged()) return false
-    this.#lookedMs = nowMs
-    return true
-  }
-
   /** Reads the file when it has changed. Never rejects. */
-  async #look(): Promise<void> {
-    const nowMs = monotonicClock.now()
-    await this.#follower.look(() => this.#read())
-    this.#lookedMs = nowMs
+  #look(): Promise<void> {
+    return this.#follower.look(() => this.#read())
   }
 
   async #read(): Promise<boolean> {
-    const { path, log } = this.#parts
+    const path = this.#path
     try {
       const file = await readClientKeys(path)
       this.#problem = null
       this.#apply(file)
-      if (file === null) log.warn({ path }, 'the keys file is missing: no key is accepted')
-      else log.info({ path, keys: file.keys.length, open: this.#isOpen }, 'reloaded the keys')
+      if (file === null) this.#log.warn({ path }, 'the keys file is missing: no key is accepted')
+      else this.#log.info({ path, keys: file.keys.length, open: this.#isOpen }, 'reloaded the keys')
       return true
     } catch (error) {
       const problem = messageOf(error)
-      if (this.#problem !== problem) log.error({ err: error, path }, 'no key is accepted')
+      if (this.#problem !== problem) this.#log.error({ err: error, path }, 'no key is accepted')
       this.#problem = problem
       this.#apply({ keys: [] })
       return false
@@ -179,7 +165,7 @@ export class KeyPolicy {
     const before = this.#keys
     const wasOpen = this.#isOpen
     this.#keys = new Map(file?.keys.map(key => [key.sha256, key]))
-    if (file !== null) this.#isOpen = this.#parts.mayOpen && file.open === true
+    if (file !== null) this.#isOpen = this.#mayOpen && file.open === true
     const ended = [...before.values()].filter(
       key => !isDeepStrictEqual(this.#keys.get(key.sha256), key),
     )

@@ -1,8 +1,7 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
-import { isSafeFetchUrl, OAuthConfig, parseIssuerUrl } from '../../lib/auth/oauth-config.ts'
+import { isSafeFetchUrl, OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { type AuthOutcome, type AuthRefused, refuse, type Viewer } from '../http/authentication.ts'
 import { clientMetadata } from '../http/public-routes.ts'
 import type { Auth, AuthDeps, OAuthSettings } from './auth.ts'
@@ -12,8 +11,6 @@ import { FailureLimit } from './failure-limit.ts'
 const algorithms = 'ES256 ES384 ES512 EdDSA Ed25519 PS256 PS384 PS512 RS256 RS384 RS512'.split(' ')
 const clockToleranceSeconds = 5
 const requestMs = 5000
-/** An unknown key id causes at most one request to the provider in this time. */
-const unknownKeyCooldownMs = 5000
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /** Where users of an accounts server have instances, users of another provider have none. */
@@ -30,15 +27,11 @@ const unavailable = refuse(
 /**
  * The OAuth 2.1 resource server: accepts access tokens that the provider issued for this server,
  * and tells clients where to get them (RFC 9728). Contacts the provider for the first token, so
- * that the server starts while the provider is down. Never forwards a token. Throws
- * `config_invalid` for an unsafe issuer.
+ * that the server starts while the provider is down. Never forwards a token.
  */
 export function createOAuth(settings: OAuthSettings, deps: AuthDeps): Auth {
   const { mcpUrl, log, accounts, failures = new FailureLimit() } = deps
-  const { requiredScope, writeScope, redirectUri, clientName } = settings
-  const parsed = parseIssuerUrl(settings.issuer)
-  if (!parsed.ok) throw new ServiceError('config_invalid', parsed.failure)
-  const issuer = parsed.value
+  const { issuer, requiredScope, writeScope, redirectUri, clientName } = settings
   const scopes = [requiredScope, writeScope].filter(scope => scope !== undefined)
   const keys = createProviderKeys(issuer)
   let isDown = false
@@ -63,15 +56,15 @@ export function createOAuth(settings: OAuthSettings, deps: AuthDeps): Auth {
       isDown = false
       return accept(payload)
     } catch (error) {
-      if (error instanceof ProviderUnavailable) {
+      if (!isOfToken(error)) {
         if (!isDown)
           log.warn({ err: error }, 'no token can be checked: the provider does not answer')
         isDown = true
         return unavailable
       }
       const isExpired = error instanceof errors.JWTExpired
-      const hint = messageOf(error).includes('"aud"') ? `; it must contain ${audience}` : ''
-      const what = isExpired ? 'it has expired' : messageOf(error) + hint
+      const hint = error.message.includes('"aud"') ? `; it must contain ${audience}` : ''
+      const what = isExpired ? 'it has expired' : error.message + hint
       const refused = refuseToken('invalid_token', `the token is invalid: ${what}`)
       // A token that the provider has signed is no guess.
       const isSigned = isExpired || error instanceof errors.JWTClaimValidationFailed
@@ -81,20 +74,16 @@ export function createOAuth(settings: OAuthSettings, deps: AuthDeps): Auth {
 
   function accept(claims: JWTPayload): AuthOutcome {
     const { sub, exp = 0, client_id: client = claims['azp'] } = claims
-    if (typeof sub !== 'string')
-      return refuseToken('invalid_token', 'the token is invalid: "sub" is no text')
     const granted = scopesOf(claims)
     const mayWrite = writeScope !== undefined && granted.includes(writeScope)
     // Writing includes reading.
     if (requiredScope !== undefined && !granted.includes(requiredScope) && !mayWrite) {
       return refuseToken('insufficient_scope', `the token does not have the scope ${requiredScope}`)
     }
-    // Escaped, so that distinct names stay distinct.
-    const names = [sub, client].filter(name => typeof name === 'string')
-    const escaped = names.map(name => encodeURIComponent(name.toWellFormed()))
     return {
       ok: true,
-      principal: [issuer, ...escaped].join(' '),
+      // JSON, so that distinct names stay distinct.
+      principal: `${issuer} ${JSON.stringify([sub, client])}`,
       mayWrite,
       expiresAtMs: (exp + clockToleranceSeconds) * 1000,
       viewer: accounts === undefined ? undefined : stranger,
@@ -125,10 +114,10 @@ export function createOAuth(settings: OAuthSettings, deps: AuthDeps): Auth {
         const description = 'the Authorization header must be "Bearer <token>"'
         return failures.refused(peer, refuseToken('invalid_token', description))
       },
-      refuseWrite(change) {
-        const may = change === 'answer' ? 'may not answer notes' : 'may only read'
+      refuseWrite() {
         // All scopes, so that one login is enough.
-        return refuseToken('insufficient_scope', `this token ${may}`, scopes.join(' ') || undefined)
+        const all = scopes.join(' ') || undefined
+        return refuseToken('insufficient_scope', 'this token may only read', all)
       },
     },
     documents: new Map([
@@ -150,36 +139,25 @@ function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
   return [scope, scp].flat().flatMap(part => (typeof part === 'string' ? part.split(' ') : []))
 }
 
-/** The provider cannot be asked for its keys. */
-class ProviderUnavailable extends Error {}
-
 /** The public keys of the provider, whose metadata are read with the first token. */
 function createProviderKeys(issuer: string): JWTVerifyGetKey {
-  let discovered: Promise<JWTVerifyGetKey> | null = null
-
-  async function discover(): Promise<JWTVerifyGetKey> {
-    const options = { timeoutDuration: requestMs, cooldownDuration: unknownKeyCooldownMs }
-    try {
-      return createRemoteJWKSet(await findKeySet(issuer), options)
-    } catch (error) {
-      discovered = null
-      throw error
-    }
-  }
+  let keySet: Promise<JWTVerifyGetKey> | null = null
 
   return async (header, token) => {
-    try {
-      discovered ??= discover()
-      const keys = await discovered
-      return await keys(header, token)
-    } catch (error) {
-      const isOfToken =
-        error instanceof errors.JWKSNoMatchingKey ||
-        error instanceof errors.JWKSMultipleMatchingKeys ||
-        error instanceof errors.JOSENotSupported
-      throw isOfToken ? error : new ProviderUnavailable(messageOf(error), { cause: error })
-    }
+    keySet ??= findKeySet(issuer).then(url => createRemoteJWKSet(url))
+    const keys = await keySet.catch(error => {
+      keySet = null
+      throw error
+    })
+    return keys(header, token)
   }
+}
+
+/** Errors of jose that concern the keys of the provider; all others concern the token. */
+const ofProvider = [errors.JOSEError, errors.JWKSTimeout, errors.JWKSInvalid].map(each => each.code)
+
+function isOfToken(error: unknown): error is errors.JOSEError {
+  return error instanceof errors.JOSEError && !ofProvider.includes(error.code)
 }
 
 /** The `jwks_uri` in the metadata of the provider (RFC 8414, else OpenID Connect Discovery). */

@@ -66,9 +66,6 @@ export function refuse(
 /** The caller of a request, or why it is refused. */
 export type AuthOutcome = AuthAccepted | AuthRefused
 
-/** What a request would do beyond reading: drain events, or answer a note. */
-type Change = 'drain' | 'answer'
-
 /** Decides on every request to `/mcp` and `/artefacts`. Must not throw. */
 export interface AuthPolicy {
   authenticate(caller: Caller): AuthOutcome | Promise<AuthOutcome>
@@ -76,7 +73,7 @@ export interface AuthPolicy {
    * The refusal of a request that would change something, of a caller who may not. Default:
    * 403 `insufficient_scope`, naming the scope `write`.
    */
-  refuseWrite?(change: Change): AuthRefused
+  refuseWrite?(): AuthRefused
   /**
    * Calls back with each principal whose access ended before its time; what it has open is cut
    * then. Returns the way to stop listening.

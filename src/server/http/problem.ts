@@ -45,7 +45,6 @@ const statuses: Record<ErrorCode, number> = {
   artefact_corrupt: 500,
   network_failed: 500,
   net_timeout: 500,
-  proxy_failed: 500,
   rate_limited: 429,
   registry_failed: 500,
   registry_answer_invalid: 500,

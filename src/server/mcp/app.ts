@@ -200,8 +200,7 @@ function createListener(parts: AppParts): RequestListener {
   function failed(res: ServerResponse, notes: RequestNotes, error: unknown): void {
     const problem = toProblem(error)
     if (isWriteRefusal(error) && !res.headersSent) {
-      const change = error.data?.['change'] === 'answer' ? 'answer' : 'drain'
-      refuseCaller(res, notes, auth.refuseWrite?.(change) ?? writeRefused(), notes.principal)
+      refuseCaller(res, notes, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
       return
     }
     if (problem.status >= 500 && problem.status !== 503)

@@ -93,9 +93,7 @@ export function assertAllowed(
   if (request.method !== 'resources/read' && request.method !== 'tools/call') return
   if (request.method === 'tools/call' && request.params.name === 'answer_note') {
     if (mayAnswer) return
-    throw new ServiceError('scope_insufficient', 'this caller may not answer notes', {
-      data: { change: 'answer' },
-    })
+    throw new ServiceError('scope_insufficient', 'this caller may not answer notes')
   }
   if (mayWrite || !registry.changes(uriOf(request))) return
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')

@@ -71,9 +71,10 @@ export function accountsUrlOf(url: string): AccountsUrl {
 
 export function clientOf(
   url: string,
-  options: Partial<ConstructorParameters<typeof AccountsClient>[1]> = {},
+  env: NodeJS.ProcessEnv = {},
+  timeoutMs?: number,
 ): AccountsClient {
-  return new AccountsClient(accountsUrlOf(url), { env: {}, ...options })
+  return new AccountsClient(accountsUrlOf(url), env, timeoutMs)
 }
 
 /** A token as the specification has it: a JWT that says when it ends. */

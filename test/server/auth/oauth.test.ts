@@ -187,7 +187,7 @@ describe('a server with OAuth', () => {
     ],
     ['no expiry', () => sign({ ...claims, exp: undefined }, key), /'exp'/],
     ['not valid yet', () => sign({ ...claims, nbf: nowSeconds() + 60 }, key), /'nbf'/],
-    ['no text for a subject', () => sign({ ...claims, sub: { a: 1 } }, key), /'sub'/],
+    ['no subject', () => sign({ ...claims, sub: undefined }, key), /'sub'/],
     ['an opaque token', () => 'opaque-token-of-the-provider', /Invalid Compact JWS/],
   ]
   for (const [title, make, why] of attacks) {
@@ -218,7 +218,7 @@ describe('a server with OAuth and its provider', () => {
     expect(await servers.download(old)).to.equal(200)
     servers.provider.useKeys([second])
     // The keys may be asked for again.
-    Date.now = () => now() + 6000
+    Date.now = () => now() + 31_000
     const statuses = await Promise.all(
       [1, 2, 3].map(async () => servers.download(await servers.token())),
     )
@@ -343,10 +343,4 @@ describe('the metadata of a provider', () => {
       expect(await statusAt(base)).to.equal(503)
     })
   }
-
-  it('are not asked for at an issuer over plain http elsewhere', () => {
-    const deps = { mcpUrl: () => 'http://127.0.0.1:1/mcp', log: silentLogger }
-    const start = () => createOAuth({ mode: 'oauth', issuer: 'http://login.example' }, deps)
-    expect(start).to.throw('must be https')
-  })
 })

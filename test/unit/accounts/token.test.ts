@@ -14,7 +14,7 @@ describe('readGivenToken', () => {
 
   it('takes --token before SERVICE_TOKEN before SERVICE_TOKEN_FILE; an empty text is none', async () => {
     const name = async (option?: string, SERVICE_TOKEN?: string, SERVICE_TOKEN_FILE?: string) =>
-      (await readGivenToken(option, { SERVICE_TOKEN, SERVICE_TOKEN_FILE }))?.name
+      (await readGivenToken(option, { SERVICE_TOKEN, SERVICE_TOKEN_FILE }))?.source_name
     expect(await name('svc_1', 'svc_2', '/none')).to.equal('--token')
     expect(await name(' ', 'svc_2', '/none')).to.equal('SERVICE_TOKEN')
     expect(await name('', '\n', '')).to.equal(undefined)

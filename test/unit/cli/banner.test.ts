@@ -89,14 +89,12 @@ describe('renderAccountsBanner', () => {
     registration: 'open',
     local: true,
     dataDir: '/home/a/.local/share/service-cli/registry',
-    database: null,
   }
   const rows: Row<AccountsBannerFacts>[] = [
-    [{}, facts.url, facts.dataDir, 'Make an account, on this machine', 'not unencrypted'],
-    [{ registration: 'invite' }, 'by invitation'],
-    [{ registration: 'closed', local: false }, 'no new accounts', 'not Make', 'unencrypted'],
+    [{}, facts.url, facts.dataDir, 'Make an account, on this machine'],
+    [{ registration: 'invite' }, 'invite'],
+    [{ registration: 'closed', local: false }, 'closed', 'not Make'],
     [{ local: false }, 'here or elsewhere'],
-    [{ local: false, url: 'https://r.example' }, 'not unencrypted'],
   ]
   for (const [changes, ...texts] of rows) {
     it(`says for ${JSON.stringify(changes)} ${texts.join(', ')}`, () => {

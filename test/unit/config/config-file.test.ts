@@ -28,11 +28,9 @@ describe('configuration file', () => {
       access_token = "secret-a"
       access_expires_at = "2026-11-22T10:00:00Z"
       refresh_token = "secret-r"
-      refresh_expires_at = "2026-12-21T10:00:00+01:00"
-      ca_file = "studio.pem"`)
+      refresh_expires_at = "2026-12-21T10:00:00+01:00"`)
     expect(config.defaultServer).to.equal(studio)
-    const { login, caFile } = config.servers.get(studio) ?? {}
-    expect(caFile).to.equal('studio.pem')
+    const { login } = config.servers.get(studio) ?? {}
     expect(login).to.deep.include({
       username: 'alice',
       email: 'alice@studio.example',
@@ -127,7 +125,7 @@ describe('saved logins', () => {
     refreshToken: new Secret('srt_old'),
     refreshExpiresAtMs: 2000,
   }
-  const manual = { caFile: 'ca.pem', others: { colour: 'red' } }
+  const manual = { others: { colour: 'red' } }
   const bob = { login: { username: 'bob', accessToken: new Secret('bobs') } }
   const before = {
     defaultServer: studio,

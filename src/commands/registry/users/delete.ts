@@ -5,21 +5,9 @@ import { AdminCommand, userArg } from '../admin-command.ts'
 
 export default class RegistryUsersDelete extends AdminCommand {
   static override summary = 'Delete an account with its sessions and tokens'
-
-  static override description = `Prompts for the name again unless --yes is given. Its audit \
-entries stay, and its name can be registered again. This cannot be undone; disabling can.`
-
-  static override examples = [
-    {
-      description: 'with a confirmation',
-      command: '<%= config.bin %> registry users delete alice',
-    },
-    {
-      description: 'from a script',
-      command: '<%= config.bin %> registry users delete alice --yes',
-    },
-  ]
-
+  static override description = `Asks for the name again. This cannot be undone; disabling can. The \
+audit entries stay, and the name can be registered again.`
+  static override examples = ['<%= config.bin %> registry users delete alice']
   static override args = userArg
 
   static override flags = {
@@ -32,9 +20,8 @@ entries stay, and its name can be registered again. This cannot be undone; disab
       const { username } = await admin.findUser(args.user)
       if (!flags.yes) {
         const way = 'give --yes to delete without a confirmation'
-        const ask = requirePrompt('the confirmation', way)
         const question = `Type the name to delete "${username}" with its sessions and tokens:`
-        const typed = await ask.askText(question)
+        const typed = await requirePrompt('the confirmation', way).askText(question)
         if (typed !== username) throw usage('that is another name: nothing was deleted')
       }
       await output.result('', await admin.deleteUser(username))

@@ -2,12 +2,8 @@ import { AdminCommand, userArg } from '../admin-command.ts'
 
 export default class RegistryUsersEnable extends AdminCommand {
   static override summary = 'Enable an account'
-
-  static override description =
-    'Its password works again. Logins and service tokens that ended do not come back.'
-
+  static override description = 'Logins and service tokens that ended do not come back.'
   static override examples = ['<%= config.bin %> registry users enable alice']
-
   static override args = userArg
 
   override async run(): Promise<void> {

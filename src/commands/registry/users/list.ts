@@ -3,17 +3,7 @@ import { AdminCommand } from '../admin-command.ts'
 
 export default class RegistryUsersList extends AdminCommand {
   static override summary = 'List the accounts'
-
-  static override description = `Shows name, email address, team, state and age of each, in the \
-order of the names.`
-
-  static override examples = [
-    { description: 'of the default folder', command: '<%= config.bin %> registry users list' },
-    {
-      description: 'of another folder, for a script',
-      command: '<%= config.bin %> registry users list --data-dir /srv/registry --json',
-    },
-  ]
+  static override examples = ['<%= config.bin %> registry users list']
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryUsersList)

@@ -4,25 +4,13 @@ import { AdminCommand, userArg } from '../admin-command.ts'
 
 export default class RegistryUsersSet extends AdminCommand {
   static override summary = 'Set the team or the email address of an account'
-
-  static override description = `At a gateway, users of a team see the instances that their \
-owners share with it. A user is in one team at most. The change takes effect within 5 seconds.`
-
-  static override examples = [
-    { description: 'by name', command: '<%= config.bin %> registry users set alice --team fx' },
-    {
-      description: 'in no team any more',
-      command: '<%= config.bin %> registry users set alice --team ""',
-    },
-  ]
-
+  static override description = `At a gateway, users of a team see the instances that their owners share \
+with it. The change takes effect within 5 seconds.`
+  static override examples = ['<%= config.bin %> registry users set alice --team fx']
   static override args = userArg
 
   static override flags = {
-    team: Flags.string({
-      description: 'name of the team; empty removes the account from its team',
-      helpValue: 'TEAM',
-    }),
+    team: Flags.string({ description: 'new team; empty: none', helpValue: 'TEAM' }),
     email: Flags.string({ description: 'new email address', helpValue: 'EMAIL' }),
   }
 
