@@ -1,5 +1,8 @@
 import { expect } from 'chai'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { withFileLock } from '../../src/lib/config/private-file.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { createCaller } from '../helpers/accounts-caller.ts'
 import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
@@ -129,6 +132,35 @@ describe('administration of a registry that runs', () => {
     expect(await caller.me(access)).to.equal('200')
     expect(new Set(answers)).to.deep.equal(new Set(['200']))
     expect(await published()).to.have.members([next.kid, before])
+  })
+
+  it('waits for another rotate-key, and sees what that did', async () => {
+    const file = join(registry.dataDir, 'signing-keys.json')
+    const text = await readFile(file, 'utf8')
+    const stored = JSON.parse(text)
+    const waiting = await withFileLock(`${file}.lock`, async () => {
+      const ending = owner.run(['rotate-key'])
+      await setTimeout(200)
+      await writeFile(file, JSON.stringify({ ...stored, next: stored.previous }))
+      return { ending }
+    })
+    const { code, stderr } = await waiting.ending
+    expect(code).to.equal(3)
+    expect(stderr).to.contain('published already')
+    await writeFile(file, text)
+  })
+
+  it('logs a damaged key file once, and goes on with the keys it has', async () => {
+    const file = join(registry.dataDir, 'signing-keys.json')
+    const text = await readFile(file, 'utf8')
+    const warnings = () => registry.stderr().match(/signing keys were not reloaded/g)?.length ?? 0
+    await writeFile(file, '{')
+    await until(() => warnings() > 0, 'a warning')
+    // The server looks at the file every second.
+    await setTimeout(1200)
+    expect(warnings()).to.equal(1)
+    expect((await caller.login('erin')).status).to.equal(200)
+    await writeFile(file, text)
   })
 
   it('deletes an account after a question on the terminal, or with --yes', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createCaller } from '../helpers/accounts-caller.ts'
@@ -45,7 +45,9 @@ describe('service-cli registry', () => {
     for (const name of ['registry.db', 'signing-keys.json']) {
       expect((await stat(join(dataDir, name))).mode & 0o777).to.equal(0o600)
     }
+    await chmod(join(dataDir, 'registry.db'), 0o644)
     await serving(async (_, caller) => {
+      expect((await stat(join(dataDir, 'registry.db'))).mode & 0o777).to.equal(0o600)
       const [alice, ...ended] = tokens
       expect(await caller.me(alice?.access_token ?? '')).to.equal('200')
       expect((await caller.login('alice')).status).to.equal(200)
@@ -97,21 +99,32 @@ describe('service-cli registry', () => {
     )
   })
 
-  it('refuses common passwords as soon as others can reach it', () =>
+  for (const flags of [
+    ['--host', '0.0.0.0'],
+    ['--trusted-proxy', '127.0.0.1'],
+  ]) {
+    it(`refuses common passwords with ${flags.join(' ')}, which lets others in`, () =>
+      serving(
+        async (_, caller) => {
+          const body = { username: 'alice', email: 'alice@x.example', password: 'password123' }
+          const { json } = await caller.call('POST', '/register', undefined, body)
+          expect(json.code).to.equal('password-blocked')
+        },
+        ...flags,
+        '--registration',
+        'open',
+      ))
+  }
+
+  it('needs an invitation behind a trusted proxy', () =>
     serving(
-      async ({ port }) => {
-        const body = { username: 'alice', email: 'alice@x.example', password: 'password123' }
-        const { json } = await ask(`http://127.0.0.1:${port}${auth}/register`, {
-          method: 'POST',
-          headers: { 'Content-Type': 'application/json' },
-          body: JSON.stringify(body),
-        })
-        expect(json.code).to.equal('password-blocked')
+      async (_, caller) => {
+        const body = { username: 'alice', email: 'alice@x.example', password: 'a fine phrase' }
+        const { json } = await caller.call('POST', '/register', undefined, body)
+        expect(json.code).to.equal('registration-closed')
       },
-      '--host',
-      '0.0.0.0',
-      '--registration',
-      'open',
+      '--trusted-proxy',
+      '127.0.0.1',
     ))
 
   it('names whoever holds the port', () =>

@@ -94,7 +94,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
     it('sets a new password once with a code, and ends sessions and service tokens', async () => {
       const { id, key, account } = await make('ada')
       const { account: bob } = await make('bob')
-      await store.createServiceToken(newToken(id, 't'))
+      await store.createServiceToken(newToken(id, 't'), 'session-ada')
       await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + 1000 })
       const reset = (of: NewAccount, nowMs = now) => store.resetPassword(of, 'h', 'new', nowMs)
       expect(await reset(bob)).to.equal(null)
@@ -111,7 +111,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
 
     it('deletes an account with all that is its own but its audit entries', async () => {
       const { id, key } = await make('ada')
-      await store.createServiceToken(newToken(id, 't'))
+      await store.createServiceToken(newToken(id, 't'), 'session-ada')
       await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + day })
       const entry = { atMs: now, action: 'x', accountId: id, address: null, details: {} }
       await store.audit(entry)
@@ -182,11 +182,19 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       for (const at of [1, 2, 3, 4]) expect(await sessionOf(`s${at}`)).to.equal(null)
     })
 
+    it('keeps no service token of a session that ends at the same time', async () => {
+      const { id } = await make('ada')
+      const create = (at: number) => store.createServiceToken(newToken(id, `t${at}`), 'session-ada')
+      await Promise.all([create(1), create(2), store.endAccess(id), create(3), create(4)])
+      expect(await store.listServiceTokens(id, now)).to.deep.equal([])
+      expect(await create(5)).to.equal(false)
+    })
+
     it('keeps service tokens with their scopes and their last use', async () => {
       const { id } = await make('ada')
       const token = newToken(id, 't')
-      await store.createServiceToken(token)
-      await store.createServiceToken(newToken(id, 'newer', { createdAtMs: now + 1 }))
+      await store.createServiceToken(token, 'session-ada')
+      await store.createServiceToken(newToken(id, 'newer', { createdAtMs: now + 1 }), 'session-ada')
       expect(await store.listServiceTokens(id, now)).to.deep.equal([
         { ...newToken(id, 'newer', { createdAtMs: now + 1 }), lastUsedAtMs: null },
         { ...token, lastUsedAtMs: null },
@@ -200,7 +208,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
 
     it('disables an account, and ends its sessions and service tokens', async () => {
       const { id } = await make('ada')
-      await store.createServiceToken(newToken(id, 't'))
+      await store.createServiceToken(newToken(id, 't'), 'session-ada')
       const ended = await store.disableAccount(id, now)
       expect(ended.sessions).to.equal(1)
       expect(ended.tokens.map(row => row.id)).to.deep.equal(['t'])
@@ -241,7 +249,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       const { id, account } = await make('ada')
       const expired = { expiresAtMs: now + day }
       await store.createSession(newSession(id, 'expired', expired), account.passwordHash)
-      await store.createServiceToken(newToken(id, 't', expired))
+      await store.createServiceToken(newToken(id, 't', expired), 'session-ada')
       await store.setCode({ usernameKey: 'bob', hash: 'h', expiresAtMs: now })
       await store.audit({ atMs: now, action: 'x', accountId: null, address: null, details: {} })
       await store.sweep(now + day)

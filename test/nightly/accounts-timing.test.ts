@@ -7,7 +7,7 @@ const samples = 200
 const attempts = 4
 /** Failures of so many names, each from an address of its own: no limit refuses any. */
 const names = 20
-const flags = ['--trusted-proxy', '127.0.0.1']
+const flags = ['--trusted-proxy', '127.0.0.1', '--registration', 'open']
 
 describe('the time that a refused login takes', () => {
   it('is the same for an unknown name and for a wrong password', async () => {

@@ -93,7 +93,7 @@ describe('accounts servers on one PostgreSQL database', () => {
       env: cleanEnv(env),
     })
     expect(ended.code).to.not.equal(0)
-    expect(ended.stderr).to.contain('signing-keys.json')
+    expect(ended.stderr).to.contain('copy signing-keys.json from the first server')
   })
 
   it('answer 503 while the database is away, and then go on', async () => {
@@ -114,6 +114,23 @@ describe('accounts servers on one PostgreSQL database', () => {
     await until(async () => (await caller.me(access)) === '200', 'the database is used again')
     const isReady = async () => (await fetch(`${one.url}/readyz`)).status === 200
     await until(isReady, 'readyz that is 200')
+  })
+
+  it('answer 503 while failures cannot be counted, and use up no code', async () => {
+    const caller = createCaller((await start('one')).url)
+    await caller.register('ada')
+    const { code } = JSON.parse((await registry('users', 'reset-code', 'ada', '--json')).stdout)
+    const body = { username: 'ada', code, new_password: 'another honest phrase' }
+    const reset = () => caller.call('POST', '/reset', undefined, body)
+    const database = await postgres.open(env.SERVICE_DATABASE_URL)
+    await database.change('x', 'ALTER TABLE login_failures RENAME TO moved')
+    for (const answer of [await caller.login('ada'), await reset()]) {
+      expect([answer.status, answer.json.code]).to.deep.equal([503, 'storage-unavailable'])
+    }
+    await database.change('x', 'ALTER TABLE moved RENAME TO login_failures')
+    await database.close()
+    expect((await reset()).status).to.equal(200)
+    expect((await caller.login('ada', 'another honest phrase')).status).to.equal(200)
   })
 
   it('lose no account that was answered when one is killed or the database crashes', async () => {

@@ -18,9 +18,7 @@ export interface TokenSource {
 }
 
 /** A token that was given for one command. */
-export interface GivenToken extends TokenSource {
-  readonly token: Secret
-}
+export type GivenToken = TokenSource & { readonly token: Secret }
 
 /**
  * The token of `--token`, else of `SERVICE_TOKEN`, else of the file that `SERVICE_TOKEN_FILE`
@@ -65,10 +63,8 @@ export function parseToken(text: string, place: string): Secret {
  */
 export function tokenExpiry(token: Secret): number | undefined {
   try {
-    const { exp } = JSON.parse(
-      Buffer.from(token.reveal().split('.')[1] ?? '', 'base64url').toString(),
-    )
-    const timeMs = Math.floor(exp * 1000)
+    const claims = Buffer.from(token.reveal().split('.')[1] ?? '', 'base64url').toString()
+    const timeMs = Math.floor(JSON.parse(claims).exp * 1000)
     return Number.isNaN(new Date(timeMs).getTime()) ? undefined : timeMs
   } catch {
     return undefined

@@ -107,27 +107,31 @@ export function listenerOf(app: ReturnType<typeof createApp>) {
   return getRequestListener(app.fetch, { hostname: 'localhost' })
 }
 
-/** A failure is logged; the next run may succeed. Returns the stop. */
+/** The first of several failures in a row is logged. Returns the stop. */
 function repeatedly(everyMs: number, log: Logger, failure: string, run: () => Promise<void>) {
+  let failed = false
   return repeat(systemTimer, everyMs, async () => {
     try {
       await run()
+      failed = false
     } catch (error) {
-      log.warn({ err: error }, failure)
+      if (!failed) log.warn({ err: error }, failure)
+      failed = true
     }
   })
 }
 
 /**
  * Returns whether only this machine reaches the accounts server. A proxy before a loopback address
- * lets others in: then `--public-url`, or `--allowed-host`, names the address that they use.
+ * lets others in: `--trusted-proxy` names it, `--public-url` or `--allowed-host` its address.
  */
 export function isLocal({
   host,
   publicUrl,
   allowedHosts = [],
-}: Pick<ListenOptions, 'host' | 'publicUrl' | 'allowedHosts'>): boolean {
+  trustedProxies = [],
+}: Pick<ListenOptions, 'host' | 'publicUrl' | 'allowedHosts' | 'trustedProxies'>): boolean {
   const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
   const names = named.map(name => name.replace(/:\d+$/, ''))
-  return [host, ...names].every(isLoopback)
+  return trustedProxies.length === 0 && [host, ...names].every(isLoopback)
 }

@@ -9,6 +9,7 @@ import {
   teamPattern,
   usernamePattern,
 } from '../../lib/accounts/wire.ts'
+import { withFileLock } from '../../lib/config/private-file.ts'
 import { errnoOf, messageOf, ServiceError, usage } from '../../lib/util/errors.ts'
 import { fsyncDirectory } from '../../lib/util/posix.ts'
 import { cleanText, isUuid } from '../../lib/util/text.ts'
@@ -157,8 +158,10 @@ export class Admin implements AsyncDisposable {
 
   /** Publishes the next signing key, or signs with it. A running server follows within seconds. */
   async rotateKey({ activate }: { activate: boolean }) {
-    const keys = await SigningKeys.open(this.#keyFile, { create: false })
-    const kid = activate ? await keys.activate() : await keys.rotate()
+    const kid = await withFileLock(`${this.#keyFile}.lock`, async () => {
+      const keys = await SigningKeys.open(this.#keyFile, { create: false })
+      return activate ? keys.activate() : keys.rotate()
+    })
     const state = activate ? 'signing' : 'next'
     await this.#record('keys.rotated', null, { kid, state })
     return { kid, state, file: this.#keyFile }

@@ -83,6 +83,8 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
       const message = 'the body must be application/json, without Content-Encoding'
       throw new AccountsProblem('unsupported-media-type', message)
     }
+    // An empty body is none, whatever its type.
+    if (isEmpty) c.req.raw.headers.delete('Content-Type')
     await next()
   })
   app.use(

@@ -42,45 +42,53 @@ export class LoginLimits {
   }
 
   /**
-   * Runs `check`, which returns false for a wrong password. The attempt counts before, so that
-   * attempts at the same moment cannot all pass, and no longer once the password is right or was
-   * not tried. Throws `rate-limited`.
+   * Runs `check`, which returns false for a wrong password: that alone counts, so attempts that run
+   * at the same moment may each be the last free one. Throws `rate-limited`, `storage_failed`.
    */
   async attempt(name: string, address: string, check: () => Promise<boolean>): Promise<boolean> {
-    const counted: Count[] = []
-    let isWrong = false
-    try {
-      // The address first: one that is refused must not lock the accounts of others.
-      for (const count of [
-        { limiter: this.#ofAddress, key: addressKey(address) },
-        { limiter: this.#ofNameAndAddress, key: pairKey(name, address) },
-        { limiter: this.#ofName, key: hashed(name) },
-      ]) {
-        await consume(count)
-        counted.push(count)
-      }
-      isWrong = !(await check())
-    } finally {
-      if (!isWrong) await Promise.all(counted.map(({ limiter, key }) => limiter.reward(key)))
+    const pair = pairKey(name, address)
+    const counts: Count[] = [
+      { limiter: this.#ofAddress, key: addressKey(address) },
+      { limiter: this.#ofNameAndAddress, key: pair },
+      { limiter: this.#ofName, key: hashed(name) },
+    ]
+    const [, failures = 0] = await converted(Promise.all(counts.map(failuresOf)))
+    const isRight = await check()
+    if (!isRight) {
+      await converted(Promise.all(counts.map(({ limiter, key }) => limiter.penalty(key))))
+    } else if (failures > 0) {
+      await converted(this.#ofNameAndAddress.delete(pair))
     }
-    if (!isWrong) await this.clear(name, address)
-    return !isWrong
+    return isRight
   }
 
-  /** Forgets the failures of the name from this address: its owner is there. */
-  async clear(name: string, address: string): Promise<void> {
-    await this.#ofNameAndAddress.delete(pairKey(name, address))
+  /** Forgets the failures of the names, from this address and from all. Throws `storage_failed`. */
+  async clear(names: string[], address: string): Promise<void> {
+    const cleared = names.flatMap(name => [
+      this.#ofNameAndAddress.delete(pairKey(name, address)),
+      this.#ofName.delete(hashed(name)),
+    ])
+    await converted(Promise.all(cleared))
   }
 
-  /** Counts a wrong code or a registration, which belong to no name. Throws `rate-limited`. */
+  /** Counts a wrong code or a registration, which belong to no name. Throws as `attempt`. */
   async count(address: string): Promise<void> {
-    await consume({ limiter: this.#ofAddress, key: addressKey(address) })
+    await converted(this.#ofAddress.consume(addressKey(address)))
   }
 }
 
-async function consume({ limiter, key }: Count): Promise<void> {
+/** Rejects as `consume` does when no further failure is free. */
+async function failuresOf({ limiter, key }: Count): Promise<number> {
+  const count = await limiter.get(key)
+  // In memory an ended count may still be there.
+  if (count === null || count.msBeforeNext <= 0) return 0
+  return count.consumedPoints < limiter.points ? count.consumedPoints : Promise.reject(count)
+}
+
+/** Rejects with `rate-limited` or `storage_failed`. */
+async function converted<Value>(action: Promise<Value>): Promise<Value> {
   try {
-    await limiter.consume(key)
+    return await action
   } catch (error) {
     if (!(error instanceof RateLimiterRes)) {
       throw new ServiceError('storage_failed', 'attempts cannot be counted', { cause: error })

@@ -25,32 +25,38 @@ export class Passwords {
     this.#ofUnknown = formatHash(cost, randomBytes(16), randomBytes(32))
   }
 
-  /** A PHC string with a new salt. Throws `overloaded`. */
+  /** Runs `action`, which hashes, in its turn. Throws `overloaded`. */
+  async inTurn<Value>(action: () => Promise<Value>): Promise<Value> {
+    if (this.#limit.pendingCount >= maxWaiting) {
+      const message = 'too many logins at the same moment; try again'
+      throw new AccountsProblem('overloaded', message, { retryAfter: 1 })
+    }
+    return this.#limit(action)
+  }
+
+  /** A PHC string with a new salt, made in its turn. Throws `overloaded`. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(16)
-    return formatHash(this.#cost, salt, await this.#derive(password, this.#cost, salt))
+    const tag = await this.inTurn(() => deriveTag(password, this.#cost, salt))
+    return formatHash(this.#cost, salt, tag)
   }
 
   /**
-   * A null hash (no such account) costs the same as a real one and is never right. Throws
-   * `overloaded`.
+   * Called within `inTurn`. A null hash (no such account) costs the same as a real one and is never
+   * right.
    */
   async verify(password: string, hash: string | null): Promise<boolean> {
     const [, , , costs = '', salt = '', tag = ''] = (hash ?? this.#ofUnknown).split('$')
     const [memory = 0, passes = 0, parallelism = 0] = costs.match(/\d+/g)?.map(Number) ?? []
     const cost = { memory, passes, parallelism }
-    const derived = await this.#derive(password, cost, Buffer.from(salt, 'base64'))
+    const derived = await deriveTag(password, cost, Buffer.from(salt, 'base64'))
     return timingSafeEqual(derived, Buffer.from(tag, 'base64')) && hash !== null
   }
+}
 
-  #derive(password: string, cost: typeof recommendedCost, nonce: Buffer): Promise<Buffer> {
-    if (this.#limit.pendingCount >= maxWaiting) {
-      const message = 'too many logins at the same moment; try again'
-      throw new AccountsProblem('overloaded', message, { retryAfter: 1 })
-    }
-    const message = Buffer.from(password.normalize('NFC'))
-    return this.#limit(() => derive('argon2id', { ...cost, message, nonce, tagLength: 32 }))
-  }
+function deriveTag(password: string, cost: typeof recommendedCost, nonce: Buffer): Promise<Buffer> {
+  const message = Buffer.from(password.normalize('NFC'))
+  return derive('argon2id', { ...cost, message, nonce, tagLength: 32 })
 }
 
 /** The PHC string format; an old hash keeps the costs that it was made with. */
@@ -71,14 +77,6 @@ export async function findPasswordFlaw(
   if ([account.username.toLowerCase(), email, localPart].includes(folded)) {
     return 'is the user name or the email address'
   }
-  return (await commonPasswords()).has(folded) ? 'is a common password' : null
-}
-
-let common: Promise<Set<string>> | undefined
-
-function commonPasswords(): Promise<Set<string>> {
-  common ??= import('@zxcvbn-ts/language-common').then(
-    ({ dictionary }) => new Set(dictionary['passwords-common']),
-  )
-  return common
+  const { dictionary } = await import('@zxcvbn-ts/language-common')
+  return dictionary['passwords-common'].includes(folded) ? 'is a common password' : null
 }

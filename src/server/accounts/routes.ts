@@ -1,10 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Context, Hono } from 'hono'
-import {
-  apiPrefix,
-  type RegistrationMode,
-  serviceTokenPrefix,
-} from '../../lib/accounts/protocol.ts'
+import { apiPrefix, type RegistrationMode } from '../../lib/accounts/protocol.ts'
 import {
   accountKey,
   defaultServiceScopes,
@@ -41,7 +37,13 @@ import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
 import type { NewAccount, NewServiceToken } from './schema.ts'
 import type { AccountStore } from './store.ts'
-import { hashOfSecret, type Principal, scopesOf, type Tokens } from './tokens.ts'
+import {
+  hashOfSecret,
+  type Principal,
+  scopesOf,
+  serviceTokenPrefix,
+  type Tokens,
+} from './tokens.ts'
 
 const defaultTokenDays = 90
 const dayMs = 24 * 60 * 60 * 1000
@@ -107,9 +109,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       const name = accountKey(username)
       const account = await store.findAccount(name)
       // An unknown name takes the same time.
-      const isRight = await loginLimits.attempt(name, c.var.address, () =>
-        passwords.verify(password, account?.passwordHash ?? null),
-      )
+      const isRight = await tryPassword(c, name, password, account?.passwordHash ?? null)
       if (!isRight || account === null) {
         // Not the name: what people type there by mistake is the password.
         await audit(c, services, 'login.failed', account?.id ?? null)
@@ -185,10 +185,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     async c => {
       const { current_password: password, new_password: next } = c.req.valid('json')
       const { account, session } = c.var
-      const isRight = await loginLimits.attempt(session.id, c.var.address, () =>
-        passwords.verify(password, account.passwordHash),
-      )
-      if (!isRight) {
+      if (!(await tryPassword(c, session.id, password, account.passwordHash))) {
         await audit(c, services, 'password.change_failed', account.id)
         throw new AccountsProblem('invalid-credentials', 'the current password is wrong')
       }
@@ -220,8 +217,9 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       if (account !== null && [account.usernameKey, account.emailKey].includes(name)) {
         // Only now: what is wrong with a password tells of the name and the address.
         await refuseGuessable('/new_password', password, account)
-        // Before the code is used up: a server too busy to hash must not cost it.
+        // Before the code is used up: what fails here must not cost it.
         const newHash = await passwords.hash(password)
+        await loginLimits.clear([account.usernameKey, account.emailKey], c.var.address)
         ended = await store.resetPassword(account, codeHash, newHash, Date.now())
       }
       if (account === null || ended === null) {
@@ -230,7 +228,6 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         const message = 'the user name or the code is wrong, or the code was used or has expired'
         throw new AccountsProblem('invalid-credentials', message)
       }
-      await loginLimits.clear(name, c.var.address)
       c.set('accountId', account.id)
       await audit(c, services, 'password.reset', account.id)
       const ended_tokens = ended.tokens.map(serviceTokenView)
@@ -261,7 +258,9 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         createdAtMs,
         expiresAtMs: createdAtMs + (expires_in_days ?? defaultTokenDays) * dayMs,
       }
-      await store.createServiceToken(token)
+      if (!(await store.createServiceToken(token, c.var.session.id))) {
+        throw new AccountsProblem('token-revoked', 'the session has ended; log in again')
+      }
       const details = { token_id: token.id, name, scopes: token.scopes }
       await audit(c, services, 'token.created', account.id, details)
       return c.json({ ...serviceTokenView(token), token: secret }, 201)
@@ -292,6 +291,18 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       return c.body(null, 204)
     },
   )
+
+  /** The counts are looked at in turn, so that many attempts at once do not all pass. */
+  function tryPassword(
+    c: Context<AccountsEnv>,
+    name: string,
+    password: string,
+    hash: string | null,
+  ): Promise<boolean> {
+    return passwords.inTurn(() =>
+      loginLimits.attempt(name, c.var.address, () => passwords.verify(password, hash)),
+    )
+  }
 
   /** Returns the hash of the code to use up; undefined when none is needed. */
   async function admitRegistration(

@@ -97,7 +97,7 @@ async function makeKey(): Promise<JWK & { kid: string }> {
 async function load(file: string): Promise<LoadedKeys> {
   const text = await readPrivateFile(file)
   if (text === null) {
-    const hint = 'put it back; without it every access token is void'
+    const hint = 'put it back, or copy signing-keys.json from the first server of the database'
     throw new ServiceError('config_invalid', `there is no key file ${file}`, { hint })
   }
   try {

@@ -203,8 +203,15 @@ export class AccountStore {
     return this.#db.transaction().execute(db => endAccess(db, accountId))
   }
 
-  async createServiceToken(token: NewServiceToken): Promise<void> {
-    await this.#db.insertInto('serviceTokens').values(token).execute()
+  /** False when the session has ended. */
+  createServiceToken(token: NewServiceToken, sessionId: string): Promise<boolean> {
+    return this.#db.transaction().execute(async db => {
+      // Changes nothing: it locks the row, so that the session does not end meanwhile.
+      const query = db.updateTable('sessions').set({ id: sessionId }).where('id', '=', sessionId)
+      if ((await query.executeTakeFirst()).numUpdatedRows === 0n) return false
+      await db.insertInto('serviceTokens').values(token).execute()
+      return true
+    })
   }
 
   /** Also one that has expired. */
@@ -319,6 +326,7 @@ async function findCode(db: Db, hash: string, nowMs: number): Promise<string | n
 async function endAccess(db: Db, accountId: string): Promise<EndedAccess> {
   const sessions = db.deleteFrom('sessions').where('accountId', '=', accountId)
   const tokens = db.deleteFrom('serviceTokens').where('accountId', '=', accountId)
+  // The sessions first: a token that is being made is then there, or is not made.
   const { numDeletedRows } = await sessions.executeTakeFirst()
   return { sessions: Number(numDeletedRows), tokens: await tokens.returningAll().execute() }
 }

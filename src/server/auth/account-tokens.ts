@@ -123,9 +123,12 @@ export class AccountTokens {
     try {
       return ok(tokenAccount.parse(await this.#client.me(token)))
     } catch (error) {
-      const { status, detail } = (error instanceof ServiceError ? error.data : undefined) ?? {}
-      const kind = status === 401 || status === 403 ? 'invalid' : 'unavailable'
-      return fail({ kind, reason: typeof detail === 'string' ? detail : messageOf(error) })
+      if (!(error instanceof ServiceError) || error.code !== 'auth_refused') {
+        return fail({ kind: 'unavailable', reason: messageOf(error) })
+      }
+      const detail = error.data?.detail
+      const reason = typeof detail === 'string' ? detail : 'it is no token of the accounts server'
+      return fail({ kind: 'invalid', reason })
     }
   }
 
@@ -164,16 +167,23 @@ export function withAccountTokens(
       const sent = caller.headers.authorization
       if (sent === undefined) return tokenMissing
       const token = bearerToken(sent)
-      if (token === null || !tokenForm.test(token)) return keys.authenticate(caller)
+      if (token === null || !tokenForm.test(token)) {
+        return chain(keys.authenticate(caller), outcome =>
+          outcome.ok || outcome.status !== 401 ? outcome : { ...outcome, description: noToken },
+        )
+      }
       return chain(tokens.check(token), checked => decide(token, checked, caller.peer))
     },
   }
 }
 
+const create = 'service-cli token create NAME --scope read'
+const noToken = `this is no token of the accounts server: make one with ${create}`
+
 const tokenMissing = refuse(
   401,
   undefined,
-  'a token of the accounts server is required: make one with service-cli token create NAME --scope read, and send it as Authorization: Bearer <token>',
+  `a token of the accounts server is required: make one with ${create}, and send it as Authorization: Bearer <token>`,
 )
 
 const insufficient = refuse(403, 'insufficient_scope', 'the token lacks the scope read', {

@@ -16,6 +16,7 @@ import {
   anonymous,
   type AuthOutcome,
   type AuthPolicy,
+  type AuthRefused,
   type Caller,
   keyHolder,
   keyMalformed,
@@ -42,6 +43,13 @@ const keyUnknown = refuse(
   'this server does not know the API key, or it was revoked',
 )
 
+/** Where the tokens of an accounts server are accepted, too. */
+const tokenUnknown = refuse(
+  401,
+  'invalid_token',
+  'this is no token of the accounts server: make one with service-cli token create NAME --scope read',
+)
+
 const expired = refuse(
   401,
   'invalid_token',
@@ -57,6 +65,7 @@ export class KeyPolicy implements AuthPolicy {
   readonly #path: string
   readonly #configured: Secret | null
   readonly #mayOpen: boolean
+  readonly #unknown: AuthRefused
   readonly #failures: FailureLimit
   readonly #log: Logger
   readonly #follower: FileFollower
@@ -72,6 +81,7 @@ export class KeyPolicy implements AuthPolicy {
     this.#configured = key === undefined ? null : new Secret(key)
     this.#isOpen = mode === 'none'
     this.#mayOpen = mayOpen || mode === 'none'
+    this.#unknown = mode === 'accounts' ? tokenUnknown : keyUnknown
     this.#failures = failures
     this.#log = log
     this.#follower = new FileFollower(keysFile)
@@ -122,7 +132,7 @@ export class KeyPolicy implements AuthPolicy {
     if (token === null) return keyMalformed
     // The file comes first: the configured key may also stand there, with the scope `read`.
     const key = token.startsWith(keyPrefix) ? this.#keys.get(keyDigest(token)) : undefined
-    if (key === undefined) return this.#configured?.equals(token) ? keyHolder : keyUnknown
+    if (key === undefined) return this.#configured?.equals(token) ? keyHolder : this.#unknown
     const expiresAtMs = key.expires_at === undefined ? undefined : Date.parse(key.expires_at)
     if (expiresAtMs !== undefined && expiresAtMs <= Date.now()) return expired
     return { ok: true, principal: principalOf(key), mayWrite: key.scope === 'write', expiresAtMs }

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import {
   CompiledQuery,
@@ -12,14 +12,11 @@ import {
 /** Of a file that another process is writing to. The event loop stands still meanwhile. */
 const busyMs = 5000
 
-/** Opens the file, made (0600) when it is missing. Errors of SQLite pass through. */
+/** Opens the file (0600), made when it is missing. Errors of SQLite and the system pass through. */
 export function openSqlite(file: string): DatabaseSync {
-  try {
-    closeSync(openSync(file, 'wx', 0o600))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
   const sqlite = new DatabaseSync(file, { timeout: busyMs, enableForeignKeyConstraints: true })
+  // Those beside it get the same mode. Fails for the file of another user.
+  chmodSync(file, 0o600)
   // FULL: what was acknowledged is on the disk, also after a loss of power.
   sqlite.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON')
   return sqlite

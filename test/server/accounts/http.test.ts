@@ -118,6 +118,17 @@ describe('a request to the accounts server', () => {
       })
     }
 
+    it('is taken for one without when that is empty', async () => {
+      const { access_token: token } = await registry.register()
+      const refreshed = await call('POST', `${auth}/refresh`, { token, body: '' })
+      expect(refreshed.status).to.equal(200)
+      expect((await call('POST', `${auth}/logout`, { token, body: '' })).status).to.equal(204)
+      expect(outcome(await call('POST', login, { body: '' }))).to.deep.equal([
+        422,
+        'validation-failed',
+      ])
+    })
+
     it('is refused when its chunks are too much', async () => {
       const chunk = `4400\r\n${'x'.repeat(0x4400)}\r\n`
       const answer = await exchange(portOf(registry), post([chunked], `${chunk}0\r\n\r\n`))

@@ -196,6 +196,23 @@ describe('service tokens', () => {
     expect(actions).to.include.members(['token.created', 'token.revoked'])
   })
 
+  it('are not made by a session that ends meanwhile', () =>
+    withAccountsServer(
+      async other => {
+        const { access_token } = await other.register()
+        expect(outcome(await make(other, access_token))).to.deep.equal([401, 'token-revoked'])
+      },
+      {
+        wrap: store =>
+          withMethods(store, {
+            async createServiceToken(token, sessionId) {
+              await store.endAccess(token.accountId)
+              return store.createServiceToken(token, sessionId)
+            },
+          }),
+      },
+    ))
+
   it('work when their use cannot be stored', () =>
     withAccountsServer(
       async other => {

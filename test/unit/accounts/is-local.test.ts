@@ -16,6 +16,7 @@ describe('isLocal', () => {
     [{ allowedHosts: ['localhost:80', '[::1]:80', '[::1]', '127.0.0.2'] }, true],
     [{ allowedHosts: ['localhost', 'registry.studio.example'] }, false],
     [{ allowedHosts: ['registry.studio.example:443'] }, false],
+    [{ trustedProxies: ['127.0.0.1'] }, false],
   ]
   for (const [where, local] of cases) {
     it(`${local ? 'takes' : 'does not take'} ${JSON.stringify(where)} for this machine alone`, () => {
