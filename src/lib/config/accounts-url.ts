@@ -7,8 +7,6 @@ export interface AccountsUrl {
   /** The one spelling that tokens are saved under, without a slash at the end. */
   readonly url: string
   readonly origin: string
-  /** Only this machine reaches it. */
-  readonly loopback: boolean
   /** Plain http to another machine: others on the network would read a secret. */
   readonly exposed: boolean
 }
@@ -23,12 +21,10 @@ export function parseAccountsUrl(text: string): Result<AccountsUrl, string> {
   }
   if (url.username !== '' || url.password !== '') return fail('holds a user name or password')
   if (/[?#]/.test(trimmed)) return fail('holds a query or fragment')
-  const loopback = isLoopback(url.hostname)
   return ok({
     url: url.origin + url.pathname.replace(/\/+$/, ''),
     origin: url.origin,
-    loopback,
-    exposed: url.protocol === 'http:' && !loopback,
+    exposed: url.protocol === 'http:' && !isLoopback(url.hostname),
   })
 }
 

@@ -53,11 +53,10 @@ export function parseNetwork(text: string): BlockList | null {
   const address = withoutBrackets(written)
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   const network = new BlockList()
+  if (prefix !== undefined && (!/^[1-9]\d*$/.test(prefix) || more.length > 0)) return null
   try {
     if (prefix === undefined) network.addAddress(address, family)
-    else if (/^[1-9]\d*$/.test(prefix) && more.length === 0)
-      network.addSubnet(address, Number(prefix), family)
-    else return null
+    else network.addSubnet(address, Number(prefix), family)
     return network
   } catch {
     return null

@@ -3,21 +3,21 @@ import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { parseAccountsUrl, requireAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
 
 describe('parseAccountsUrl', () => {
-  const accepted: [text: string, url: string, loopback: boolean, exposed: boolean][] = [
-    ['https://registry.example', 'https://registry.example', false, false],
-    [' https://Registry.EXAMPLE:443/ ', 'https://registry.example', false, false],
-    ['https://studio.example/registry//', 'https://studio.example/registry', false, false],
-    ['http://127.0.0.1:8780', 'http://127.0.0.1:8780', true, false],
-    ['http://localhost:8780/', 'http://localhost:8780', true, false],
-    ['http://[::1]:8780', 'http://[::1]:8780', true, false],
-    ['http://registry.example', 'http://registry.example', false, true],
-    ['http://127.0.0.1.evil.example', 'http://127.0.0.1.evil.example', false, true],
-    ['http://0.0.0.0:8780', 'http://0.0.0.0:8780', false, true],
+  const accepted: [text: string, url: string, exposed: boolean][] = [
+    ['https://registry.example', 'https://registry.example', false],
+    [' https://Registry.EXAMPLE:443/ ', 'https://registry.example', false],
+    ['https://studio.example/registry//', 'https://studio.example/registry', false],
+    ['http://127.0.0.1:8780', 'http://127.0.0.1:8780', false],
+    ['http://localhost:8780/', 'http://localhost:8780', false],
+    ['http://[::1]:8780', 'http://[::1]:8780', false],
+    ['http://registry.example', 'http://registry.example', true],
+    ['http://127.0.0.1.evil.example', 'http://127.0.0.1.evil.example', true],
+    ['http://0.0.0.0:8780', 'http://0.0.0.0:8780', true],
   ]
-  for (const [text, url, loopback, exposed] of accepted) {
+  for (const [text, url, exposed] of accepted) {
     it(`makes ${url} of ${JSON.stringify(text)}`, () => {
       const parsed = parseAccountsUrl(text)
-      expect(parsed.ok && parsed.value).to.include({ url, loopback, exposed })
+      expect(parsed.ok && parsed.value).to.include({ url, exposed })
       expect(parsed.ok && new URL(parsed.value.url).origin).to.equal(
         parsed.ok && parsed.value.origin,
       )
