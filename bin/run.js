@@ -4,7 +4,7 @@
 const args = process.argv.slice(2)
 
 const [major, minor] = process.versions.node.split('.').map(Number)
-if (major < 24 || (major === 24 && minor < 7)) void continueOnNewer()
+if (major < 24 || (major === 24 && minor < 9)) void continueOnNewer()
 else if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) printVersion()
 else start()
 
@@ -54,7 +54,7 @@ async function continueOnNewer() {
   const newer = url.fileURLToPath(new URL(`../node_modules/node/bin/${exe}`, import.meta.url))
   if (!fs.existsSync(newer)) {
     const found = process.versions.node
-    process.stderr.write(`service-cli needs Node 24.7 or newer, this is ${found}\n`)
+    process.stderr.write(`service-cli needs Node 24.9 or newer, this is ${found}\n`)
     process.exit(1)
   }
   const words = [...process.execArgv, url.fileURLToPath(import.meta.url), ...args]

@@ -9,6 +9,7 @@ import './lib/cli/base-command.ts'
 import { hoistGlobalFlags } from './lib/cli/argv.ts'
 import { failureText } from './lib/cli/failure.ts'
 import { cannotWriteStdout, isClosedPipe } from './lib/cli/write-stdout.ts'
+import { homeFolder } from './lib/config/paths.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 // oclif would else run plugins that a folder of data names.
@@ -39,6 +40,8 @@ export async function perform(argv: string[], options: Interfaces.LoadOptions): 
   const args = hoistGlobalFlags(argv)
   const json = args.includes('--json')
   try {
+    // Without a home, oclif would write the completion below the shared temporary folder.
+    if (args[0] === 'autocomplete') homeFolder()
     await run(args, options)
   } catch (error) {
     failure = error

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { processStdout } from '../lib/cli/output.ts'
+import { processOutput } from '../lib/cli/output.ts'
 import { homeFolder } from '../lib/config/paths.ts'
 import { clients } from '../lib/mcp/settings/clients.ts'
 import { scopes } from '../lib/mcp/settings/client.ts'
@@ -94,8 +94,8 @@ the tested clients.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(McpConfig)
     const { runMcpConfig } = await import('./mcp-config/run.ts')
-    const { env, platform, stderr } = process
+    const { env, platform } = process
     const place = { platform, env, home: homeFolder(), cwd: process.cwd() }
-    await runMcpConfig(args.client, flags, { place, stdout: processStdout, stderr })
+    await runMcpConfig(args.client, flags, place, processOutput(flags))
   }
 }

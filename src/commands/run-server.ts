@@ -2,7 +2,7 @@ import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
 import { httpDefaults } from '../server/http/limits.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
-import { describeTerminal } from '../lib/cli/terminal.ts'
+import { hasColour } from '../lib/cli/terminal.ts'
 import { writeStdout } from '../lib/cli/write-stdout.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Stoppable } from '../lib/util/stoppable.ts'
@@ -52,9 +52,8 @@ export async function runServer<Settings, Handle extends Stoppable>(
   flags: OutputFlags,
 ): Promise<void> {
   const { json, quiet } = flags
-  const terminal = describeTerminal(process.stderr.isTTY, process.env)
-  const { isTTY: readable, colour } = terminal
-  const log = createLog({ level: levelOf(flags), readable, colour })
+  const colour = hasColour(process.stderr)
+  const log = createLog({ level: levelOf(flags), readable: process.stderr.isTTY, colour })
   const limitMs = httpDefaults.stopGraceMs + stopMarginMs
   const signals = watchStopSignals()
   try {
@@ -84,7 +83,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
       await handle.stop()
       throw error
     }
-    const isShown = readable && !json && !quiet
+    const isShown = process.stderr.isTTY && !json && !quiet
     const shown = { colour }
     if (isShown) {
       log.print(await run.banner(handle, shown))

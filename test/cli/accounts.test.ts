@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { createCaller } from '../helpers/accounts-caller.ts'
@@ -203,18 +203,6 @@ describe('service-cli against its own registry', () => {
     const after = await home.run(['whoami'], { env: { SERVICE_TOKEN: token } })
     expect(after.code).to.equal(4)
     expect((await home.run(['whoami'])).code).to.equal(4)
-  })
-
-  it('reads the saved login through a link of its owner', async () => {
-    await login()
-    const dotfile = join(home.folder, 'dotfile.toml')
-    renameSync(home.configPath, dotfile)
-    symlinkSync(dotfile, home.configPath)
-    try {
-      expect((await json(['whoami'])).username).to.equal('alice')
-    } finally {
-      renameSync(dotfile, home.configPath)
-    }
   })
 
   it('logs in and registers with one request each', async () => {

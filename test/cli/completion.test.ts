@@ -30,4 +30,10 @@ describe('completion', () => {
     if (error !== undefined) skipBecause(this, 'there is no bash on this machine')
     expect(stdout.trim().split(' ')).to.include.members(['--scope', '--days', '--registry'])
   })
+
+  it('is refused without a home, not written below the temporary folder', async () => {
+    const { code, stderr } = await runCommand(['autocomplete', 'bash'], { env: { HOME: '' } })
+    expect(code).to.equal(2)
+    expect(stderr).to.contain('HOME "" is not an absolute path')
+  })
 })

@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Output } from '../../src/lib/cli/output.ts'
+import { jsonLine } from '../../src/lib/util/text.ts'
 import { runMcpConfig } from '../../src/commands/mcp-config/run.ts'
 import {
   type McpConfigFlags,
@@ -66,11 +68,17 @@ describe('mcp-config', () => {
       'registry-dir': registryDir,
       ...flags,
     }
-    await runMcpConfig(client, all, {
-      place: { platform, env, home, cwd: home },
-      stdout: { write: (text: string) => (said.out += text) },
-      stderr: { write: (text: string) => (said.err += text) },
-    }).catch((error: ServiceError) => (said.error = error))
+    const output: Output = {
+      result: async (text, json) => {
+        said.out += all.json ? jsonLine(json) : text && `${text}\n`
+      },
+      note: text => (said.err += all.json || all.quiet ? '' : `${text}\n`),
+      warn: text => (said.err += `warning: ${text}\n`),
+    }
+    const place = { platform, env, home, cwd: home }
+    await runMcpConfig(client, all, place, output).catch(
+      (error: ServiceError) => (said.error = error),
+    )
     return said
   }
 

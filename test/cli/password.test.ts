@@ -78,18 +78,6 @@ describe('service-cli password', () => {
     expect(await login(elsewhere, first)).to.equal(0)
   })
 
-  it('changes nothing on Ctrl-C before the last question', async () => {
-    const { code } = await home.run(['password'], {
-      typed: [
-        { await: 'Current password:', send: `${first}\r` },
-        { await: 'New password:', send: `${third}\r` },
-        { await: 'again:', send: '\u0003' },
-      ],
-    })
-    expect(code).to.equal(130)
-    expect(await login(elsewhere, first)).to.equal(0)
-  })
-
   it('keeps this login, also when it is refreshed, and ends the others', async () => {
     const { code, stdout, stderr } = await change(`${first}\n${second}\n`, {}, ['--json'])
     expect(code, stdout).to.equal(0)

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CommandOptions, runCommand } from './in-process.ts'
-import { type Ended, cleanEnv, exitOf, root, textOf } from './program.ts'
+import { type Ended, cleanEnv, root } from './program.ts'
 
 export interface Said extends Ended {
   readonly args: readonly string[]
@@ -16,8 +16,6 @@ export interface AccountHome {
   env(extra?: NodeJS.ProcessEnv): NodeJS.ProcessEnv
   /** Runs the command in this process. */
   run(args: readonly string[], options?: RunOptions): Promise<Said>
-  /** Runs the command as a program, beside others. */
-  runProgram(args: readonly string[], options?: RunOptions): Promise<Said>
   start(args: readonly string[], options?: RunOptions): ChildProcess
   /** Takes what was said elsewhere (on a terminal) into account. */
   remember(said: Said): void
@@ -56,17 +54,6 @@ export function createAccountHome(registry: string): AccountHome {
     start,
     async run(args, { env: extra, ...options } = {}) {
       const ended = { args, ...(await runCommand(args, { ...options, env: env(extra) })) }
-      said.push(ended)
-      return ended
-    },
-    async runProgram(args, options) {
-      const child = start(args, options)
-      const [stdout, stderr, code] = await Promise.all([
-        textOf(child.stdout),
-        textOf(child.stderr),
-        exitOf(child),
-      ])
-      const ended = { args, code, stdout, stderr }
       said.push(ended)
       return ended
     },

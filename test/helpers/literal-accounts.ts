@@ -12,22 +12,13 @@ export interface LiteralAccounts {
   readonly asked: readonly string[]
   /** Every password and token that it saw or made. */
   readonly secrets: readonly string[]
-  /** Tokens made from now on last this long. */
-  tokenSeconds(seconds: number): void
   /** Every token stops working. */
   forgetTokens(): void
   /** The next request is answered so, whatever it asks. */
   refuseNext(status: number, headers?: Record<string, string>): void
   /** From now on this path is one that it does not know. */
   withhold(path: string): void
-  /** Answers of this path wait until the returned function is called; `begun` when one does. */
-  hold(path: string): { readonly begun: Promise<void>; release(): void }
   close(): Promise<void>
-}
-
-interface Hold {
-  readonly begin: () => void
-  readonly released: Promise<void>
 }
 
 export async function startLiteralAccounts(): Promise<LiteralAccounts> {
@@ -35,14 +26,12 @@ export async function startLiteralAccounts(): Promise<LiteralAccounts> {
   const tokens = new Map<string, string>()
   const asked: string[] = []
   const secrets: string[] = []
-  const holds = new Map<string, Hold>()
-  let lifetime = 86_400
   const withheld = new Set<string>()
   let made = 0
   let refusal: { status: number; headers: Record<string, string> } | null = null
 
   function makeToken(username: string): string {
-    const exp = Math.floor(Date.now() / 1000) + lifetime
+    const exp = Math.floor(Date.now() / 1000) + 86_400
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const signature = Buffer.from(`literal signature ${++made}`).toString('base64url')
     const token = `${part({ alg: 'ES256' })}.${part({ exp })}.${signature}`
@@ -87,9 +76,6 @@ export async function startLiteralAccounts(): Promise<LiteralAccounts> {
     for await (const chunk of req) body += String(chunk)
     const route = `${req.method} ${req.url}`
     asked.push(route)
-    const held = holds.get(req.url ?? '')
-    held?.begin()
-    await held?.released
     if (refusal !== null) {
       res.writeHead(refusal.status, refusal.headers).end()
       refusal = null
@@ -108,22 +94,9 @@ export async function startLiteralAccounts(): Promise<LiteralAccounts> {
     url: `http://127.0.0.1:${port}`,
     asked,
     secrets,
-    tokenSeconds: seconds => void (lifetime = seconds),
     forgetTokens: () => tokens.clear(),
     refuseNext: (status, headers = {}) => void (refusal = { status, headers }),
     withhold: path => void withheld.add(path),
-    hold(path) {
-      const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-      const { promise: released, resolve } = Promise.withResolvers<void>()
-      holds.set(path, { begin, released })
-      return {
-        begun,
-        release() {
-          holds.delete(path)
-          resolve()
-        },
-      }
-    },
     async close() {
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))

@@ -36,7 +36,7 @@ async function killRounds(path: string, rounds: number): Promise<number> {
     })
     const acknowledged = Number(lines.at(-1))
     leftovers += tempFiles(path)
-    const entry = (await store.read()).servers.get('https://registry.example')?.login
+    const entry = (await store.read()).logins.get('https://registry.example')
     const saved = Number(/^user-(\d+)$/.exec(entry?.username ?? '')?.[1])
     expect(saved).to.be.within(acknowledged, acknowledged + 1, `round ${round}`)
     expect(entry?.accessToken?.reveal()).to.equal(`token-${saved}-${'x'.repeat(20_000)}`)

@@ -33,7 +33,7 @@ describe('on a full disk', () => {
       expect(readdirSync(folder)).to.have.members(['config.lock', 'config.toml', 'filler'])
       rmSync(join(folder, 'filler'))
       await save('third')
-      const entry = (await store.read()).servers.get(url)?.login
+      const entry = (await store.read()).logins.get(url)
       expect(entry?.accessToken?.reveal()).to.equal('third')
     })
   })

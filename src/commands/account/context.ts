@@ -8,13 +8,7 @@ import {
 } from '../../lib/accounts/token.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
-import {
-  type Config,
-  emptyConfig,
-  onlyLogin,
-  savedLogin,
-  withLogin,
-} from '../../lib/config/config-file.ts'
+import { type Config, emptyConfig, onlyLogin, withLogin } from '../../lib/config/config-file.ts'
 import { ConfigStore } from '../../lib/config/config-store.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
@@ -40,7 +34,7 @@ export async function openAccount(flags: AccountFlags) {
   const store = new ConfigStore(configPath(process.env))
   const config = await store.read()
   const { server, client } = await connect(flags, config, store.path)
-  const login = savedLogin(config, server.url)
+  const login = config.logins.get(server.url)
   return { server, client, output: processOutput(flags), store, login }
 }
 

@@ -7,7 +7,7 @@ import { Secret } from '../../lib/util/secret.ts'
 
 /** The flags of commands that prompt. */
 export const inputFlags = {
-  'password-stdin': Flags.boolean({ description: 'read what is secret from stdin, a line each' }),
+  'password-stdin': Flags.boolean({ description: 'read passwords and codes from stdin, one a line' }),
   'no-input': Flags.boolean({ description: 'never prompt; fail when input is missing' }),
 }
 

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { createOutput, warningsTo } from '../../lib/cli/output.ts'
-import { describeTerminal, terminalWidth } from '../../lib/cli/terminal.ts'
+import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { hasColour, terminalWidth } from '../../lib/cli/terminal.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
@@ -34,7 +34,7 @@ const maxTested = 20
 /** Runs all checks and prints the findings. Returns false when one failed. */
 export async function examine({ registryDir, json, env }: Examination): Promise<boolean> {
   const findings = await findAll(selectStateDirectory(registryDir, env), env)
-  const { colour } = describeTerminal(process.stdout.isTTY, env)
+  const colour = hasColour(process.stdout)
   const text = json
     ? JSON.stringify(reportJson(findings))
     : reportText(findings, colour, terminalWidth(process.stdout))
@@ -44,8 +44,8 @@ export async function examine({ registryDir, json, env }: Examination): Promise<
 
 async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Finding[]> {
   const { openLocalInstances } = await import('../../server/gateway/local-instances.ts')
-  const parts = { json: false, quiet: false, stdout: process.stdout, stderr: process.stderr }
-  const instances = await openLocalInstances(registryDir, warningsTo(createOutput(parts)))
+  const log = warningsTo(processOutput({ json: false, quiet: false }))
+  const instances = await openLocalInstances(registryDir, log)
   try {
     const { entries, faults } = instances
     const facts = entries.map(entry => factsOf(instances, entry))
@@ -185,8 +185,8 @@ async function startThrowAway(): Promise<ThrowAwayServer> {
   return { url, setScene: scene => server.resources().setScene(scene), stop: () => server.stop() }
 }
 
-/** The minimum version, the same as in `bin/run.js`. */
-const minimum = '24.7'
+/** The first version with `shouldUpgradeCallback` of HTTP servers. The same as in `bin/run.js`. */
+const minimum = '24.9'
 
 /** `version` without the v. */
 export function checkNode(version: string, platform: string): Finding {

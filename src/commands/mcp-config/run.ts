@@ -1,5 +1,5 @@
 import { systemClock } from '../../lib/util/time.ts'
-import { type Output, type OutputParts, createOutput } from '../../lib/cli/output.ts'
+import type { Output } from '../../lib/cli/output.ts'
 import { quoteArgument } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { nearest } from '../../lib/util/text.ts'
@@ -20,16 +20,12 @@ interface Report {
   readonly commands: readonly string[]
 }
 
-/** The streams and the machine of the command. */
-type Runtime = Pick<OutputParts, 'stdout' | 'stderr'> & { readonly place: Place }
-
 export async function runMcpConfig(
   id: string,
   flags: McpConfigFlags,
-  runtime: Runtime,
+  place: Place,
+  output: Output,
 ): Promise<void> {
-  const { place, stdout, stderr } = runtime
-  const output = createOutput({ ...flags, stdout, stderr })
   const client = clients.find(known => known.id === id)
   if (client === undefined) throw unknownClient(id)
   const { scope } = flags

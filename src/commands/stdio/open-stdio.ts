@@ -1,7 +1,7 @@
 import { createLog, type ProgramLog } from '../../lib/cli/log.ts'
 import type { LogLevel } from '../../lib/cli/log-level.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
-import { describeTerminal } from '../../lib/cli/terminal.ts'
+import { hasColour } from '../../lib/cli/terminal.ts'
 import { type BridgeParts, runBridge } from '../../lib/mcp/bridge/bridge.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 
@@ -21,8 +21,8 @@ export interface Stdio {
 }
 
 export function openStdio(level: LogLevel): Stdio {
-  const { isTTY: readable, colour } = describeTerminal(process.stderr.isTTY, process.env)
-  const log = createLog({ level, readable, colour })
+  const { stderr } = process
+  const log = createLog({ level, readable: stderr.isTTY, colour: hasColour(stderr) })
   const signals = watchStopSignals()
   void signals.received.then(signal => log.info({ signal }, 'stopping'))
   return {

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { schemeScopes } from '../../lib/accounts/protocol.ts'
+import { serviceScopes } from '../../lib/accounts/protocol.ts'
 import { TokenCommand } from '../../lib/cli/base-command.ts'
 import { openToken } from '../account/context.ts'
 import { describeToken } from './list.ts'
@@ -17,10 +17,7 @@ instance, and a pipeline publish.`
   }
 
   static override flags = {
-    scope: Flags.option({
-      options: ['read', 'publish', 'instance', ...schemeScopes] as const,
-      multiple: true,
-    })({
+    scope: Flags.option({ options: serviceScopes, multiple: true })({
       description: 'what the token allows (repeatable) [default: read and publish]',
       helpValue: 'SCOPE',
       multipleNonGreedy: true,

@@ -109,7 +109,7 @@ export class AccountsClient {
     return this.#ask(wire.resetResponse, 'POST', 'reset', { json })
   }
 
-  createToken(bearer: Secret, json: wire.TokenRequest) {
+  createToken(bearer: Secret, json: z.infer<typeof wire.tokenRequest>) {
     return this.#ask(wire.tokenCreatedResponse, 'POST', 'tokens', { bearer, json })
   }
 
@@ -190,7 +190,7 @@ const problem = wire.problem.partial().catch({})
 /** An answer that is no success. `data` has the word for the reason, and the refused members. */
 function describeRefusal(response: Response, { url, origin }: AccountsUrl): ServiceError {
   const { statusCode: status, headers, body, request } = response
-  const { code: reason, errors, detail, retry_after } = problem.parse(body)
+  const { code: reason, errors, detail } = problem.parse(body)
   const data = { reason, errors, detail }
   const refuse = (code: ErrorCode, what: string, hint?: string) =>
     new ServiceError(code, `${origin} ${what}`, { hint, data })
@@ -202,25 +202,16 @@ function describeRefusal(response: Response, { url, origin }: AccountsUrl): Serv
   const { method, url: asked } = request.options
   const members = errors?.map(each => `${each.pointer.slice(1)} ${each.detail}`).join('; ')
   const words = members ?? detail
-  const said =
-    words === undefined
-      ? `answered ${method} ${new URL(String(asked)).pathname} with status ${status}`
-      : `refused: ${words}`
+  const { pathname } = new URL(String(asked))
+  const said = words ? `refused: ${words}` : `answered ${method} ${pathname} with status ${status}`
   if (status === 401) return refuse('auth_refused', said)
   if (status >= 500) return refuse('registry_failed', said, 'try again later')
   if (status === 429) {
     // The header may also hold a date.
-    const seconds = Number(headers['retry-after'] ?? retry_after)
-    return refuse(
-      'rate_limited',
-      said,
-      `wait ${seconds > 0 ? `${seconds} s` : 'a while'}, then try again`,
-    )
+    const seconds = Number(headers['retry-after'])
+    const wait = seconds > 0 ? `${seconds} s` : 'a while'
+    return refuse('rate_limited', said, `wait ${wait}, then try again`)
   }
-  const isOther = status === 404 && reason === undefined
-  return refuse(
-    'request_refused',
-    said,
-    isOther ? 'check the address of the accounts server' : undefined,
-  )
+  const hint = reason === undefined ? 'check the address of the accounts server' : undefined
+  return refuse('request_refused', said, hint)
 }

@@ -3,9 +3,6 @@
 /** Before every path of the accounts API. */
 export const apiPrefix = '/api/v1/auth'
 
-/** How service tokens begin: both ends treat them otherwise than the tokens of a login. */
-export const serviceTokenPrefix = 'svc_'
-
 export const passwordChars = { least: 8, most: 1024 } as const
 
 /** Callers who may make an account: all, holders of an invitation, or none. */
@@ -21,3 +18,4 @@ export const schemeScopes = [
   'read:events',
   'read:notes',
 ] as const
+export const serviceScopes = ['read', 'publish', 'instance', ...schemeScopes] as const

@@ -1,7 +1,7 @@
 import { readSecretText } from '../auth/secret-file.ts'
 import { isTokenText } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
-import { type Config, savedLogin, withTokens, withoutTokens } from '../config/config-file.ts'
+import { type Config, withTokens, withoutTokens } from '../config/config-file.ts'
 import type { ConfigStore } from '../config/config-store.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
@@ -18,9 +18,7 @@ export interface TokenSource {
 }
 
 /** A token that was given for one command. */
-export interface GivenToken extends TokenSource {
-  readonly token: Secret
-}
+export type GivenToken = TokenSource & { readonly token: Secret }
 
 /**
  * The token of `--token`, else of `SERVICE_TOKEN`, else of the file that `SERVICE_TOKEN_FILE`
@@ -65,10 +63,8 @@ export function parseToken(text: string, place: string): Secret {
  */
 export function tokenExpiry(token: Secret): number | undefined {
   try {
-    const { exp } = JSON.parse(
-      Buffer.from(token.reveal().split('.')[1] ?? '', 'base64url').toString(),
-    )
-    const timeMs = Math.floor(exp * 1000)
+    const claims = Buffer.from(token.reveal().split('.')[1] ?? '', 'base64url').toString()
+    const timeMs = Math.floor(JSON.parse(claims).exp * 1000)
     return Number.isNaN(new Date(timeMs).getTime()) ? undefined : timeMs
   } catch {
     return undefined
@@ -141,7 +137,7 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
 }
 
 function requireLogin(config: Config, { server }: AccountsClient): Login {
-  const login = savedLogin(config, server.url)
+  const login = config.logins.get(server.url)
   if (login?.accessToken === undefined) throw notLoggedIn(server)
   return { ...login, accessToken: login.accessToken }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { passwordChars, schemeScopes } from './protocol.ts'
+import { passwordChars, serviceScopes } from './protocol.ts'
 
 /**
  * Requests and answers of the accounts API (docs/registry.md), stated once: the server checks and
@@ -24,9 +24,8 @@ export const teamPattern = /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/
  * What a token allows: `read:scene` less than `read`. `account`: managing the account itself, which no service token can.
  * `instance`: joining a gateway as an instance, which only a service token can.
  */
-export const scopes = ['account', 'read', 'publish', 'instance', ...schemeScopes] as const
+export const scopes = ['account', ...serviceScopes] as const
 export type Scope = (typeof scopes)[number]
-export const serviceScopes = ['read', 'publish', 'instance', ...schemeScopes] as const
 /** The scopes of a service token whose request names none. */
 export const defaultServiceScopes = ['read', 'publish'] as const
 
@@ -197,7 +196,6 @@ export const problem = z
   .meta({ id: 'Problem' })
 
 export type RegisterRequest = z.infer<typeof registerRequest>
-export type TokenRequest = z.infer<typeof tokenRequest>
 export type TokenResponse = z.infer<typeof tokenResponse>
 export type MeResponse = z.infer<typeof meResponse>
 export type ServiceTokenView = z.infer<typeof serviceToken>

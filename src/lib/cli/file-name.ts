@@ -1,4 +1,4 @@
-import { extname, join, parse } from 'node:path'
+import { extname, parse } from 'node:path'
 
 const extensions: Readonly<Record<string, string>> = {
   'application/gzip': '.gz',
@@ -59,10 +59,4 @@ export function safeFileName(name: string): string | null {
   const short = `${stem.slice(0, maxChars - ext.length).toWellFormed()}${ext}`
   if (short === '') return null
   return device.test(short) ? `_${short}` : short
-}
-
-/** `a.png` for 1, then `a-2.png`, `a-3.png`, … */
-export function numberedName(path: string, number: number): string {
-  const { dir, name, ext } = parse(path)
-  return number === 1 ? path : join(dir, `${name}-${number}${ext}`)
 }

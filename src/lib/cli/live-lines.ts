@@ -16,16 +16,15 @@ const maxQueuedBytes = 1024 * 1024
 export function openLiveLines(): LiveLines {
   const { stdout } = process
   const signals = watchStopSignals()
-  const over = new AbortController()
-  const end = (): void => over.abort()
-  void signals.received.then(end)
+  const readerLeft = new AbortController()
+  const end = (): void => readerLeft.abort()
   stdout.on('error', end)
   const alive = setInterval(() => {}, 60_000)
   return {
     write(line) {
       if (stdout.writableLength < maxQueuedBytes) stdout.write(line)
     },
-    over: over.signal,
+    over: AbortSignal.any([signals.signal, readerLeft.signal]),
     close() {
       clearInterval(alive)
       stdout.off('error', end)

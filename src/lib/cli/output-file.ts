@@ -1,7 +1,7 @@
 import { lstat, realpath, stat, writeFile } from 'node:fs/promises'
+import { join, parse } from 'node:path'
 import { errnoOf, messageOf, ServiceError, usage } from '../util/errors.ts'
 import { type FileContent, replaceFile } from '../util/replace-file.ts'
-import { numberedName } from './file-name.ts'
 
 const hints: Record<string, string> = {
   ENOENT: 'the folder does not exist: create it, or choose another --out',
@@ -42,13 +42,14 @@ export async function writeOutputFile(
 
 const maxNumber = 1000
 
-/** This name or the next free numbered one. */
-export async function freeName(name: string): Promise<string> {
+/** This name or the next free numbered one: `a.png`, then `a-2.png`, `a-3.png`, … */
+export async function freeName(path: string): Promise<string> {
+  const { dir, name, ext } = parse(path)
   for (let number = 1; number <= maxNumber; number++) {
-    const file = numberedName(name, number)
+    const file = number === 1 ? path : join(dir, `${name}-${number}${ext}`)
     if ((await lstat(file).catch(() => null)) === null) return file
   }
-  throw new ServiceError('file_exists', `${name} and ${maxNumber - 1} numbered names exist`, {
+  throw new ServiceError('file_exists', `${path} and ${maxNumber - 1} numbered names exist`, {
     hint: 'choose a name with --out',
   })
 }

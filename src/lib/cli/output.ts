@@ -15,21 +15,14 @@ export interface Output {
   warn(text: string): void
 }
 
-export interface OutputParts {
-  readonly json: boolean
-  readonly quiet: boolean
-  readonly stdout: { write(text: string): unknown }
-  readonly stderr: { write(text: string): unknown }
-}
-
-/** The stdout of this process; rejects when it cannot be written. */
-export const processStdout = { write: writeStdout }
-
-export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Output {
+/** The output on the streams of this process. */
+export function processOutput({ json, quiet }: { json: boolean; quiet: boolean }): Output {
+  const { stderr } = process
   const warned = new Set<string>()
   return {
     async result(text, object) {
-      await stdout.write(json ? jsonLine(object) : text === '' ? '' : `${text}\n`)
+      if (json) await writeStdout(jsonLine(object))
+      else if (text !== '') await writeStdout(`${text}\n`)
     },
     note(text) {
       if (!json && !quiet) stderr.write(`${text}\n`)
@@ -39,11 +32,6 @@ export function createOutput({ json, quiet, stdout, stderr }: OutputParts): Outp
       warned.add(text)
     },
   }
-}
-
-/** The output on the streams of this process. */
-export function processOutput({ json, quiet }: Pick<OutputParts, 'json' | 'quiet'>): Output {
-  return createOutput({ json, quiet, stdout: processStdout, stderr: process.stderr })
 }
 
 /** A logger for commands, which have no log: prints warnings and errors, drops the rest. */

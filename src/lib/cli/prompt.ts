@@ -1,42 +1,43 @@
 import { ServiceError, usage } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
-/** Asks the user on the terminal. All throw `cancelled` on Ctrl-C and Ctrl-D. */
-export interface Prompt {
-  askText(question: string): Promise<string>
-  /** An empty line means no. */
-  askYes(question: string): Promise<boolean>
-  /** Never shows the input. `check` returns true or what is wrong. */
-  askSecret(question: string, check?: (text: string) => true | string): Promise<Secret>
-}
-
-/** Why nothing can be asked, or null. Prompts read stdin and write to stderr. */
-export function whyNoPrompt(noInput = false): string | null {
-  if (noInput) return '--no-input is given'
-  if (!process.stdin.isTTY) return 'stdin is not a terminal'
-  return process.stderr.isTTY ? null : 'stderr is not a terminal'
-}
-
-/** Throws `usage_invalid` with the hint `otherWays` when `what` cannot be asked for. */
+/**
+ * What asks the user on the terminal; it reads stdin and writes to stderr. Throws `usage_invalid`
+ * with the hint `otherWays` when `what` cannot be asked for.
+ */
 export function requirePrompt(what: string, otherWays: string, noInput = false): Prompt {
   const why = whyNoPrompt(noInput)
   if (why === null) return prompt
   throw usage(`${what} is missing, and ${why}`, otherWays)
 }
 
-const prompt: Prompt = {
-  async askText(question) {
+function whyNoPrompt(noInput: boolean): string | null {
+  if (noInput) return '--no-input is given'
+  if (!process.stdin.isTTY) return 'stdin is not a terminal'
+  return process.stderr.isTTY ? null : 'stderr is not a terminal'
+}
+
+export type Prompt = typeof prompt
+
+/** All throw `cancelled` on Ctrl-C and Ctrl-D. */
+const prompt = {
+  async askText(question: string): Promise<string> {
     const { input } = await import('@inquirer/prompts')
     const text = await asked(question, context =>
       input({ message: question, required: true }, context),
     )
     return text.trim()
   },
-  async askYes(question) {
+  /** An empty line means no. */
+  async askYes(question: string): Promise<boolean> {
     const { confirm } = await import('@inquirer/prompts')
     return asked(question, context => confirm({ message: question, default: false }, context))
   },
-  async askSecret(question, check = () => true) {
+  /** Never shows the input. `check` returns true or what is wrong. */
+  async askSecret(
+    question: string,
+    check: (text: string) => true | string = () => true,
+  ): Promise<Secret> {
     const { password } = await import('@inquirer/prompts')
     const validate = (text: string) => (text === '' ? 'Nothing was typed' : check(text))
     const text = await asked(question, context =>

@@ -1,14 +1,8 @@
 import { styleText } from 'node:util'
 
-interface Terminal {
-  readonly isTTY: boolean
-  readonly colour: boolean
-}
-
-/** NO_COLOR (any value but the empty one) and TERM=dumb switch colour off; so does a pipe. */
-export function describeTerminal(isTTY: boolean, env: NodeJS.ProcessEnv): Terminal {
-  const refused = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb'
-  return { isTTY, colour: isTTY && !refused }
+/** Whether the stream is a terminal with colours; NO_COLOR and TERM=dumb switch them off. */
+export function hasColour(stream: { hasColors?(): boolean }): boolean {
+  return stream.hasColors?.() === true
 }
 
 /** Columns of the terminal; unlimited when the stream is not a terminal. */
@@ -18,7 +12,7 @@ export function terminalWidth(stream: { isTTY?: boolean; columns?: number }): nu
 
 export type Style = 'none' | 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 
-/** The text in a style, or unchanged without `colour`, which `describeTerminal` decides. */
+/** The text in a style, or unchanged without `colour`, which `hasColour` decides. */
 export function paint(colour: boolean, style: Style, text: string): string {
   return colour ? styleText(style, text, { validateStream: false }) : text
 }

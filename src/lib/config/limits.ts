@@ -1,5 +1,4 @@
-import { omitUndefined } from '../util/members.ts'
-import { meantWords } from '../util/text.ts'
+import { findUnknownMember, omitUndefined } from '../util/members.ts'
 import { maxTimerMs } from '../util/time.ts'
 
 const KiB = 1024
@@ -63,11 +62,9 @@ export function checkLimits(
   defaults: object = defaultLimits,
 ): Partial<Limits> {
   const limits = omitUndefined(given)
-  const known = Object.keys(defaults)
+  const unknown = findUnknownMember(limits, Object.keys(defaults), 'limit')
+  if (unknown !== null) throw new TypeError(unknown)
   for (const [name, value] of Object.entries(limits)) {
-    if (!known.includes(name)) {
-      throw new TypeError(`unknown limit "${name}"${meantWords(name, known)}`)
-    }
     const least = positive.includes(name) ? 1 : 0
     const most = timers.includes(name) ? maxTimerMs : Number.MAX_SAFE_INTEGER
     if (!Number.isSafeInteger(value) || value < least || value > most) {

@@ -6,35 +6,32 @@ import { ownUid } from '../util/posix.ts'
 type Env = Record<string, string | undefined>
 
 /** `~/.config/service-cli/config.toml` on every system. */
-export function configPath(env: Env, home?: string): string {
-  return join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config', home), 'service-cli', 'config.toml')
+export function configPath(env: Env): string {
+  return join(xdgFolder(env, 'XDG_CONFIG_HOME', '.config'), 'service-cli', 'config.toml')
 }
 
 /** The folder of an XDG variable, which is ignored when it is relative (XDG specification). */
-export function xdgFolder(env: Env, variable: string, usual: string, home?: string): string {
+export function xdgFolder(env: Env, variable: string, usual: string): string {
   const chosen = env[variable]
-  return chosen !== undefined && isAbsolute(chosen) ? chosen : join(home ?? homeFolder(), usual)
+  return chosen !== undefined && isAbsolute(chosen) ? chosen : join(homeFolder(), usual)
 }
 
 /** Throws `config_invalid` for an empty or relative `HOME`, and for a user without a home folder. */
-export function homeFolder(find: () => string = homedir): string {
-  const home = findHome(find)
+export function homeFolder(): string {
+  let home = ''
+  try {
+    home = homedir()
+  } catch {
+    // The system does not know this user.
+  }
   if (isAbsolute(home)) return home
   const hint = 'set HOME to the absolute path of your home folder'
   throw unusableFile(`HOME "${home}"`, 'is not an absolute path', hint)
 }
 
-function findHome(find: () => string): string {
-  try {
-    return find()
-  } catch {
-    return ''
-  }
-}
-
 /** The file of the client keys, which all servers of this user share. */
-export function keysPath(env: Env, home?: string): string {
-  return join(dirname(configPath(env, home)), 'client-keys.json')
+export function keysPath(env: Env): string {
+  return join(dirname(configPath(env)), 'client-keys.json')
 }
 
 /** The folder of notes and checkpoints, which all servers of this user share. */

@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, type Stats } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { chmod, type FileHandle, lstat, mkdir, open, readdir, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -182,13 +182,6 @@ export async function withFileLock<Value>(
 
 async function takeLock(path: string, waitMs: number): Promise<() => void> {
   await ensurePrivateFolder(dirname(path))
-  try {
-    // Closed before this process can hold the lock: closing any descriptor of a file drops the locks
-    // of the process (POSIX).
-    closeSync(openSync(path, 'wx', 0o600))
-  } catch (error) {
-    if (errnoOf(error) !== 'EEXIST') throw storageError(path, error)
-  }
   const { DatabaseSync } = await import('node:sqlite')
   const deadlineMs = performance.now() + waitMs
   for (;;) {

@@ -89,13 +89,24 @@ export class ServiceError extends Error {
 }
 
 /** Their messages are about this machine (paths, system errors), and belong into the log. */
-const localCodes: ReadonlySet<ErrorCode> = new Set([
-  ...(['config_invalid', 'config_busy', 'port_in_use', 'listen_failed'] as const),
-  ...(['registry_dir_unsafe', 'file_exists', 'entry_exists', 'internal', 'cancelled'] as const),
-  ...(['storage_failed', 'storage_full', 'storage_unavailable'] as const),
+const localCodes = new Set<ErrorCode>([
+  'config_invalid',
+  'config_busy',
+  'port_in_use',
+  'listen_failed',
+  'registry_dir_unsafe',
+  'file_exists',
+  'entry_exists',
+  'internal',
+  'cancelled',
+  'storage_failed',
+  'storage_full',
+  'storage_unavailable',
   // Of the client of an accounts server: no server asks one.
-  ...(['network_failed', 'net_timeout'] as const),
-  ...(['registry_failed', 'registry_answer_invalid'] as const),
+  'network_failed',
+  'net_timeout',
+  'registry_failed',
+  'registry_answer_invalid',
 ])
 
 /** Whether the message must not reach clients of a server. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Agent } from 'node:http'
-import { isIP, type Socket } from 'node:net'
+import { BlockList, isIP, type Socket } from 'node:net'
 import { errnoOf } from './errors.ts'
 
 /**
@@ -47,22 +47,27 @@ export function plainAddress(address: string): string {
   return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 }
 
-interface Network {
-  readonly address: string
-  /** So many bits at its beginning are those of every address of the network. */
-  readonly bits: number
-}
-
 /** `10.0.0.0/8`, or one address; null for any other text, and for the network that is everything. */
-export function parseNetwork(text: string): Network | null {
+export function parseNetwork(text: string): BlockList | null {
   const [written = '', prefix, ...more] = text.split('/')
   const address = withoutBrackets(written)
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+  const network = new BlockList()
+  try {
+    if (prefix === undefined) network.addAddress(address, family)
+    else if (/^[1-9]\d*$/.test(prefix) && more.length === 0)
+      network.addSubnet(address, Number(prefix), family)
+    else return null
+    return network
+  } catch {
+    return null
+  }
+}
+
+/** Whether the network has the address; false for a name. */
+export function isInNetwork(network: BlockList, address: string): boolean {
   const version = isIP(address)
-  if (version === 0 || address.includes('%') || more.length > 0) return null
-  const most = version === 4 ? 32 : 128
-  if (prefix === undefined) return { address, bits: most }
-  const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : 0
-  return bits > 0 && bits <= most ? { address, bits } : null
+  return version !== 0 && network.check(address, version === 6 ? 'ipv6' : 'ipv4')
 }
 
 /**

@@ -1,7 +1,6 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { errnoOf } from './errors.ts'
-import { ownUid } from './posix.ts'
 
 /** What Linux tells of a process in /proc/<pid>/stat. */
 interface ProcessStat {
@@ -9,11 +8,6 @@ interface ProcessStat {
   readonly ticks: string
   /** A zombie: it still has its pid, and will never do anything again. */
   readonly ended: boolean
-}
-
-/** 0 and negative numbers are process groups, not processes. */
-export function isPid(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 }
 
 /** Null where the system does not tell (anything but Linux) or there is no such process. */
@@ -71,14 +65,4 @@ function hasProcess(pid: number): boolean {
     // EPERM: the process exists and belongs to another user.
     return errnoOf(error) === 'EPERM'
   }
-}
-
-/**
- * Whether a process with this id is here, and of the same user. Null where the system does not
- * tell. An id from inside a container or sandbox is that of something else out here.
- */
-export function isOwnProcess(pid: number): boolean | null {
-  const uid = ownUid()
-  if (process.platform !== 'linux' || uid === null) return null
-  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === uid
 }

@@ -1,6 +1,5 @@
-import { BlockList, isIP } from 'node:net'
 import { ServiceError } from './errors.ts'
-import { isLoopback, parseNetwork, withoutBrackets } from './net.ts'
+import { isInNetwork, isLoopback, parseNetwork, withoutBrackets } from './net.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -61,16 +60,8 @@ function isExcluded({ hostname, port, protocol }: URL, list: string): boolean {
 
 function covers(entry: string, host: string, usedPort: string): boolean {
   const network = parseNetwork(entry)
-  if (network !== null) {
-    const block = new BlockList()
-    block.addSubnet(network.address, network.bits, familyOf(network.address))
-    return isIP(host) !== 0 && block.check(host, familyOf(host))
-  }
+  if (network !== null) return isInNetwork(network, host)
   const [, name = '', port = usedPort] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? []
   const domain = withoutBrackets(name).replace(/^\*?\./, '')
   return port === usedPort && (host === domain || host.endsWith(`.${domain}`))
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIP(address) === 6 ? 'ipv6' : 'ipv4'
 }

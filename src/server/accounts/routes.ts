@@ -1,10 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Context, Hono } from 'hono'
-import {
-  apiPrefix,
-  type RegistrationMode,
-  serviceTokenPrefix,
-} from '../../lib/accounts/protocol.ts'
+import { apiPrefix, type RegistrationMode } from '../../lib/accounts/protocol.ts'
 import {
   accountKey,
   defaultServiceScopes,
@@ -41,7 +37,13 @@ import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
 import type { NewAccount, NewServiceToken } from './schema.ts'
 import type { AccountStore } from './store.ts'
-import { hashOfSecret, type Principal, scopesOf, type Tokens } from './tokens.ts'
+import {
+  hashOfSecret,
+  type Principal,
+  scopesOf,
+  serviceTokenPrefix,
+  type Tokens,
+} from './tokens.ts'
 
 const defaultTokenDays = 90
 const dayMs = 24 * 60 * 60 * 1000

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
-import { serviceTokenPrefix } from '../../lib/accounts/protocol.ts'
-import { type Scope, serviceScopes, type TokenResponse } from '../../lib/accounts/wire.ts'
+import { serviceScopes } from '../../lib/accounts/protocol.ts'
+import type { Scope, TokenResponse } from '../../lib/accounts/wire.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { AccountsProblem } from './problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -18,6 +18,7 @@ const graceMs = minuteMs
 /** How far the clocks of several servers may be apart. */
 const clockToleranceSeconds = 5
 const sessionScopes: Scope[] = ['account', 'read', 'publish']
+export const serviceTokenPrefix = 'svc_'
 /** Before the id of the session and the secret. */
 const refreshTokenPrefix = 'srt_'
 /** Of 32 bytes in base64url. */

@@ -169,7 +169,7 @@ function breakLock(path: string, seen: string): void {
   remove(aside)
 }
 
-/** Not `rmSync`, which in Node 24.7 leaves a link that has no target. */
+/** Not `rmSync`, which in Node 24.9 leaves a link that has no target. */
 function remove(path: string): void {
   try {
     fs.unlinkSync(path)

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { cleanText, isUuid } from '../../lib/util/text.ts'
 import { isRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
-import { isPid } from '../../lib/util/process.ts'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readPrivateFile } from '../../lib/config/private-file.ts'
@@ -161,4 +160,9 @@ export function createIdentityRoute(active: () => ActiveGateway | null): Request
     })
     res.end(body)
   }
+}
+
+/** 0 and negative numbers are process groups, not processes. */
+function isPid(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
 }

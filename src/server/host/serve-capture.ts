@@ -1,5 +1,6 @@
+import { statSync } from 'node:fs'
 import type { Logger } from '../../lib/util/logger.ts'
-import { isOwnProcess } from '../../lib/util/process.ts'
+import { ownUid } from '../../lib/util/posix.ts'
 import { fail } from '../../lib/util/result.ts'
 import type { AppCapture, LinkedPictures } from '../capture/host-backend.ts'
 import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
@@ -62,3 +63,13 @@ const notLinked = {
   reason: 'host_disconnected',
   message: 'the application is not connected',
 } as const
+
+/**
+ * Whether a process with this id is here, and of the same user. Null where the system does not
+ * tell. An id from inside a container or sandbox is that of something else out here.
+ */
+function isOwnProcess(pid: number): boolean | null {
+  const uid = ownUid()
+  if (process.platform !== 'linux' || uid === null) return null
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === uid
+}

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { BlockList, isIP } from 'node:net'
-import { parseNetwork, plainAddress } from '../../lib/util/net.ts'
+import { isIP } from 'node:net'
+import { isInNetwork, parseNetwork, plainAddress } from '../../lib/util/net.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
 export type PeerOf = (req: {
@@ -39,18 +39,12 @@ export function createPeerOf(proxies: readonly string[]): PeerOf {
 }
 
 function createTrust(proxies: readonly string[]): (address: string) => boolean {
-  const list = new BlockList()
-  for (const text of proxies) {
+  const networks = proxies.map(text => {
     const network = parseNetwork(text)
-    if (network === null) {
-      throw new TypeError(`a trusted proxy is an address or a network such as 10.0.0.0/8: ${text}`)
-    }
-    list.addSubnet(network.address, network.bits, familyOf(network.address))
-  }
-  return address => {
-    const plain = withoutZone(address)
-    return isIP(plain) !== 0 && list.check(plain, familyOf(plain))
-  }
+    if (network !== null) return network
+    throw new TypeError(`a trusted proxy is an address or a network such as 10.0.0.0/8: ${text}`)
+  })
+  return address => networks.some(network => isInNetwork(network, withoutZone(address)))
 }
 
 /** The address in one entry, without a port; null for `unknown` and other words. */
@@ -63,10 +57,6 @@ function addressOf(entry: string): string | null {
 
 function withoutZone(address: string): string {
   return plainAddress(address.replace(/%.*$/, ''))
-}
-
-function familyOf(address: string): 'ipv4' | 'ipv6' {
-  return isIP(address) === 4 ? 'ipv4' : 'ipv6'
 }
 
 const forwarding = new Set(['forwarded', 'via', 'x-real-ip'])

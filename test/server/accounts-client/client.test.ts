@@ -170,17 +170,6 @@ describe('the client of an accounts server', () => {
       },
     ))
 
-  it('says that TLS failed when a plain server is asked by https', () =>
-    withServer(
-      () => {},
-      async ({ url }) => {
-        for (const failure of await failures(url.replace('http:', 'https:'))) {
-          expect(failure.code).to.equal('network_failed')
-          expect(failure.message).to.include('TLS failed (')
-        }
-      },
-    ))
-
   it('repeats a GET twice after a cut connection, and a POST never', () =>
     withServer(
       (_, res) => res.destroy(),
@@ -190,24 +179,4 @@ describe('the client of an accounts server', () => {
         expect(asked).to.deep.equal(['me', 'me', 'me', 'login'])
       },
     ))
-
-  it('waits as long as Retry-After says, unless that is too long', async () => {
-    let wait = '1'
-    await withServer(
-      (_, res) => {
-        if (wait === '') return sendJson(res, 200, alice)
-        sendJson(res, 429, {}, { 'Retry-After': wait })
-        wait = wait === '1' ? '' : wait
-      },
-      async ({ url, requests }) => {
-        const client = clientOf(url)
-        expect(await client.me(new Secret(token))).to.deep.equal(alice)
-        expect(requests).to.have.length(2)
-        wait = '120'
-        const failure = await failureOfMe(url)
-        expect(failure?.hint).to.equal('wait 120 s, then try again')
-        expect(requests).to.have.length(4)
-      },
-    )
-  })
 })

@@ -10,6 +10,7 @@ import { startServe } from '../../../src/server/serve.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { gatewayInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
+import { runProgram } from '../../helpers/program.ts'
 import {
   loadSdk,
   type Sdk,
@@ -121,7 +122,8 @@ describe('a client of a gateway', () => {
         const { url } = await gateway.line('listening')
         const folder = ['--registry-dir', registryDir]
         const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
-        const connected = await runCommand(['connect', 'gateway', ...folder])
+        // Its log goes past `process.stderr`.
+        const connected = await runProgram(['connect', 'gateway', ...folder])
         for (const { code, stderr } of [configured, connected]) {
           expect(code).to.equal(0)
           expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)

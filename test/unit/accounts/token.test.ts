@@ -12,14 +12,6 @@ describe('readGivenToken', () => {
     return (await readGivenToken(undefined, { SERVICE_TOKEN_FILE: path }))?.token.reveal()
   }
 
-  it('takes --token before SERVICE_TOKEN before SERVICE_TOKEN_FILE; an empty text is none', async () => {
-    const name = async (option?: string, SERVICE_TOKEN?: string, SERVICE_TOKEN_FILE?: string) =>
-      (await readGivenToken(option, { SERVICE_TOKEN, SERVICE_TOKEN_FILE }))?.source_name
-    expect(await name('svc_1', 'svc_2', '/none')).to.equal('--token')
-    expect(await name(' ', 'svc_2', '/none')).to.equal('SERVICE_TOKEN')
-    expect(await name('', '\n', '')).to.equal(undefined)
-  })
-
   it('refuses a file that others can change, and speaks of a token', () =>
     withFolder(async folder => {
       const path = join(folder, 'token')
@@ -39,12 +31,6 @@ describe('readGivenToken', () => {
 })
 
 describe('parseToken', () => {
-  for (const text of ['svc_1\r\n', '  svc_1\t', '\ufeffsvc_1', 'Bearer svc_1', 'bearer   svc_1 ']) {
-    it(`finds the token in ${JSON.stringify(text)}`, () => {
-      expect(parseToken(text, 'x').reveal()).to.equal('svc_1')
-    })
-  }
-
   for (const text of ['svc_ab cd', 'svc_\u00e4', '\u001b[31msvc_', 'Bearer ']) {
     it(`names the place and not the text of ${JSON.stringify(text)}`, async () => {
       const failure = await failureOf(async () => parseToken(text, '--token'))

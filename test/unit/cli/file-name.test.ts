@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { nameOfUri } from '../../../src/commands/resources/read-run.ts'
-import { numberedName, safeFileName, typeOfName } from '../../../src/lib/cli/file-name.ts'
+import { safeFileName, typeOfName } from '../../../src/lib/cli/file-name.ts'
 
 describe('nameOfUri', () => {
   const hex = '3fa1b2c4d5e6'.padEnd(64, '0')
@@ -38,12 +38,6 @@ describe('safeFileName', () => {
 })
 
 describe('names and types of files', () => {
-  it('counts on before the ending', () => {
-    const names = [1, 2].map(number => numberedName('a.b.png', number))
-    expect(names).to.deep.equal(['a.b.png', 'a.b-2.png'])
-    expect(numberedName('noend', 2)).to.equal('noend-2')
-  })
-
   it('knows the usual endings', () => {
     const types = ['x.PNG', 'x.exr', 'x.unknown', 'x'].map(typeOfName)
     expect(types).to.deep.equal(['image/png', 'image/x-exr', null, null])

@@ -24,9 +24,9 @@ type Status = Finding['status']
 
 describe('checkNode', () => {
   const cases: [version: string, platform: string, status: Status][] = [
-    ['24.7.0', 'linux-x64', 'ok'],
-    ['24.6.9', 'linux-x64', 'fail'],
-    ['24.7.0', 'darwin-arm64', 'warn'],
+    ['24.9.0', 'linux-x64', 'ok'],
+    ['24.8.9', 'linux-x64', 'fail'],
+    ['24.9.0', 'darwin-arm64', 'warn'],
   ]
   for (const [version, platform, status] of cases) {
     it(`is ${status} with ${version} on ${platform}`, () => {

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { inspect } from 'node:util'
 import {
+  emptyConfig,
   formatConfig,
   onlyLogin,
   parseConfig,
-  savedLogin,
   withLogin,
   withoutLogin,
   withoutTokens,
@@ -30,7 +30,7 @@ describe('configuration file', () => {
       refresh_token = "secret-r"
       refresh_expires_at = "2026-12-21T10:00:00+01:00"`)
     expect(config.defaultServer).to.equal(studio)
-    const { login } = config.servers.get(studio) ?? {}
+    const login = config.logins.get(studio)
     expect(login).to.deep.include({
       username: 'alice',
       email: 'alice@studio.example',
@@ -39,39 +39,22 @@ describe('configuration file', () => {
     })
     expect(login?.accessToken?.reveal()).to.equal('secret-a')
     expect(login?.refreshToken?.reveal()).to.equal('secret-r')
-    expect(inspect(config, { depth: 9 }) + JSON.stringify([...config.servers])).not.to.match(
+    expect(inspect(config, { depth: 9 }) + JSON.stringify([...config.logins])).not.to.match(
       /secret-/,
     )
   })
 
-  it('keeps unknown keys, at the top and in an entry, and every known one', () => {
-    const text = `
-      huge = 9007199254740993
-      when = 2026-11-22T10:00:00.000Z
-      list = [ 1, "two", [ true ] ]
-      [ui]
-      colour = "red"
-      [registries."${studio}"]
-      nickname = "st"
-      access_token = "abc"
-      access_expires_at = "2026-11-22T10:00:00.000Z"
-      [registries."${studio}".deep]
-      answer = 42
-      [[plugins]]
-      name = "b"`
-    const written = formatConfig(parsed(text))
-    for (const line of text.split('\n').slice(1)) {
-      expect(written).to.include(line.trim())
-    }
-    expect(formatConfig(parsed(written))).to.equal(written)
+  it('finds an entry whatever the spelling of its address', () => {
+    const config = parsed(`[registries."HTTPS://Registry.Studio.Example:443/"]\nusername = "a"`)
+    expect([...config.logins.keys()]).to.deep.equal([studio])
   })
 
-  it('finds an entry whatever the spelling of its address, and takes empty text for none', () => {
-    const config = parsed(`default_registry = ""
-      [registries."HTTPS://Registry.Studio.Example:443/"]\naccess_token = ""`)
-    expect([...config.servers.keys()]).to.deep.equal([studio])
-    expect(config.defaultServer).to.equal(undefined)
-    expect(savedLogin(config, studio)).to.equal(undefined)
+  it('is written as it is read', () => {
+    const login = { username: 'alice', accessToken: new Secret('abc'), accessExpiresAtMs: 1000 }
+    const written = formatConfig(withLogin(emptyConfig, studio, login))
+    expect(written).to.include(`default_registry = "${studio}"`)
+    expect(written).to.include('access_expires_at = "1970-01-01T00:00:01.000Z"')
+    expect(formatConfig(parsed(written))).to.equal(written)
   })
 
   const token = 'svc_SECRETSECRETSECRET'
@@ -79,31 +62,36 @@ describe('configuration file', () => {
     ['a quote is missing', `a = 1\nb = "${token}`, `${path}:2:5 is not valid TOML`],
     ['a token stands bare', `access_token = ${token}`, `${path}:1:16 is not valid TOML`],
     ['it is nested too deeply', `a = ${'['.repeat(5000)}`, 'is not valid TOML'],
-    ['registries is a text', 'registries = "x"', `${path} has no table at registries`],
+    ['registries is a text', 'registries = "x"', `${path} has an invalid value: registries`],
     [
       'an entry is a text',
       `registries."${studio}" = "${token}"`,
-      `has no table at registries."${studio}"`,
+      `has an invalid value: registries["${studio}"]`,
     ],
     [
       'an address holds a password',
       `[registries."https://user:${token}@x.example"]`,
-      'has a name in registries that is not a usable address',
+      'has an invalid address in registries',
     ],
     [
       'a token holds a line break',
       `[registries."${studio}"]\naccess_token = "${token}\\n"`,
-      `has no usable token at registries."${studio}".access_token`,
+      `has an invalid value: registries["${studio}"].access_token`,
     ],
     [
       'a token is a number',
       `[registries."${studio}"]\nrefresh_token = 5`,
-      `has no text at registries."${studio}".refresh_token`,
+      `has an invalid value: registries["${studio}"].refresh_token`,
     ],
     [
       'a time is none',
       `[registries."${studio}"]\naccess_expires_at = "${token}"`,
-      `has no RFC 3339 time at registries."${studio}".access_expires_at`,
+      `has an invalid value: registries["${studio}"].access_expires_at`,
+    ],
+    [
+      'a key is mistyped',
+      `[registries."${studio}"]\ncafile = "${token}"`,
+      `has an unknown key: registries["${studio}"].cafile`,
     ],
   ]
   for (const [why, text, message] of broken) {
@@ -125,43 +113,40 @@ describe('saved logins', () => {
     refreshToken: new Secret('srt_old'),
     refreshExpiresAtMs: 2000,
   }
-  const manual = { others: { colour: 'red' } }
-  const bob = { login: { username: 'bob', accessToken: new Secret('bobs') } }
+  const bob = { username: 'bob', accessToken: new Secret('bobs') }
   const before = {
     defaultServer: studio,
-    servers: new Map([
-      [studio, { login, ...manual }],
+    logins: new Map([
+      [studio, login],
       [other, bob],
     ]),
   }
 
-  it('keep at a new login only what was set by hand', () => {
+  it('are replaced by a new login', () => {
     const carol = { username: 'carol', accessToken: new Secret('new') }
-    const entry = withLogin(before, studio, carol).servers.get(studio)
-    expect(entry).to.deep.equal({ login: carol, ...manual })
+    expect(withLogin(before, studio, carol).logins.get(studio)).to.deep.equal(carol)
   })
 
   it('make the first server the default, and no later one', () => {
-    const first = withLogin({ servers: new Map() }, other, bob.login)
+    const first = withLogin(emptyConfig, other, bob)
     expect(first.defaultServer).to.equal(other)
     expect(withLogin(first, studio, login).defaultServer).to.equal(other)
   })
 
   it('keep names and refresh token when only the access token is fresh', () => {
     const fresh = { accessToken: new Secret('new'), accessExpiresAtMs: 3000 }
-    const after = savedLogin(withTokens(before, studio, fresh), studio)
+    const after = withTokens(before, studio, fresh).logins.get(studio)
     expect(after).to.deep.equal({ ...login, ...fresh })
-    const ended = savedLogin(withoutTokens(before, studio), studio)
+    const ended = withoutTokens(before, studio).logins.get(studio)
     expect(ended).to.deep.equal({ username: 'alice', email: 'alice@x.example' })
   })
 
-  it('go at a logout, with an entry that holds nothing else and the default', () => {
+  it('go at a logout, and are no longer the default', () => {
     const after = withoutLogin(before, studio)
-    expect(after.servers.get(studio)).to.deep.equal({ login: undefined, ...manual })
+    expect(after.logins.get(studio)).to.equal(undefined)
+    expect(after.defaultServer).to.equal(undefined)
     expect(onlyLogin(after)).to.equal(other)
-    const left = withoutLogin({ ...before, defaultServer: other }, other)
-    expect(left.servers.has(other)).to.equal(false)
-    expect(left.defaultServer).to.equal(undefined)
+    expect(withoutLogin(before, other).defaultServer).to.equal(studio)
   })
 
   it('stay when that of another server is removed', () => {

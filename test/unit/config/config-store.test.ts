@@ -26,10 +26,10 @@ describe('configuration store', () => {
     store.update(config => withLogin(config, url, { username, accessToken: new Secret('t') }))
 
   it('is empty without a file, and makes none by reading', async () => {
-    expect((await store.read()).servers.size).to.equal(0)
+    expect((await store.read()).logins.size).to.equal(0)
     expect(fs.existsSync(folder)).to.equal(false)
     await save()
-    expect((await store.read()).servers.get(url)?.login?.username).to.equal('a')
+    expect((await store.read()).logins.get(url)?.username).to.equal('a')
   })
 
   it('never overwrites a damaged file', async () => {
@@ -58,11 +58,11 @@ describe('configuration store', () => {
     await Promise.all(
       writers.map(writer =>
         writer.update(config => {
-          const count = Number(config.others?.['count'] ?? 0) + 1
-          return { ...config, others: { count } }
+          const count = Number(config.logins.get(url)?.username ?? 0) + 1
+          return withLogin(config, url, { username: String(count) })
         }),
       ),
     )
-    expect((await store.read()).others).to.deep.equal({ count: 8 })
+    expect((await store.read()).logins.get(url)?.username).to.equal('8')
   })
 })
