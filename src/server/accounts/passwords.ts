@@ -46,10 +46,8 @@ export class Passwords {
    * right.
    */
   async verify(password: string, hash: string | null): Promise<boolean> {
-    const [, , , costs = '', salt = '', tag = ''] = (hash ?? this.#ofUnknown).split('$')
-    const [memory = 0, passes = 0, parallelism = 0] = costs.match(/\d+/g)?.map(Number) ?? []
-    const cost = { memory, passes, parallelism }
-    const derived = await deriveTag(password, cost, Buffer.from(salt, 'base64'))
+    const [, , , , salt = '', tag = ''] = (hash ?? this.#ofUnknown).split('$')
+    const derived = await deriveTag(password, this.#cost, Buffer.from(salt, 'base64'))
     return timingSafeEqual(derived, Buffer.from(tag, 'base64')) && hash !== null
   }
 }
@@ -59,7 +57,7 @@ function deriveTag(password: string, cost: typeof recommendedCost, nonce: Buffer
   return derive('argon2id', { ...cost, message, nonce, tagLength: 32 })
 }
 
-/** The PHC string format; an old hash keeps the costs that it was made with. */
+/** The PHC string format. */
 function formatHash(cost: typeof recommendedCost, salt: Buffer, tag: Buffer): string {
   const { memory, passes, parallelism } = cost
   const [saltText, tagText] = [salt, tag].map(bytes => bytes.toString('base64').replace(/=+$/, ''))
