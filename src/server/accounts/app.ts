@@ -14,7 +14,7 @@ import { type Metrics, metricsPath } from '../http/metrics.ts'
 import type { RequestChecks } from '../http/request-checks.ts'
 import { parseTarget } from '../http/request-target.ts'
 import type { AccountsEnv } from './middleware.ts'
-import { AccountsProblem, type ProblemCode, sendProblem, toAccountsProblem } from './problems.ts'
+import { AccountsProblem, sendProblem, toAccountsProblem } from './problems.ts'
 import { addRoutes, type Services } from './routes.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
@@ -31,12 +31,6 @@ export const corsMethods = 'GET, POST, PUT, DELETE'
 
 const maxBodyBytes = 16 * 1024
 
-/** Any other refusal of the guards is about a malformed request. */
-const guardProblems = new Map<string, ProblemCode>([
-  ['host_not_allowed', 'host-not-allowed'],
-  ['origin_not_allowed', 'origin-not-allowed'],
-])
-
 /** The accounts API: checks of every request, then the routes. */
 export function createApp({ services, keys, checks, metrics }: AppParts): Hono<AccountsEnv> {
   const { log } = services
@@ -48,16 +42,15 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
     c.set('requestId', randomUUID())
     c.set('address', peerOf(incoming))
     logWhenClosed(metrics, outgoing, () => {
-      const { requestId, address, accountId } = c.var
       const route = routePath(c, -1)
       return {
         // A path may hold a token by mistake.
         path: shortened(hideTokens(c.req.path)),
         route: route === '/*' ? 'other' : route,
         rpc: undefined,
-        principal: accountId ?? 'anonymous',
-        peer: address,
-        requestId,
+        principal: c.var.accountId ?? 'anonymous',
+        peer: c.var.address,
+        requestId: c.var.requestId,
       }
     })
     c.header('Cache-Control', 'no-store')
@@ -65,10 +58,10 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
     cors.vary(outgoing)
     const refusal = checkRequest(incoming, parseTarget(incoming.url ?? ''), guard)
     if (refusal !== null) {
-      throw new AccountsProblem(
-        guardProblems.get(refusal.reason) ?? 'malformed-request',
-        refusal.message,
-      )
+      const { reason, message } = refusal
+      if (reason === 'host_not_allowed') throw new AccountsProblem('host-not-allowed', message)
+      if (reason === 'origin_not_allowed') throw new AccountsProblem('origin-not-allowed', message)
+      throw new AccountsProblem('malformed-request', message)
     }
     if (cors.admit(incoming, outgoing)) return RESPONSE_ALREADY_SENT
     await next()
@@ -127,7 +120,7 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
   app.get(
     '/openapi.json',
     openAPIRouteHandler(app, {
-      documentation: { info: { ...info, version }, components: { securitySchemes } },
+      documentation: { info, components: { securitySchemes } },
       excludeStaticFile: false,
       defaultValidationErrorResponse: false,
     }),
@@ -152,6 +145,7 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
 const info = {
   title: 'service-cli registry',
   description: 'Accounts, sessions and tokens. docs/registry.md says what stands behind it.',
+  version,
 }
 
 const securitySchemes = {

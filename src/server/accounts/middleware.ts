@@ -4,6 +4,7 @@ import { createMiddleware } from 'hono/factory'
 import { describeRoute, resolver, validator } from 'hono-openapi'
 import type { z } from 'zod'
 import { problem } from '../../lib/accounts/wire.ts'
+import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { escapePointer } from '../../lib/util/json.ts'
 import { AccountsProblem } from './problems.ts'
@@ -45,8 +46,8 @@ export async function audit(
 
 /** Throws `token-missing`, and what `Tokens.authenticate` throws. */
 export async function authenticate(c: Context<AccountsEnv>, tokens: Tokens): Promise<Principal> {
-  const [, token] = /^Bearer +(\S+)$/i.exec(c.req.header('Authorization') ?? '') ?? []
-  if (token === undefined) {
+  const token = bearerToken(c.req.header('Authorization'))
+  if (token === null) {
     const message = 'a token is required: send "Authorization: Bearer <token>"'
     throw new AccountsProblem('token-missing', message)
   }
@@ -69,13 +70,11 @@ export function requireLogin(tokens: Tokens) {
   })
 }
 
-const maxReportedErrors = 16
-
 /** The body as the schema has it, in `c.req.valid('json')`. Throws `validation-failed`. */
 export function jsonBody<Schema extends z.ZodType>(schema: Schema) {
   return validator('json', schema, result => {
     if (result.success) return
-    const errors = result.error.slice(0, maxReportedErrors).map(({ message, path = [] }) => {
+    const errors = result.error.slice(0, 16).map(({ message, path = [] }) => {
       const names = path.map(part => (typeof part === 'object' ? part.key : part))
       const pointer = names.map(name => `/${escapePointer(String(name))}`).join('')
       return { pointer, detail: message }

@@ -33,28 +33,25 @@ const statuses = {
 
 export type ProblemCode = keyof typeof statuses
 
-interface ProblemDetails {
+interface ProblemDetails extends ErrorOptions {
   /** Wrong members of the body, by JSON pointer. */
   errors?: { pointer: string; detail: string }[]
   /** Seconds; also sent as `Retry-After`. */
   retryAfter?: number
-  cause?: unknown
 }
 
 /** Refuses a request; the message is shown to the client. */
 export class AccountsProblem extends Error {
-  override readonly name: string = 'AccountsProblem'
+  override readonly name = 'AccountsProblem'
   readonly code: ProblemCode
+  readonly status
   readonly details: ProblemDetails
 
   constructor(code: ProblemCode, message: string, details: ProblemDetails = {}) {
-    super(message, { cause: details.cause })
+    super(message, details)
     this.code = code
+    this.status = statuses[code]
     this.details = details
-  }
-
-  get status() {
-    return statuses[this.code]
   }
 }
 
@@ -65,7 +62,7 @@ export function toAccountsProblem(error: unknown): AccountsProblem {
     return new AccountsProblem('malformed-json', 'the body is not JSON')
   }
   if (error instanceof ServiceError && error.code.startsWith('storage_')) {
-    // The message is about this machine.
+    // Its own message is about this machine.
     const message = 'the accounts cannot be read or written at the moment'
     return new AccountsProblem('storage-unavailable', message, { retryAfter: 5, cause: error })
   }

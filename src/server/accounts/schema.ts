@@ -145,8 +145,7 @@ export function openTables(database: Database<AccountTables>, create: boolean): 
   const { db, pool, name } = database
   return db.transaction().execute(async tables => {
     if (pool !== null) await sql`select pg_advisory_xact_lock(${lockNumber})`.execute(tables)
-    const table = tables.schema.createTable('accountsServer').ifNotExists()
-    await table.addColumn('version', 'integer', column => column.notNull()).execute()
+    await sql`create table if not exists accounts_server (version integer not null)`.execute(tables)
     const server = await tables.selectFrom('accountsServer').selectAll().executeTakeFirst()
     if (server?.version === version) return false
     if (server !== undefined) {

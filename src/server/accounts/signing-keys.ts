@@ -15,21 +15,15 @@ import { replaceFile } from '../../lib/util/replace-file.ts'
 /** The content of the file: private keys, each with its `kid`. */
 interface KeyFile {
   /** Published, so that every server verifies with it before one of them signs with it. */
-  next: JWK | null
-  signing: JWK
+  next: NamedKey | null
+  signing: NamedKey
   /** Its tokens are valid until they expire. */
-  previous: JWK | null
+  previous: NamedKey | null
 }
 
-interface LoadedKeys {
-  text: string
-  stored: KeyFile
-  signing: { kid: string; key: CryptoKey }
-  /** The public keys, for `/.well-known/jwks.json`. */
-  jwks: { keys: JWK[] }
-  /** Finds the public key of a token, for `jwtVerify`. */
-  verifying: ReturnType<typeof createLocalJWKSet>
-}
+type NamedKey = JWK & { kid: string }
+
+type LoadedKeys = Awaited<ReturnType<typeof load>>
 
 /** The ES256 keys of access tokens, in a file (0600) that every server has a copy of. */
 export class SigningKeys {
@@ -79,8 +73,7 @@ export class SigningKeys {
       throw new ServiceError('request_refused', 'there is no next signing key', { hint })
     }
     await replaceFile(this.#file, format({ next: null, signing: next, previous: signing }))
-    await this.reload()
-    return this.current.signing.kid
+    return next.kid
   }
 }
 
@@ -88,13 +81,14 @@ function format(keys: KeyFile): string {
   return `${JSON.stringify(keys, null, 2)}\n`
 }
 
-async function makeKey(): Promise<JWK & { kid: string }> {
+async function makeKey(): Promise<NamedKey> {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true })
   const jwk = await exportJWK(privateKey)
   return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'ES256', use: 'sig' }
 }
 
-async function load(file: string): Promise<LoadedKeys> {
+/** `jwks` has the public keys, and `verifying` finds that of a token, for `jwtVerify`. */
+async function load(file: string) {
   const text = await readPrivateFile(file)
   if (text === null) {
     const hint = 'put it back, or copy signing-keys.json from the first server of the database'
@@ -102,13 +96,14 @@ async function load(file: string): Promise<LoadedKeys> {
   }
   try {
     const stored: KeyFile = JSON.parse(text)
-    const { kid = '' } = stored.signing
-    const key = (await importJWK(stored.signing, 'ES256')) as CryptoKey
-    const keys = [stored.signing, stored.next, stored.previous]
+    const { signing, next, previous } = stored
+    const key = (await importJWK(signing, 'ES256')) as CryptoKey
+    const keys = [signing, next, previous]
       .filter(jwk => jwk !== null)
       .map(({ d: _secret, ...jwk }) => jwk)
     const jwks = { keys }
-    return { text, stored, signing: { kid, key }, jwks, verifying: createLocalJWKSet(jwks) }
+    const verifying = createLocalJWKSet(jwks)
+    return { text, stored, signing: { kid: signing.kid, key }, jwks, verifying }
   } catch (error) {
     const hint = 'restore it, or move it away: new keys are made then, and clients refresh'
     const message = `the key file ${file} has no valid keys`

@@ -10,7 +10,6 @@ import type { AccountStore } from './store.ts'
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
-const defaultAccessTokenMs = dayMs
 /** A session is over after this, however often it was refreshed. */
 const sessionMs = 30 * dayMs
 /** The previous refresh token gives the current one again for so long. */
@@ -47,16 +46,10 @@ interface TokensParts {
  * looked up on every request: what has ended is refused at once.
  */
 export class Tokens {
-  readonly #store: AccountStore
-  readonly #keys: SigningKeys
-  readonly #issuer: string
-  readonly #accessTokenMs: number
+  readonly #parts: TokensParts
 
-  constructor({ store, keys, issuer, accessTokenMs = defaultAccessTokenMs }: TokensParts) {
-    this.#store = store
-    this.#keys = keys
-    this.#issuer = issuer
-    this.#accessTokenMs = accessTokenMs
+  constructor(parts: TokensParts) {
+    this.#parts = parts
   }
 
   /** A session that is not stored yet, with its first refresh token. */
@@ -77,9 +70,11 @@ export class Tokens {
 
   /** An access token of the session; with its refresh token, where one is given. */
   async issueTokens(session: NewSession, refreshToken?: string): Promise<TokenResponse> {
-    const { kid, key } = this.#keys.current.signing
+    const { keys, issuer, accessTokenMs = dayMs } = this.#parts
+    const { kid, key } = keys.current.signing
     const now = seconds(Date.now())
-    const expires = Math.min(now + seconds(this.#accessTokenMs), seconds(session.expiresAtMs))
+    const sessionEnd = seconds(session.expiresAtMs)
+    const expires = Math.min(now + seconds(accessTokenMs), sessionEnd)
     const scope = sessionScopes.join(' ')
     const token = await new SignJWT({
       client_id: 'service-cli',
@@ -88,8 +83,8 @@ export class Tokens {
       auth_time: seconds(session.createdAtMs),
     })
       .setProtectedHeader({ typ: 'at+jwt', alg: 'ES256', kid })
-      .setIssuer(this.#issuer)
-      .setAudience(this.#issuer)
+      .setIssuer(issuer)
+      .setAudience(issuer)
       .setSubject(session.accountId)
       .setJti(randomUUID())
       .setIssuedAt(now)
@@ -101,8 +96,7 @@ export class Tokens {
       expires_in: expires - now,
       scope,
       refresh_token: refreshToken,
-      refresh_expires_in:
-        refreshToken === undefined ? undefined : seconds(session.expiresAtMs) - now,
+      refresh_expires_in: refreshToken === undefined ? undefined : sessionEnd - now,
     }
   }
 
@@ -120,7 +114,7 @@ export class Tokens {
       const seed = randomText()
       const refreshToken = nextToken(id, seed, presented)
       const next = { tokenHash: hashOfSecret(refreshToken), seed, rotatedAtMs: Date.now() }
-      if (await this.#store.rotateSession(id, hash, next)) return { session, refreshToken }
+      if (await this.#parts.store.rotateSession(id, hash, next)) return { session, refreshToken }
       // Another request was first: now the token is the previous one, or the session has ended.
       return this.rotate(presented)
     }
@@ -128,7 +122,7 @@ export class Tokens {
     if (hash === session.previousHash && isRecent) {
       return { session, refreshToken: nextToken(id, session.seed, presented) }
     }
-    await this.#store.endSession(id)
+    await this.#parts.store.endSession(id)
     return { session, refreshToken: null }
   }
 
@@ -140,7 +134,7 @@ export class Tokens {
   }
 
   async #findLiving(id: string): Promise<{ session: SessionRow; account: AccountRow }> {
-    const found = await this.#store.findSession(id)
+    const found = await this.#parts.store.findSession(id)
     const isOver =
       found === null ||
       found.session.expiresAtMs <= Date.now() ||
@@ -150,7 +144,7 @@ export class Tokens {
   }
 
   async #byServiceToken(text: string): Promise<Principal> {
-    const found = await this.#store.findServiceToken(hashOfSecret(text))
+    const found = await this.#parts.store.findServiceToken(hashOfSecret(text))
     if (found === null || found.account.disabledAtMs !== null) {
       const message = 'the service token was revoked or never existed; create a new one'
       throw new AccountsProblem('token-revoked', message)
@@ -161,19 +155,20 @@ export class Tokens {
     }
     if (Date.now() - (token.lastUsedAtMs ?? 0) >= minuteMs) {
       // A full disk must not end pipelines: a use that cannot be stored is still a use.
-      await this.#store.touchServiceToken(token.id, Date.now()).catch(() => {})
+      await this.#parts.store.touchServiceToken(token.id, Date.now()).catch(() => {})
     }
     return { account, token, session: null, scopes: scopesOf(token) }
   }
 
   /** Returns the id of the session. */
   async #verify(accessToken: string): Promise<string> {
+    const { keys, issuer } = this.#parts
     try {
-      const { verifying } = this.#keys.current
+      const { verifying } = keys.current
       const { payload } = await jwtVerify<{ sid: string }>(accessToken, verifying, {
         algorithms: ['ES256'],
-        issuer: this.#issuer,
-        audience: this.#issuer,
+        issuer,
+        audience: issuer,
         typ: 'at+jwt',
         requiredClaims: ['sid', 'exp'],
         clockTolerance: clockToleranceSeconds,
