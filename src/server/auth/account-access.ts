@@ -1,14 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import { gatewayKey, gatewayKeyPrefix, instanceHeader } from '../../lib/instances/gateway-key.ts'
+import { gatewayKey, instanceHeader } from '../../lib/instances/gateway-key.ts'
 import { isLoopback } from '../../lib/util/net.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import {
-  type AuthAccepted,
-  type AuthOutcome,
-  type AuthPolicy,
-  refuse,
-} from '../http/authentication.ts'
+import { type AuthAccepted, type AuthPolicy, refuse } from '../http/authentication.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
 import { chain } from '../resources/maybe-promise.ts'
 
@@ -30,29 +25,26 @@ export function withGatewayAccess(
   { instanceId, hostToken }: { instanceId: string; hostToken: Secret },
 ): AuthPolicy {
   const key = gatewayKey(hostToken)
-  const start = `Bearer ${gatewayKeyPrefix}`
   return {
     ...policy,
     authenticate(caller) {
       const { authorization: sent, [instanceHeader]: wanted } = caller.headers
       if (wanted !== undefined && wanted !== instanceId) return misdirected
-      if (sent?.startsWith(start) && key.equals(bearerToken(sent) ?? '')) return gateway
+      if (key.equals(bearerToken(sent) ?? '')) return gateway
       const outcome = policy.authenticate(caller)
-      return wanted === undefined ? outcome : chain(outcome, onlyReading)
+      if (wanted === undefined) return outcome
+      return chain(outcome, found =>
+        found.ok ? { ...found, mayWrite: false, mayAnswer: false } : found,
+      )
     },
   }
 }
 
-function onlyReading(outcome: AuthOutcome): AuthOutcome {
-  return outcome.ok ? { ...outcome, mayWrite: false, mayAnswer: false } : outcome
-}
-
-const ownerPrefix = 'own_'
 const owner: AuthAccepted = { ok: true, principal: 'owner', mayWrite: true }
 
 /** Makes the token with which commands of the same account use a server that needs a key. */
 export function newOwnerToken(): Secret {
-  return new Secret(ownerPrefix + randomBytes(32).toString('base64url'))
+  return new Secret(`own_${randomBytes(32).toString('base64url')}`)
 }
 
 /**
@@ -60,18 +52,15 @@ export function newOwnerToken(): Secret {
  * web page nor a proxy, behind which anyone may be.
  */
 export function withOwnerAccess(policy: AuthPolicy, token: Secret): AuthPolicy {
-  const start = `Bearer ${ownerPrefix}`
   return {
     ...policy,
     authenticate(caller) {
       const { headers, peer } = caller
-      const { authorization: sent, origin } = headers
       const isOwner =
-        sent?.startsWith(start) &&
-        origin === undefined &&
-        findForwardingHeader(headers) === null &&
         isLoopback(peer) &&
-        token.equals(bearerToken(sent) ?? '')
+        headers.origin === undefined &&
+        findForwardingHeader(headers) === null &&
+        token.equals(bearerToken(headers.authorization) ?? '')
       return isOwner ? owner : policy.authenticate(caller)
     },
   }
