@@ -35,8 +35,6 @@ interface KnownToken {
   pendingCheck: Promise<CheckedToken> | null
 }
 
-/** Requests to the accounts server at the same time. */
-const maxRequests = 32
 /** Tokens that are remembered; the one used longest ago goes. */
 const maxKnown = 10_000
 /** While the accounts server is away, a token is accepted for so long after its last check. */
@@ -54,7 +52,8 @@ export class AccountTokens {
   readonly #checkMs: number
   readonly #ticks: Clock
   readonly #timer: Timer
-  readonly #limit = pLimit(maxRequests)
+  /** Requests to the accounts server at the same time. */
+  readonly #limit = pLimit(32)
   /** By the hash of the token; least recently used first. */
   readonly #known = new Map<string, KnownToken>()
 

@@ -1,9 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { AuthRefused } from '../http/authentication.ts'
 
-const maxFailures = 100
-const windowSeconds = 60
-
 /**
  * Throttles guessing of credentials by address. Counts only wrong credentials: a valid client at
  * the address of an attacker must not be locked out, and a request without credentials guesses
@@ -13,8 +10,8 @@ export class FailureLimit {
   readonly #limiter: RateLimiterMemory
 
   /** `most`: wrong credentials of one address in a minute. */
-  constructor(most = maxFailures) {
-    this.#limiter = new RateLimiterMemory({ points: most, duration: windowSeconds })
+  constructor(most = 100) {
+    this.#limiter = new RateLimiterMemory({ points: most, duration: 60 })
   }
 
   /** Counts wrong credentials. Returns the refusal, or 429 when the address had too many. */

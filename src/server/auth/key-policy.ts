@@ -9,14 +9,12 @@ import {
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
-import type { Logger } from '../../lib/util/logger.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
+import { repeat, systemTimer } from '../../lib/util/time.ts'
 import {
   anonymous,
   type AuthOutcome,
   type AuthPolicy,
-  type AuthRefused,
   type Caller,
   keyHolder,
   keyMalformed,
@@ -25,13 +23,11 @@ import {
   refuse,
 } from '../http/authentication.ts'
 import type { MaybePromise } from '../resources/maybe-promise.ts'
-import type { KeySettings } from './auth.ts'
+import type { AuthDeps, KeySettings } from './auth.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
-interface KeyPolicyDeps {
+interface KeyPolicyDeps extends Pick<AuthDeps, 'log' | 'timer'> {
   readonly failures: FailureLimit
-  readonly log: Logger
-  readonly timer?: Timer
 }
 
 /** The file is looked at so often without requests, so that revoked keys lose their streams. */
@@ -62,12 +58,9 @@ const expired = refuse(
  * opens the server: only a file that says so does.
  */
 export class KeyPolicy implements AuthPolicy {
-  readonly #path: string
+  readonly #settings: KeySettings
+  readonly #deps: KeyPolicyDeps
   readonly #configured: Secret | null
-  readonly #mayOpen: boolean
-  readonly #unknown: AuthRefused
-  readonly #failures: FailureLimit
-  readonly #log: Logger
   readonly #follower: FileFollower
   readonly #listeners = new Set<(principal: string) => void>()
   #keys = new Map<string, ClientKey>()
@@ -75,16 +68,13 @@ export class KeyPolicy implements AuthPolicy {
   #problem: string | null = null
   #stop = () => {}
 
-  private constructor(settings: KeySettings, { failures, log }: KeyPolicyDeps) {
-    const { mode, keysFile, key, mayOpen = false } = settings
-    this.#path = keysFile
+  private constructor(settings: KeySettings, deps: KeyPolicyDeps) {
+    const { mode, keysFile, key } = settings
+    this.#settings = settings
+    this.#deps = deps
     this.#configured = key === undefined ? null : new Secret(key)
-    this.#isOpen = mode === 'none'
-    this.#mayOpen = mayOpen || mode === 'none'
-    this.#unknown = mode === 'accounts' ? tokenUnknown : keyUnknown
-    this.#failures = failures
-    this.#log = log
     this.#follower = new FileFollower(keysFile)
+    this.#isOpen = mode === 'none'
   }
 
   /** Throws `config_invalid` for an unusable file: the server must not start. */
@@ -109,7 +99,7 @@ export class KeyPolicy implements AuthPolicy {
     const decide = () => {
       const outcome = this.#decide(headers.authorization)
       const isGuess = !outcome.ok && outcome !== keyMissing
-      return isGuess ? this.#failures.refused(peer, outcome) : outcome
+      return isGuess ? this.#deps.failures.refused(peer, outcome) : outcome
     }
     // Synchronous: while a request waits for the disk, Node drops the answer to a client that has
     // half-closed the connection.
@@ -132,7 +122,10 @@ export class KeyPolicy implements AuthPolicy {
     if (token === null) return keyMalformed
     // The file comes first: the configured key may also stand there, with the scope `read`.
     const key = token.startsWith(keyPrefix) ? this.#keys.get(keyDigest(token)) : undefined
-    if (key === undefined) return this.#configured?.equals(token) ? keyHolder : this.#unknown
+    if (key === undefined) {
+      if (this.#configured?.equals(token)) return keyHolder
+      return this.#settings.mode === 'accounts' ? tokenUnknown : keyUnknown
+    }
     const expiresAtMs = key.expires_at === undefined ? undefined : Date.parse(key.expires_at)
     if (expiresAtMs !== undefined && expiresAtMs <= Date.now()) return expired
     return { ok: true, principal: principalOf(key), mayWrite: key.scope === 'write', expiresAtMs }
@@ -144,17 +137,18 @@ export class KeyPolicy implements AuthPolicy {
   }
 
   async #read(): Promise<boolean> {
-    const path = this.#path
+    const { log } = this.#deps
+    const path = this.#settings.keysFile
     try {
       const file = await readClientKeys(path)
       this.#problem = null
       this.#apply(file)
-      if (file === null) this.#log.warn({ path }, 'the keys file is missing: no key is accepted')
-      else this.#log.info({ path, keys: file.keys.length, open: this.#isOpen }, 'reloaded the keys')
+      if (file === null) log.warn({ path }, 'the keys file is missing: no key is accepted')
+      else log.info({ path, keys: file.keys.length, open: this.#isOpen }, 'reloaded the keys')
       return true
     } catch (error) {
       const problem = messageOf(error)
-      if (this.#problem !== problem) this.#log.error({ err: error, path }, 'no key is accepted')
+      if (this.#problem !== problem) log.error({ err: error, path }, 'no key is accepted')
       this.#problem = problem
       this.#apply({ keys: [] })
       return false
@@ -165,7 +159,8 @@ export class KeyPolicy implements AuthPolicy {
     const before = this.#keys
     const wasOpen = this.#isOpen
     this.#keys = new Map(file?.keys.map(key => [key.sha256, key]))
-    if (file !== null) this.#isOpen = this.#mayOpen && file.open === true
+    const { mode, mayOpen = mode === 'none' } = this.#settings
+    if (file !== null) this.#isOpen = mayOpen && file.open === true
     const ended = [...before.values()].filter(
       key => !isDeepStrictEqual(this.#keys.get(key.sha256), key),
     )
