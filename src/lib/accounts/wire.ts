@@ -14,11 +14,16 @@ export function accountKey(name: string): string {
   return name.normalize('NFC').toLowerCase()
 }
 
-export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
+const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
 const maxEmailChars = 254
 
 /** Teams are words in lower case. */
-export const teamPattern = /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/
+export const teamName = z
+  .string()
+  .regex(
+    /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/,
+    'is 1 to 64 letters and digits, with single . _ - between them',
+  )
 
 /**
  * What a token allows: `read:scene` less than `read`. `account`: managing the account itself, which no service token can.

@@ -3,12 +3,8 @@ import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { sql } from 'kysely'
-import {
-  accountKey,
-  registerRequest,
-  teamPattern,
-  usernamePattern,
-} from '../../lib/accounts/wire.ts'
+import type { z } from 'zod'
+import { accountKey, registerRequest, teamName } from '../../lib/accounts/wire.ts'
 import { withFileLock } from '../../lib/config/private-file.ts'
 import { errnoOf, messageOf, ServiceError, usage } from '../../lib/util/errors.ts'
 import { fsyncDirectory } from '../../lib/util/posix.ts'
@@ -70,10 +66,7 @@ export class Admin implements AsyncDisposable {
 
   /** Makes a code for a new account, in place of an earlier one. */
   async addUser(username: string) {
-    if (!usernamePattern.test(username)) {
-      const hint = 'use 3 to 64 letters and digits, with single . _ - between them'
-      throw usage(`"${cleanText(username, 100)}" is not a valid user name`, hint)
-    }
+    refuseInvalid(registerRequest.shape.username, username, 'user name')
     const usernameKey = accountKey(username)
     if ((await this.#store.findAccount(usernameKey)) !== null) {
       const hint = `service-cli registry users reset-code ${username} makes a code for a lost password`
@@ -101,15 +94,9 @@ export class Admin implements AsyncDisposable {
   async setUser(name: string, changes: { team?: string | null; email?: string }) {
     const { id, username, ...before } = await this.findUser(name)
     const team = changes.team === undefined ? before.team : (changes.team?.toLowerCase() ?? null)
-    if (team !== null && !teamPattern.test(team)) {
-      const hint = 'use 1 to 64 letters and digits, with single . _ - between them'
-      throw usage(`"${cleanText(team, 100)}" is not a valid team name`, hint)
-    }
+    if (team !== null) refuseInvalid(teamName, team, 'team name')
     const email = (changes.email ?? before.email).normalize('NFC')
-    if (!registerRequest.shape.email.safeParse(email).success) {
-      const hint = 'an address has an @, and no spaces or control characters'
-      throw usage(`"${cleanText(email, 100)}" is not a valid email address`, hint)
-    }
+    refuseInvalid(registerRequest.shape.email, email, 'email address')
     const emailKey = accountKey(email)
     const holder = await this.#store.findAccount(emailKey)
     if (holder !== null && holder.id !== id) {
@@ -218,6 +205,14 @@ export class Admin implements AsyncDisposable {
     const row = { atMs: Date.now(), action, accountId, address: null }
     await this.#store.audit({ ...row, details: { by: 'owner', ...details } })
   }
+}
+
+/** Throws `usage_invalid`, with the rule as the hint. */
+function refuseInvalid(schema: z.ZodType, text: string, what: string): void {
+  const { error } = schema.safeParse(text)
+  if (error === undefined) return
+  const message = `"${cleanText(text, 100)}" is not a valid ${what}`
+  throw usage(message, `a ${what} ${error.issues[0]?.message}`)
 }
 
 function endedView({ sessions, tokens }: { sessions: number; tokens: ServiceTokenRow[] }) {
