@@ -5,11 +5,9 @@ import { describeRoute, resolver, validator } from 'hono-openapi'
 import type { z } from 'zod'
 import { problem } from '../../lib/accounts/wire.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import type { Logger } from '../../lib/util/logger.ts'
 import { escapePointer } from '../../lib/util/json.ts'
 import { AccountsProblem } from './problems.ts'
-import type { AccountRow, AuditEntry, SessionRow } from './schema.ts'
-import type { AccountStore } from './store.ts'
+import type { AccountRow, SessionRow } from './schema.ts'
 import type { Principal, Tokens } from './tokens.ts'
 
 export interface AccountsEnv {
@@ -19,28 +17,11 @@ export interface AccountsEnv {
     requestId: string
     /** Of the client. */
     address: string
-    /** For the access log, once it is known. */
+    /** For the access log and the audit, once it is known. */
     accountId: string | undefined
     /** On routes behind `requireLogin`. */
     account: AccountRow
     session: SessionRow
-  }
-}
-
-/** Stores what a caller did. It has happened, so a failure to store it is logged, not thrown. */
-export async function audit(
-  c: Context<AccountsEnv>,
-  { store, log }: { store: AccountStore; log: Logger },
-  action: string,
-  accountId: string | null,
-  details: AuditEntry['details'] = {},
-): Promise<void> {
-  const { requestId, address } = c.var
-  const row = { atMs: Date.now(), action, accountId, address }
-  try {
-    await store.audit({ ...row, details: { request_id: requestId, ...details } })
-  } catch (error) {
-    log.error({ err: error, action, account_id: accountId }, 'an audit entry was lost')
   }
 }
 

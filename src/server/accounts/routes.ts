@@ -25,17 +25,10 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import type { LoginLimits } from './login-limits.ts'
-import {
-  type AccountsEnv,
-  audit,
-  authenticate,
-  describe,
-  jsonBody,
-  requireLogin,
-} from './middleware.ts'
+import { type AccountsEnv, authenticate, describe, jsonBody, requireLogin } from './middleware.ts'
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
-import type { NewAccount, NewServiceToken } from './schema.ts'
+import type { AuditEntry, NewAccount, NewServiceToken } from './schema.ts'
 import type { AccountStore } from './store.ts'
 import {
   hashOfSecret,
@@ -64,10 +57,11 @@ export interface Services {
 
 /** Registration, login, and all else about an account, its sessions and its service tokens. */
 export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
-  const { store, tokens, passwords, loginLimits, local } = services
+  const { store, tokens, passwords, loginLimits, registration, local, log } = services
+  const api = app.basePath(apiPrefix)
 
-  app.post(
-    `${apiPrefix}/register`,
+  api.post(
+    '/register',
     describe('Create an account and log in', { answer: loginResponse, status: 201 }),
     jsonBody(registerRequest),
     async c => {
@@ -93,15 +87,15 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       }
       if (outcome === 'code_invalid') throw await refusedInvite(c)
       c.set('accountId', account.id)
-      await audit(c, services, 'account.registered', account.id, { username: account.username })
+      await audit(c, 'account.registered', { username: account.username })
       c.header('Location', `${apiPrefix}/me`)
       const issued = await tokens.issueTokens(session, refreshToken)
       return c.json({ ...issued, account: accountView(account) }, 201)
     },
   )
 
-  app.post(
-    `${apiPrefix}/login`,
+  api.post(
+    '/login',
     describe('Log in with user name, or email address, and password', { answer: loginResponse }),
     jsonBody(loginRequest),
     async c => {
@@ -112,12 +106,12 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       const isRight = await tryPassword(c, name, password, account?.passwordHash ?? null)
       if (!isRight || account === null) {
         // Not the name: what people type there by mistake is the password.
-        await audit(c, services, 'login.failed', account?.id ?? null)
+        await audit(c, 'login.failed', {}, account?.id)
         throw new AccountsProblem('invalid-credentials', wrongLogin)
       }
       c.set('accountId', account.id)
       if (account.disabledAtMs !== null) {
-        await audit(c, services, 'login.disabled', account.id)
+        await audit(c, 'login.disabled')
         const message = 'this account is disabled; ask the operator of the accounts server'
         throw new AccountsProblem('account-disabled', message)
       }
@@ -125,14 +119,14 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       if (!(await store.createSession(session, account.passwordHash))) {
         throw new AccountsProblem('invalid-credentials', wrongLogin)
       }
-      await audit(c, services, 'login.ok', account.id, { session_id: session.id })
+      await audit(c, 'login.ok', { session_id: session.id })
       const issued = await tokens.issueTokens(session, refreshToken)
       return c.json({ ...issued, account: accountView(account) })
     },
   )
 
-  app.post(
-    `${apiPrefix}/refresh`,
+  api.post(
+    '/refresh',
     describe('Get a fresh token for the one presented', { answer: tokenResponse, token: true }),
     jsonBody(refreshRequest),
     async c => {
@@ -146,21 +140,19 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       const { session, refreshToken } = await tokens.rotate(presented)
       c.set('accountId', session.accountId)
       if (refreshToken !== null) return c.json(await tokens.issueTokens(session, refreshToken))
-      await audit(c, services, 'refresh.reused', session.accountId, { session_id: session.id })
+      await audit(c, 'refresh.reused', { session_id: session.id })
       const message =
         'this refresh token was used before and may have been copied, so the session has ended; log in again'
       throw new AccountsProblem('refresh-reused', message)
     },
   )
 
-  app.get(
-    `${apiPrefix}/me`,
-    describe('Whose token this is', { answer: meResponse, token: true }),
-    async c => c.json(meView(await authenticate(c, tokens))),
+  api.get('/me', describe('Whose token this is', { answer: meResponse, token: true }), async c =>
+    c.json(meView(await authenticate(c, tokens))),
   )
 
-  app.post(
-    `${apiPrefix}/logout`,
+  api.post(
+    '/logout',
     describe('End this session, or every session of the account', { token: true }),
     requireLogin(tokens),
     jsonBody(logoutRequest),
@@ -168,17 +160,17 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       const { account, session } = c.var
       if (c.req.valid('json').all === true) {
         await store.endSessions(account.id)
-        await audit(c, services, 'logout.all', account.id)
+        await audit(c, 'logout.all')
       } else {
         await store.endSession(session.id)
-        await audit(c, services, 'logout', account.id, { session_id: session.id })
+        await audit(c, 'logout', { session_id: session.id })
       }
       return c.body(null, 204)
     },
   )
 
-  app.put(
-    `${apiPrefix}/password`,
+  api.put(
+    '/password',
     describe('Change the password; every other session ends', { token: true }),
     requireLogin(tokens),
     jsonBody(passwordRequest),
@@ -186,7 +178,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       const { current_password: password, new_password: next } = c.req.valid('json')
       const { account, session } = c.var
       if (!(await tryPassword(c, session.id, password, account.passwordHash))) {
-        await audit(c, services, 'password.change_failed', account.id)
+        await audit(c, 'password.change_failed')
         throw new AccountsProblem('invalid-credentials', 'the current password is wrong')
       }
       await refuseGuessable('/new_password', next, account)
@@ -195,13 +187,13 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         const message = 'the password was changed by another request'
         throw new AccountsProblem('invalid-credentials', message)
       }
-      await audit(c, services, 'password.changed', account.id)
+      await audit(c, 'password.changed')
       return c.body(null, 204)
     },
   )
 
-  app.post(
-    `${apiPrefix}/reset`,
+  api.post(
+    '/reset',
     describe('Set a new password with a code; every session and service token ends', {
       answer: resetResponse,
     }),
@@ -224,19 +216,19 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       }
       if (account === null || ended === null) {
         await loginLimits.count(c.var.address)
-        await audit(c, services, 'password.reset_failed', account?.id ?? null)
+        await audit(c, 'password.reset_failed', {}, account?.id)
         const message = 'the user name or the code is wrong, or the code was used or has expired'
         throw new AccountsProblem('invalid-credentials', message)
       }
       c.set('accountId', account.id)
-      await audit(c, services, 'password.reset', account.id)
+      await audit(c, 'password.reset')
       const ended_tokens = ended.tokens.map(serviceTokenView)
       return c.json({ ended_sessions: ended.sessions, ended_tokens })
     },
   )
 
-  app.post(
-    `${apiPrefix}/tokens`,
+  api.post(
+    '/tokens',
     describe('Make a service token; this answer alone shows it', {
       answer: tokenCreatedResponse,
       status: 201,
@@ -246,12 +238,11 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     jsonBody(tokenRequest),
     async c => {
       const { name, scopes = defaultServiceScopes, expires_in_days } = c.req.valid('json')
-      const { account } = c.var
       const secret = serviceTokenPrefix + randomBytes(30).toString('base64url')
       const createdAtMs = Date.now()
       const token: NewServiceToken = {
         id: randomUUID(),
-        accountId: account.id,
+        accountId: c.var.account.id,
         name,
         secretHash: hashOfSecret(secret),
         scopes: scopes.join(' '),
@@ -261,14 +252,13 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       if (!(await store.createServiceToken(token, c.var.session.id))) {
         throw new AccountsProblem('token-revoked', 'the session has ended; log in again')
       }
-      const details = { token_id: token.id, name, scopes: token.scopes }
-      await audit(c, services, 'token.created', account.id, details)
+      await audit(c, 'token.created', { token_id: token.id, name, scopes: token.scopes })
       return c.json({ ...serviceTokenView(token), token: secret }, 201)
     },
   )
 
-  app.get(
-    `${apiPrefix}/tokens`,
+  api.get(
+    '/tokens',
     describe('The service tokens of the account', { answer: tokensResponse, token: true }),
     requireLogin(tokens),
     async c => {
@@ -277,20 +267,35 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     },
   )
 
-  app.delete(
-    `${apiPrefix}/tokens/:id`,
+  api.delete(
+    '/tokens/:id',
     describe('Revoke a service token', { token: true }),
     requireLogin(tokens),
     async c => {
-      const { account } = c.var
       const id = c.req.param('id')
-      if (!isUuid(id) || !(await store.revokeServiceToken(account.id, id))) {
+      if (!isUuid(id) || !(await store.revokeServiceToken(c.var.account.id, id))) {
         throw new AccountsProblem('not-found', 'the account has no such service token')
       }
-      await audit(c, services, 'token.revoked', account.id, { token_id: id })
+      await audit(c, 'token.revoked', { token_id: id })
       return c.body(null, 204)
     },
   )
+
+  /** Stores what a caller did. It has happened, so a failure to store it is logged, not thrown. */
+  async function audit(
+    c: Context<AccountsEnv>,
+    action: string,
+    details: AuditEntry['details'] = {},
+    accountId = c.var.accountId ?? null,
+  ): Promise<void> {
+    const { requestId, address } = c.var
+    const row = { atMs: Date.now(), action, accountId, address }
+    try {
+      await store.audit({ ...row, details: { request_id: requestId, ...details } })
+    } catch (error) {
+      log.error({ err: error, action, account_id: accountId }, 'an audit entry was lost')
+    }
+  }
 
   /** The counts are looked at in turn, so that many attempts at once do not all pass. */
   function tryPassword(
@@ -309,8 +314,8 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     c: Context<AccountsEnv>,
     { username, invite }: RegisterRequest,
   ): Promise<string | undefined> {
-    if (services.registration === 'open') return undefined
-    if (services.registration === 'closed') {
+    if (registration === 'open') return undefined
+    if (registration === 'closed') {
       throw new AccountsProblem('registration-closed', 'this accounts server takes no new accounts')
     }
     if (invite === undefined) {
@@ -330,7 +335,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
   /** A wrong code counts as a failure of the address. */
   async function refusedInvite(c: Context<AccountsEnv>): Promise<AccountsProblem> {
     await loginLimits.count(c.var.address)
-    await audit(c, services, 'registration.refused', null)
+    await audit(c, 'registration.refused')
     const message = 'the invitation code is unknown, used, expired or for another user name'
     return new AccountsProblem('registration-closed', message)
   }
