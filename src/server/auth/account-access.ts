@@ -28,9 +28,10 @@ export function withGatewayAccess(
   return {
     ...policy,
     authenticate(caller) {
-      const { authorization: sent, [instanceHeader]: wanted } = caller.headers
+      const { authorization, [instanceHeader]: wanted } = caller.headers
       if (wanted !== undefined && wanted !== instanceId) return misdirected
-      if (key.equals(bearerToken(sent) ?? '')) return gateway
+      const sent = bearerToken(authorization)
+      if (sent !== null && key.equals(sent)) return gateway
       const outcome = policy.authenticate(caller)
       if (wanted === undefined) return outcome
       return chain(outcome, found =>
@@ -56,11 +57,13 @@ export function withOwnerAccess(policy: AuthPolicy, token: Secret): AuthPolicy {
     ...policy,
     authenticate(caller) {
       const { headers, peer } = caller
+      const sent = bearerToken(headers.authorization)
       const isOwner =
-        isLoopback(peer) &&
+        sent !== null &&
+        token.equals(sent) &&
         headers.origin === undefined &&
         findForwardingHeader(headers) === null &&
-        token.equals(bearerToken(headers.authorization) ?? '')
+        isLoopback(peer)
       return isOwner ? owner : policy.authenticate(caller)
     },
   }
