@@ -68,7 +68,7 @@ export const registerRequest = z
       .regex(usernamePattern, 'is 3 to 64 letters and digits, with single . _ - between them'),
     email: z
       .string()
-      .max(maxEmailChars)
+      .max(maxEmailChars, `has at most ${maxEmailChars} characters`)
       .refine(
         text => /^[^\s\p{C}]+$/u.test(text) && text.includes('@'),
         'has an @, and no spaces or control characters',

@@ -43,7 +43,7 @@ export class OAuthConfig {
     this.clientId = options.clientId || null
     this.scopes = [...(options.scopes ?? [])]
     this.clientName = options.clientName || 'service-mcp-server'
-    this.redirectUri = optionalUri(options.redirectUri)
+    this.redirectUri = options.redirectUri ? requireUri(options.redirectUri, 'redirectUri') : null
     // A scope with a space would be two in the document.
     if (!this.scopes.every(scope => /^[^\s"\\]+$/.test(scope))) {
       throw new TypeError('scopes must be one scope per item, without spaces')
@@ -75,7 +75,7 @@ export class OAuthConfig {
    * the configuration, and for an invalid `publicUrl`.
    */
   toCimdDocument(options: ToCimdOptions = {}): CimdDocument {
-    const redirectUri = optionalUri(options.redirectUri) ?? this.redirectUri
+    const redirectUri = options.redirectUri || this.redirectUri
     if (redirectUri === null) {
       throw new TypeError('missing redirectUri: pass { redirectUri }, or set it in the OAuthConfig')
     }
@@ -90,10 +90,6 @@ export class OAuthConfig {
   #below(path: string): string {
     return withoutTrailingSlashes(this.providerUrl) + path
   }
-}
-
-function optionalUri(value: string | null | undefined): string | null {
-  return value ? requireUri(value, 'redirectUri') : null
 }
 
 /** True for https, and for http on this machine: the keys cannot be replaced in transit. */

@@ -125,12 +125,8 @@ function repeatedly(everyMs: number, log: Logger, failure: string, run: () => Pr
  * Returns whether only this machine reaches the accounts server. A proxy before a loopback address
  * lets others in: `--trusted-proxy` names it, `--public-url` or `--allowed-host` its address.
  */
-export function isLocal({
-  host,
-  publicUrl,
-  allowedHosts = [],
-  trustedProxies = [],
-}: Pick<ListenOptions, 'host' | 'publicUrl' | 'allowedHosts' | 'trustedProxies'>): boolean {
+export function isLocal(options: Omit<ListenOptions, 'port'>): boolean {
+  const { host, publicUrl, allowedHosts = [], trustedProxies = [] } = options
   const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
   const names = named.map(name => name.replace(/:\d+$/, ''))
   return trustedProxies.length === 0 && [host, ...names].every(isLoopback)

@@ -212,7 +212,7 @@ function refuseInvalid(schema: z.ZodType, text: string, what: string): void {
   const { error } = schema.safeParse(text)
   if (error === undefined) return
   const message = `"${cleanText(text, 100)}" is not a valid ${what}`
-  throw usage(message, `a ${what} ${error.issues[0]?.message}`)
+  throw usage(message, `the ${what} ${error.issues[0]?.message}`)
 }
 
 function endedView({ sessions, tokens }: { sessions: number; tokens: ServiceTokenRow[] }) {

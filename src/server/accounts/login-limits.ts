@@ -14,10 +14,7 @@ import { AccountsProblem } from './problems.ts'
 const minute = 60
 const hour = 60 * minute
 
-interface Count {
-  limiter: RateLimiterAbstract
-  key: string
-}
+type Count = [limiter: RateLimiterAbstract, key: string]
 
 /**
  * Limits guessing of passwords: failures of one address, of one name from one address, and of one
@@ -48,14 +45,14 @@ export class LoginLimits {
   async attempt(name: string, address: string, check: () => Promise<boolean>): Promise<boolean> {
     const pair = pairKey(name, address)
     const counts: Count[] = [
-      { limiter: this.#ofAddress, key: addressKey(address) },
-      { limiter: this.#ofNameAndAddress, key: pair },
-      { limiter: this.#ofName, key: hashed(name) },
+      [this.#ofAddress, addressKey(address)],
+      [this.#ofNameAndAddress, pair],
+      [this.#ofName, hashed(name)],
     ]
     const [, failures = 0] = await converted(Promise.all(counts.map(failuresOf)))
     const isRight = await check()
     if (!isRight) {
-      await converted(Promise.all(counts.map(({ limiter, key }) => limiter.penalty(key))))
+      await converted(Promise.all(counts.map(([limiter, key]) => limiter.penalty(key))))
     } else if (failures > 0) {
       await converted(this.#ofNameAndAddress.delete(pair))
     }
@@ -78,7 +75,7 @@ export class LoginLimits {
 }
 
 /** Rejects as `consume` does when no further failure is free. */
-async function failuresOf({ limiter, key }: Count): Promise<number> {
+async function failuresOf([limiter, key]: Count): Promise<number> {
   const count = await limiter.get(key)
   // In memory an ended count may still be there.
   if (count === null || count.msBeforeNext <= 0) return 0

@@ -169,7 +169,7 @@ export class AccountStore {
   }
 
   /** Also one that has expired. */
-  async findSession(id: string): Promise<{ session: SessionRow; account: AccountRow } | null> {
+  async findSession(id: string) {
     const query = this.#db.selectFrom('sessions').selectAll().where('id', '=', id)
     const session = await query.executeTakeFirst()
     const account = session && (await this.#getAccount(session.accountId))
@@ -215,9 +215,7 @@ export class AccountStore {
   }
 
   /** Also one that has expired. */
-  async findServiceToken(
-    secretHash: string,
-  ): Promise<{ token: ServiceTokenRow; account: AccountRow } | null> {
+  async findServiceToken(secretHash: string) {
     const query = this.#db.selectFrom('serviceTokens').selectAll()
     const token = await query.where('secretHash', '=', secretHash).executeTakeFirst()
     const account = token && (await this.#getAccount(token.accountId))
@@ -267,11 +265,7 @@ export class AccountStore {
   }
 
   /** Newest first. `username` is null also for a deleted account. */
-  async listAudit(filter: {
-    accountId?: string
-    limit: number
-  }): Promise<(AuditEntry & { username: string | null })[]> {
-    const { accountId, limit } = filter
+  async listAudit({ accountId, limit }: { accountId?: string; limit: number }) {
     let query = this.#db
       .selectFrom('audit')
       .leftJoin('accounts', 'accounts.id', 'audit.accountId')
@@ -281,7 +275,10 @@ export class AccountStore {
       .limit(limit)
     if (accountId !== undefined) query = query.where('accountId', '=', accountId)
     const rows = await query.execute()
-    return rows.map(({ id, details, ...row }) => ({ ...row, details: JSON.parse(details) }))
+    return rows.map(({ id, details, ...row }) => {
+      const parsed: AuditEntry['details'] = JSON.parse(details)
+      return { ...row, details: parsed }
+    })
   }
 
   /** Removes what has expired, and audit entries older than 400 days. */

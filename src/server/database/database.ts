@@ -21,11 +21,11 @@ export interface Database<Tables> {
 
 interface DatabaseOptions {
   /** Folder of `registry.db`, made when it is missing. */
-  readonly dataDir: string
+  dataDir: string
   /** A PostgreSQL database in place of the file; checked by `parseDatabaseUrl`. */
-  readonly url?: URL
+  url?: URL
   /** False: a missing file is an error. */
-  readonly create: boolean
+  create: boolean
 }
 
 /** Throws `storage_failed`, `storage_full`, `registry_dir_unsafe`, and `config_invalid` without pg. */
