@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type { Pool } from 'pg'
 import {
@@ -10,6 +9,7 @@ import {
 import { isLoopback, plainAddress } from '../../lib/util/net.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { AccountsProblem } from './problems.ts'
+import { hashOfSecret } from './tokens.ts'
 
 const minute = 60
 const hour = 60 * minute
@@ -19,7 +19,8 @@ type Count = [limiter: RateLimiterAbstract, key: string]
 /**
  * Limits guessing of passwords: failures of one address, of one name from one address, and of one
  * name from all addresses. Names count as they are typed, so that unknown ones behave like known
- * ones. Counted in memory, or in PostgreSQL for all servers together.
+ * ones, and hashed: people type their password as a user name by mistake. Counted in memory, or in
+ * PostgreSQL for all servers together.
  */
 export class LoginLimits {
   readonly #ofAddress: RateLimiterAbstract
@@ -47,7 +48,7 @@ export class LoginLimits {
     const counts: Count[] = [
       [this.#ofAddress, addressKey(address)],
       [this.#ofNameAndAddress, pair],
-      [this.#ofName, hashed(name)],
+      [this.#ofName, hashOfSecret(name)],
     ]
     const [, failures = 0] = await converted(Promise.all(counts.map(failuresOf)))
     const isRight = await check()
@@ -63,7 +64,7 @@ export class LoginLimits {
   async clear(names: string[], address: string): Promise<void> {
     const cleared = names.flatMap(name => [
       this.#ofNameAndAddress.delete(pairKey(name, address)),
-      this.#ofName.delete(hashed(name)),
+      this.#ofName.delete(hashOfSecret(name)),
     ])
     await converted(Promise.all(cleared))
   }
@@ -97,12 +98,7 @@ async function converted<Value>(action: Promise<Value>): Promise<Value> {
 }
 
 function pairKey(name: string, address: string): string {
-  return hashed(`${name} ${addressKey(address)}`)
-}
-
-/** People type their password as a user name by mistake. */
-function hashed(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
+  return hashOfSecret(`${name} ${addressKey(address)}`)
 }
 
 /**

@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { ensurePrivateFolder } from '../../lib/config/private-file.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { databaseName } from './settings.ts'
-import { openSqlite, sqliteDialect } from './sqlite.ts'
+import { sqliteDialect } from './sqlite.ts'
 
 /**
  * An open database, which `db.destroy()` closes. Its queries reject with `storage_failed` or
@@ -35,13 +35,8 @@ export async function openDatabase<Tables>(options: DatabaseOptions): Promise<Da
   const file = join(dataDir, 'registry.db')
   if (!create && !existsSync(file)) throw noAccountsServer(dataDir)
   await ensurePrivateFolder(dataDir)
-  const convert = (error: unknown) => toStorageError(error, file)
-  try {
-    const dialect = sqliteDialect(openSqlite(file), convert)
-    return { db: new Kysely({ dialect, plugins: [new CamelCasePlugin()] }), pool: null, name: file }
-  } catch (error) {
-    throw convert(error)
-  }
+  const dialect = sqliteDialect(file, error => toStorageError(error, file))
+  return { db: new Kysely({ dialect, plugins: [new CamelCasePlugin()] }), pool: null, name: file }
 }
 
 export function noAccountsServer(place: string): ServiceError {

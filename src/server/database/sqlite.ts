@@ -12,8 +12,7 @@ import {
 /** Of a file that another process is writing to. The event loop stands still meanwhile. */
 const busyMs = 5000
 
-/** Opens the file (0600), made when it is missing. Errors of SQLite and the system pass through. */
-export function openSqlite(file: string): DatabaseSync {
+function open(file: string): DatabaseSync {
   const sqlite = new DatabaseSync(file, { timeout: busyMs, enableForeignKeyConstraints: true })
   // Those beside it get the same mode. Fails for the file of another user.
   chmodSync(file, 0o600)
@@ -22,8 +21,11 @@ export function openSqlite(file: string): DatabaseSync {
   return sqlite
 }
 
-/** Kysely over `node:sqlite`. `convert` makes the error that callers get. */
-export function sqliteDialect(sqlite: DatabaseSync, convert: (error: unknown) => unknown): Dialect {
+/**
+ * Kysely over `node:sqlite` on a file (0600), made when it is missing. `convert` makes the error
+ * that callers get, also of the opening.
+ */
+export function sqliteDialect(file: string, convert: (error: unknown) => unknown): Dialect {
   function attempt<Value>(action: () => Value): Value {
     try {
       return action()
@@ -31,6 +33,7 @@ export function sqliteDialect(sqlite: DatabaseSync, convert: (error: unknown) =>
       throw convert(error)
     }
   }
+  const sqlite = attempt(() => open(file))
   const database: SqliteDatabase = {
     prepare(text) {
       const statement = attempt(() => sqlite.prepare(text))
