@@ -1,6 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { columns } from '../../lib/cli/format.ts'
+import { isUuid } from '../../lib/util/text.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import { AdminCommand } from './admin-command.ts'
 
 export default class RegistryAudit extends AdminCommand {
@@ -18,15 +20,25 @@ export default class RegistryAudit extends AdminCommand {
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryAudit)
     await this.administer(flags, async (admin, output) => {
-      const list = await admin.readAudit({ name: args.user, limit: flags.limit })
-      const rows = list.entries.map(entry => [
+      const { user } = args
+      // A deleted account has only its id.
+      const accountId = user === undefined || isUuid(user) ? user : (await admin.findUser(user)).id
+      const found = await admin.store.listAudit({ limit: flags.limit, accountId })
+      const entries = found.map(({ atMs, accountId: account_id, ...entry }) => ({
+        timestamp: toRfc3339(atMs),
+        account_id,
+        ...entry,
+      }))
+      const rows = entries.map(entry => [
         entry.timestamp,
         entry.action,
         entry.username ?? entry.account_id ?? '',
         entry.address ?? '',
         JSON.stringify(entry.details),
       ])
-      await output.result(columns(['TIME', 'ACTION', 'USER', 'ADDRESS', 'DETAILS'], rows), list)
+      await output.result(columns(['TIME', 'ACTION', 'USER', 'ADDRESS', 'DETAILS'], rows), {
+        entries,
+      })
     })
   }
 }

@@ -1,5 +1,7 @@
 import * as Flags from '@oclif/core/flags'
-import { AdminCommand } from './admin-command.ts'
+import { join } from 'node:path'
+import { withFileLock } from '../../lib/config/private-file.ts'
+import { AdminCommand, readDataFlags } from './admin-command.ts'
 
 export default class RegistryRotateKey extends AdminCommand {
   static override summary = 'Publish the next signing key, or sign with it'
@@ -14,12 +16,18 @@ several servers, copy that file to each of them after each of the two steps.`
   override async run(): Promise<void> {
     const { flags } = await this.parse(RegistryRotateKey)
     await this.administer(flags, async (admin, output) => {
-      const { activate } = flags
-      const done = await admin.rotateKey({ activate })
-      await output.result('', done)
-      const now = activate ? 'signs now' : 'is published; rotate-key --activate signs with it'
-      output.note(`the key ${done.kid} ${now}`)
-      output.note(`copy ${done.file} to the other servers, if there are any`)
+      const { SigningKeys } = await import('../../server/accounts/signing-keys.ts')
+      const file = join(readDataFlags(flags, process.env).dataDir, 'signing-keys.json')
+      const kid = await withFileLock(`${file}.lock`, async () => {
+        const keys = await SigningKeys.open(file, { create: false })
+        return flags.activate ? keys.activate() : keys.rotate()
+      })
+      const state = flags.activate ? 'signing' : 'next'
+      await admin.record('keys.rotated', null, { kid, state })
+      await output.result('', { kid, state, file })
+      const now = flags.activate ? 'signs now' : 'is published; rotate-key --activate signs with it'
+      output.note(`the key ${kid} ${now}`)
+      output.note(`copy ${file} to the other servers, if there are any`)
     })
   }
 }

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Database } from '../database/database.ts'
 import {
   type AccountRow,
@@ -19,7 +19,7 @@ type Db = Kysely<AccountTables>
 type Authenticated = Pick<AccountRow, 'id' | 'usernameKey' | 'passwordHash'>
 
 /** The sessions and service tokens of an account that ended. */
-interface EndedAccess {
+export interface EndedAccess {
   sessions: number
   tokens: ServiceTokenRow[]
 }
@@ -288,6 +288,11 @@ export class AccountStore {
     }
     const auditEndMs = nowMs - auditKeptMs
     await this.#db.deleteFrom('audit').where('atMs', '<=', auditEndMs).execute()
+  }
+
+  /** Writes the database to a new file; with SQLite only. */
+  async copyTo(file: string): Promise<void> {
+    await sql`vacuum into ${file}`.execute(this.#db)
   }
 
   /** Resolves when the database answers. */

@@ -17,14 +17,16 @@ audit entries stay, and the name can be registered again.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersDelete)
     await this.administer(flags, async (admin, output) => {
-      const { username } = await admin.findUser(args.user)
+      const { id, username, usernameKey } = await admin.findUser(args.user)
       if (!flags.yes) {
         const way = 'give --yes to delete without a confirmation'
         const question = `Type the name to delete "${username}" with its sessions and tokens:`
         const typed = await requirePrompt('the confirmation', way).askText(question)
         if (typed !== username) throw usage('that is another name: nothing was deleted')
       }
-      await output.result('', await admin.deleteUser(username))
+      await admin.store.deleteAccount(id, usernameKey)
+      await admin.record('account.deleted', id, { username })
+      await output.result('', { id, username, deleted: true })
       output.note(`the account "${username}" is deleted`)
     })
   }

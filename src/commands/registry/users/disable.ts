@@ -1,4 +1,5 @@
 import { counted } from '../../../lib/util/amounts.ts'
+import type { EndedAccess } from '../../../server/accounts/store.ts'
 import { AdminCommand, userArg } from '../admin-command.ts'
 
 export default class RegistryUsersDisable extends AdminCommand {
@@ -11,15 +12,20 @@ password until the account is enabled again.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersDisable)
     await this.administer(flags, async (admin, output) => {
-      const done = await admin.disableUser(args.user)
-      await output.result('', done)
-      output.note(`the account "${done.username}" is disabled; ${endedText(done)}`)
+      const { id, username } = await admin.findUser(args.user)
+      const ended = await admin.store.disableAccount(id, Date.now())
+      await admin.record('account.disabled', id)
+      await output.result('', { id, username, disabled: true, ...endedJson(ended) })
+      output.note(`the account "${username}" is disabled; ${endedText(ended)}`)
     })
   }
 }
 
+export function endedJson({ sessions, tokens }: EndedAccess) {
+  return { ended_sessions: sessions, ended_tokens: tokens.map(({ id, name }) => ({ id, name })) }
+}
+
 /** `2 logins and 1 service token ended`. */
-export function endedText(done: { ended_sessions: number; ended_tokens: unknown[] }): string {
-  const { ended_sessions: sessions, ended_tokens: tokens } = done
+export function endedText({ sessions, tokens }: EndedAccess): string {
   return `${counted(sessions, 'login')} and ${counted(tokens.length, 'service token')} ended`
 }

@@ -9,9 +9,11 @@ export default class RegistryUsersEnable extends AdminCommand {
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersEnable)
     await this.administer(flags, async (admin, output) => {
-      const done = await admin.enableUser(args.user)
-      await output.result('', done)
-      output.note(`the account "${done.username}" is enabled`)
+      const { id, username } = await admin.findUser(args.user)
+      await admin.store.updateAccount(id, { disabledAtMs: null })
+      await admin.record('account.enabled', id)
+      await output.result('', { id, username, disabled: false })
+      output.note(`the account "${username}" is enabled`)
     })
   }
 }

@@ -1,6 +1,9 @@
+import { ServiceError } from '../../../lib/util/errors.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { AdminCommand, userArg } from '../admin-command.ts'
-import { endedText } from './disable.ts'
+import { endedJson, endedText } from './disable.ts'
+
+const hourMs = 60 * 60 * 1000
 
 export default class RegistryUsersResetCode extends AdminCommand {
   static override summary = 'Create a code for a lost password'
@@ -12,14 +15,21 @@ replaces an earlier one. Ends every login and service token of the account at on
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(RegistryUsersResetCode)
     await this.administer(flags, async (admin, output) => {
-      const made = await admin.makeResetCode(args.user)
-      output.note(`code of "${made.username}", valid once until ${made.expires_at}`)
-      output.note(`the user runs: service-cli password ${made.username} --code`)
-      output.note(endedText(made))
-      for (const { id, name } of made.ended_tokens) {
-        output.note(`service token "${cleanText(name)}" (${id})`)
+      const { id, username, usernameKey, disabledAtMs } = await admin.findUser(args.user)
+      if (disabledAtMs !== null) {
+        const hint = `service-cli registry users enable ${username}`
+        throw new ServiceError('request_refused', `the account "${username}" is disabled`, { hint })
       }
-      await output.result(made.code, made)
+      const made = await admin.makeCode(usernameKey, hourMs)
+      const ended = await admin.store.endAccess(id)
+      await admin.record('code.created', id, { expires_at: made.expires_at })
+      output.note(`code of "${username}", valid once until ${made.expires_at}`)
+      output.note(`the user runs: service-cli password ${username} --code`)
+      output.note(endedText(ended))
+      for (const token of ended.tokens) {
+        output.note(`service token "${cleanText(token.name)}" (${token.id})`)
+      }
+      await output.result(made.code, { id, username, ...endedJson(ended), ...made })
     })
   }
 }
