@@ -9,7 +9,7 @@ import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { type Clock, monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { type AuthOutcome, type AuthPolicy, refuse } from '../http/authentication.ts'
+import { type AuthOutcome, type AuthPolicy, invalidToken, refuse } from '../http/authentication.ts'
 import { chain, type MaybePromise } from '../resources/maybe-promise.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
@@ -146,7 +146,7 @@ export function withAccountTokens(
     if (!checked.ok) {
       const { kind, reason } = checked.failure
       if (kind === 'unavailable') return unavailable
-      return failures.refused(peer, refuse(401, 'invalid_token', reason))
+      return failures.refused(peer, invalidToken(reason))
     }
     const { id: accountId, username, team, scopes, token: service } = checked.value
     const isAll = scopes.includes('read')

@@ -16,11 +16,11 @@ import {
   type AuthOutcome,
   type AuthPolicy,
   type Caller,
+  invalidToken,
   keyHolder,
   keyMalformed,
   keyMissing,
   openAccess,
-  refuse,
 } from '../http/authentication.ts'
 import type { MaybePromise } from '../resources/maybe-promise.ts'
 import type { AuthDeps, KeySettings } from './auth.ts'
@@ -33,24 +33,14 @@ interface KeyPolicyDeps extends Pick<AuthDeps, 'log' | 'timer'> {
 /** The file is looked at so often without requests, so that revoked keys lose their streams. */
 const pollMs = 1000
 
-const keyUnknown = refuse(
-  401,
-  'invalid_token',
-  'this server does not know the API key, or it was revoked',
-)
+const keyUnknown = invalidToken('this server does not know the API key, or it was revoked')
 
 /** Where the tokens of an accounts server are accepted, too. */
-const tokenUnknown = refuse(
-  401,
-  'invalid_token',
+const tokenUnknown = invalidToken(
   'this is no token of the accounts server: make one with service-cli token create NAME --scope read',
 )
 
-const expired = refuse(
-  401,
-  'invalid_token',
-  'the API key has expired: make a new one with service-cli keys create',
-)
+const expired = invalidToken('the API key has expired: make a new one with service-cli keys create')
 
 /**
  * Accepts the keys of the keys file. It is read again when it has changed, so that `keys create`,

@@ -63,6 +63,10 @@ export function refuse(
   return { ok: false, status, error, description, ...more }
 }
 
+export function invalidToken(description: string): AuthRefused {
+  return refuse(401, 'invalid_token', description)
+}
+
 /** The caller of a request, or why it is refused. */
 export type AuthOutcome = AuthAccepted | AuthRefused
 
@@ -127,17 +131,9 @@ export const keyMissing = refuse(
 )
 
 /** The refusal of an `Authorization` header that holds no key. */
-export const keyMalformed = refuse(
-  401,
-  'invalid_token',
-  'the Authorization header must be "Bearer <key>"',
-)
+export const keyMalformed = invalidToken('the Authorization header must be "Bearer <key>"')
 
-const keyWrong = refuse(
-  401,
-  'invalid_token',
-  'the API key is not the one this server was started with',
-)
+const keyWrong = invalidToken('the API key is not the one this server was started with')
 
 /**
  * One shared key, sent as `Authorization: Bearer <key>`. Compared in constant time. Everyone who
