@@ -87,7 +87,8 @@ async function connect(flags: AccountFlags, config: Config, path: string) {
     [config.defaultServer, `default_registry in ${path}`],
     [onlyLogin(config), `the only login in ${path}`],
   ]
-  const [text = `http://127.0.0.1:${defaultPorts.registry}`, source = ''] = named.find(([value = '']) => value.trim()) ?? []
+  const [text = `http://127.0.0.1:${defaultPorts.registry}`, source = ''] =
+    named.find(([value = '']) => value.trim()) ?? []
   const server = requireAccountsUrl(text, source)
   // Loading the HTTP client takes as long as all else of a command.
   const { AccountsClient } = await import('../../lib/accounts/client.ts')
