@@ -46,8 +46,11 @@ export class Passwords {
    * right.
    */
   async verify(password: string, hash: string | null): Promise<boolean> {
-    const [, , , , salt = '', tag = ''] = (hash ?? this.#ofUnknown).split('$')
-    const derived = await deriveTag(password, this.#cost, Buffer.from(salt, 'base64'))
+    const [, , , cost = '', salt = '', tag = ''] = (hash ?? this.#ofUnknown).split('$')
+    // Those that it was made with, which may differ from today's.
+    const [memory = 0, passes = 0, parallelism = 0] = (cost.match(/\d+/g) ?? []).map(Number)
+    const parameters = { memory, passes, parallelism }
+    const derived = await deriveTag(password, parameters, Buffer.from(salt, 'base64'))
     return timingSafeEqual(derived, Buffer.from(tag, 'base64')) && hash !== null
   }
 }

@@ -15,8 +15,10 @@ describe('Passwords', () => {
     expect(await passwords.verify('pass phrasE', one)).to.equal(false)
   })
 
-  it('use the parameters of OWASP by default', async () => {
-    expect(await new Passwords().hash('x')).to.include('$m=19456,t=2,p=1$')
+  it('use the parameters of OWASP by default, and know passwords of others again', async () => {
+    const passwords = new Passwords()
+    expect(await passwords.hash('x')).to.include('$m=19456,t=2,p=1$')
+    expect(await passwords.verify('x', await new Passwords(cheap).hash('x'))).to.equal(true)
   })
 
   it('take the forms that one person types on two systems for one password', async () => {
