@@ -2,12 +2,18 @@ import * as Flags from '@oclif/core/flags'
 import { captureModes } from '../server/capture/options.ts'
 import { visibilities } from '../lib/instances/visibility.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
+import {
+  levelOf,
+  type OutputFlags,
+  addressFlags,
+  aggregateFlag,
+  offFlags,
+  runFlags,
+} from './server-flags.ts'
 import { authFlags } from './auth-flags.ts'
 import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
-import { addressFlags, aggregateFlag, offFlags, runFlags } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 import {
   type Access,

@@ -1,15 +1,14 @@
 import { once } from 'node:events'
 import { constants, openSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { pino } from 'pino'
+import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
 import type { AccessEntry, Logger } from '../util/logger.ts'
 import { printable } from '../util/text.ts'
-import type { LogLevel } from './log-level.ts'
 import { paint, type Style } from './terminal.ts'
 
 export interface LogOptions {
-  level: LogLevel
+  level: Level
   /** Readable lines instead of JSON. */
   readable: boolean
   colour: boolean

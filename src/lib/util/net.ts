@@ -13,11 +13,6 @@ export function isLoopback(host: string): boolean {
   return plain === 'localhost' || plain === '::1'
 }
 
-/** Whether a server bound to `host` listens on every address of the machine. */
-function isWildcard(host: string): boolean {
-  return host === '0.0.0.0' || host === '::'
-}
-
 /** An IPv6 address as it is without the brackets that it has in a URL; any other host as it is. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1')
@@ -25,7 +20,7 @@ export function withoutBrackets(host: string): string {
 
 /** The address of a server bound to `host`, for a client on the same machine. */
 export function localBase(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
-  if (isWildcard(host)) return `${scheme}://127.0.0.1:${port}`
+  if (host === '0.0.0.0' || host === '::') return `${scheme}://127.0.0.1:${port}`
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
