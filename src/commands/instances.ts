@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { aborted, openLiveLines } from '../lib/cli/live-lines.ts'
+import { openLiveLines } from '../lib/cli/live-lines.ts'
 import { type Output, processOutput, warningsTo, writeStdout } from '../lib/cli/output.ts'
 import { terminalWidth } from '../lib/cli/terminal.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
@@ -92,7 +93,7 @@ async function printChanges(
       : `${changeLine(event, row, new Date(), terminalWidth(process.stdout))}\n`
     lines.write(line)
   })
-  await aborted(lines.over)
+  await once(lines.over, 'abort')
   stop()
   lines.close()
 }

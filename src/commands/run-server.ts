@@ -5,7 +5,7 @@ import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { hasColour } from '../lib/cli/terminal.ts'
 import { writeStdout } from '../lib/cli/output.ts'
 import { ServiceError } from '../lib/util/errors.ts'
-import type { Stoppable } from '../lib/util/stoppable.ts'
+import type { Stoppable } from '../server/http/server-socket.ts'
 import type { OpenWarning } from './auth-settings.ts'
 
 /** A line on stdout with `--json`. */

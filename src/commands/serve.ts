@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { quoteArgument } from '../lib/cli/format.ts'
 import { captureModes } from '../server/capture/options.ts'
 import { visibilities } from '../lib/instances/visibility.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
@@ -22,7 +23,6 @@ import {
   dirFlag,
   labelled,
   pageText,
-  quote,
 } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/terminal.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
@@ -246,7 +246,9 @@ export function renderBanner(facts: BannerFacts): string {
     (gateway, at) => `${labelled(at === 0 ? 'Joins' : '', gateway, colour)}\n`,
   )
   const token =
-    hostTokenFile === null ? '$SERVICE_HOST_TOKEN' : `$(cat \\\n    ${quote(hostTokenFile)})`
+    hostTokenFile === null
+      ? '$SERVICE_HOST_TOKEN'
+      : `$(cat \\\n    ${quoteArgument(hostTokenFile, 'linux')})`
   return `
 ${labelled('MCP endpoint', url, colour)}
 ${pageText(page, colour, { later: `; later: service-cli page${dirFlag(facts)}` })}\

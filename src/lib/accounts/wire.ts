@@ -17,17 +17,12 @@ export function accountKey(name: string): string {
 export const usernamePattern = /^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?=[A-Za-z0-9])){2,63}$/
 const maxEmailChars = 254
 
-/** Teams are words in lower case. */
-export const teamPattern = /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/
-
 /**
- * What a token allows: `read:scene` less than `read`. `account`: managing the account itself, which no service token can.
- * `instance`: joining a gateway as an instance, which only a service token can.
+ * What a token allows: `read:scene` less than `read`. `account`: managing the account itself, which
+ * no service token can. `instance`: joining a gateway, which only a service token can.
  */
 export const scopes = ['account', ...serviceScopes] as const
 export type Scope = (typeof scopes)[number]
-/** The scopes of a service token whose request names none. */
-export const defaultServiceScopes = ['read', 'publish'] as const
 
 const controls = /[\u0000-\u001f\u007f-\u009f]/
 

@@ -18,25 +18,6 @@ export const globalFlags = {
   }),
 }
 
-const registryFlag = {
-  registry: Flags.string({
-    description:
-      'address of the accounts server; overrides SERVICE_REGISTRY and default_registry in config.toml',
-    helpGroup: 'GLOBAL',
-    helpValue: 'URL',
-  }),
-}
-
-const tokenFlag = {
-  token: Flags.string({
-    description:
-      'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
-      'The shell history keeps it: prefer SERVICE_TOKEN',
-    helpGroup: 'GLOBAL',
-    helpValue: 'TOKEN',
-  }),
-}
-
 /** Base of every command. Its errors about arguments are plain, its JSON is one line. */
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
@@ -68,10 +49,27 @@ export abstract class BaseCommand extends Command {
 
 /** Base of the commands of a user with an account. */
 export abstract class AccountCommand extends BaseCommand {
-  static override baseFlags = { ...globalFlags, ...registryFlag }
+  static override baseFlags = {
+    ...globalFlags,
+    registry: Flags.string({
+      description:
+        'address of the accounts server; overrides SERVICE_REGISTRY and default_registry in config.toml',
+      helpGroup: 'GLOBAL',
+      helpValue: 'URL',
+    }),
+  }
 }
 
 /** Base of the commands that use a token: one that is given, or the saved login. */
 export abstract class TokenCommand extends AccountCommand {
-  static override baseFlags = { ...AccountCommand.baseFlags, ...tokenFlag }
+  static override baseFlags = {
+    ...AccountCommand.baseFlags,
+    token: Flags.string({
+      description:
+        'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
+        'The shell history keeps it: prefer SERVICE_TOKEN',
+      helpGroup: 'GLOBAL',
+      helpValue: 'TOKEN',
+    }),
+  }
 }

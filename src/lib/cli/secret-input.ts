@@ -15,22 +15,6 @@ export const maxSecretInputBytes = 64 * 1024
  * `usage_invalid` when stdin is a terminal, empty, too long or not UTF-8.
  */
 export async function readSecretFromStdin(stdin: SecretStream, flag: string): Promise<Secret> {
-  return new Secret(await readText(stdin, flag))
-}
-
-/** Reads two secrets, one a line, in the order of `names`. Throws `usage_invalid`. */
-export async function readTwoSecretsFromStdin(
-  stdin: SecretStream,
-  flag: string,
-  names: readonly [string, string],
-): Promise<[Secret, Secret]> {
-  const [first, second, ...more] = (await readText(stdin, flag)).split(/\r?\n/)
-  if (first && second && more.length === 0) return [new Secret(first), new Secret(second)]
-  const hint = `the first line is the ${names[0]}, the second the ${names[1]}`
-  throw usage(`${flag} needs two lines on stdin`, hint)
-}
-
-async function readText(stdin: SecretStream, flag: string): Promise<string> {
   if (stdin.isTTY === true) {
     const hint = `use a pipe: pass show registry | service-cli … ${flag}; omit ${flag} for a prompt`
     throw usage(`${flag} reads from a pipe, and stdin is a terminal`, hint)
@@ -44,6 +28,6 @@ async function readText(stdin: SecretStream, flag: string): Promise<string> {
     throw usage(`${flag}: stdin is not UTF-8 text`)
   }
   const secret = text.replace(/\r?\n$/, '')
-  if (secret !== '') return secret
+  if (secret !== '') return new Secret(secret)
   throw usage(`${flag}: stdin is empty`, 'the command before the pipe may have failed')
 }

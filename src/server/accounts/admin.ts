@@ -3,12 +3,7 @@ import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { sql } from 'kysely'
-import {
-  accountKey,
-  registerRequest,
-  teamPattern,
-  usernamePattern,
-} from '../../lib/accounts/wire.ts'
+import { accountKey, registerRequest, usernamePattern } from '../../lib/accounts/wire.ts'
 import { withFileLock } from '../../lib/config/private-file.ts'
 import { errnoOf, messageOf, ServiceError, usage } from '../../lib/util/errors.ts'
 import { fsyncDirectory } from '../../lib/util/posix.ts'
@@ -22,6 +17,9 @@ import { hashOfSecret } from './tokens.ts'
 
 const hourMs = 60 * 60 * 1000
 const dayMs = 24 * hourMs
+
+/** Teams are words in lower case. */
+const teamPattern = /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/
 
 /** What an operator does to the data of an accounts server, whether that runs or not. */
 export class Admin implements AsyncDisposable {
