@@ -1,6 +1,5 @@
 import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
-import type { Interfaces } from '@oclif/core'
 import { jsonLine } from '../util/text.ts'
 import { describeFailure } from './failure.ts'
 import { usageError } from './usage-errors.ts'
@@ -23,19 +22,8 @@ export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
   static override baseFlags = globalFlags
 
-  protected override async parse<
-    F extends Interfaces.OutputFlags<any>,
-    B extends Interfaces.OutputFlags<any>,
-    A extends Interfaces.OutputArgs<any>,
-  >(
-    options?: Interfaces.Input<F, B, A>,
-    argv?: string[],
-  ): Promise<Interfaces.ParserOutput<F, B, A>> {
-    try {
-      return await super.parse(options, argv)
-    } catch (error) {
-      throw usageError(error, this.ctor)
-    }
+  protected override async catch(error: Error): Promise<unknown> {
+    return super.catch(usageError(error, this.ctor))
   }
 
   protected override toErrorJson(error: unknown): object {

@@ -48,12 +48,10 @@ const prompt = {
   },
 }
 
-interface PromptContext {
-  readonly output: NodeJS.WriteStream
-  readonly signal: AbortSignal
-}
-
-async function asked<T>(question: string, ask: (context: PromptContext) => Promise<T>): Promise<T> {
+async function asked<T>(
+  question: string,
+  ask: (context: { output: NodeJS.WriteStream; signal: AbortSignal }) => Promise<T>,
+): Promise<T> {
   const { stdin, stderr } = process
   const abort = new AbortController()
   let isContinued = false

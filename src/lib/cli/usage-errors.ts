@@ -19,7 +19,7 @@ export const commandNotFound: Hook.CommandNotFound = async ({ id, config }) => {
  * Turns oclif's error about the arguments into one line. An argument that is in the wrong place is
  * not repeated: it may be a password.
  */
-export function usageError(error: any, { id, examples, ...command }: Command.Class): unknown {
+export function usageError(error: any, { id, examples, ...command }: Command.Class): Error {
   const kind: unknown = error?.constructor?.name
   const name = spaced(id)
   const help = `service-cli ${name} --help shows all flags`

@@ -51,16 +51,13 @@ export async function readPrivateFile(
 }
 
 async function openPrivateFile(path: string, mounted: boolean): Promise<FileHandle> {
-  const isLink = await isTrustedLink(path)
+  const found = await lstat(path)
+  const isLink = found.isSymbolicLink()
+  if (isLink && !isOwn(found) && found.uid !== 0) {
+    throw unusableFile(path, 'is a symbolic link of another user', 'name the file itself')
+  }
   // A pipe in the place of a file must not hold up this process.
   return open(path, constants.O_RDONLY | (isLink ? 0 : noFollow) | (mounted ? 0 : noWait))
-}
-
-async function isTrustedLink(path: string): Promise<boolean> {
-  const found = await lstat(path)
-  if (!found.isSymbolicLink()) return false
-  if (isOwn(found) || found.uid === 0) return true
-  throw unusableFile(path, 'is a symbolic link of another user', 'name the file itself')
 }
 
 function refuseUnsafe(path: string, found: Stats, mounted: boolean): void {

@@ -124,21 +124,13 @@ export async function isForeignSocket(socket: Socket): Promise<boolean> {
   return isForeignPeer(tables, { address: plainAddress(remoteAddress), port, localPort })
 }
 
-/** A connection of this process, by its other end. */
-interface Peer {
-  readonly address: string
-  readonly port: number
-  /** Of this process. */
-  readonly localPort: number
-}
-
 /**
  * From tables in the form of /proc/net/tcp: who listens there, or has accepted the connection and
- * listens no more. No such socket, as behind a port mapping: false.
+ * listens no more. No such socket, as behind a port mapping: false. `localPort` is of this process.
  */
 export function isForeignPeer(
   tables: string,
-  { address, port, localPort }: Peer,
+  { address, port, localPort }: { address: string; port: number; localPort: number },
   own = process.geteuid?.() ?? 0,
 ): boolean {
   const listening: { host: string; isForeign: boolean }[] = []
