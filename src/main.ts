@@ -6,8 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 // oclif's command class, which this loads, adds a listener to stdout that throws: replaced below.
 import './lib/cli/base-command.ts'
-import { failureText } from './lib/cli/failure.ts'
-import { cannotWriteStdout, isClosedPipe } from './lib/cli/output.ts'
+import { failureText, cannotWriteStdout, isClosedPipe } from './lib/cli/output.ts'
 import { homeFolder } from './lib/config/paths.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

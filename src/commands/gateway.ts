@@ -18,7 +18,7 @@ import {
   labelled,
   pageText,
 } from '../lib/cli/banner.ts'
-import { paint } from '../lib/cli/terminal.ts'
+import { paint } from '../lib/cli/output.ts'
 import { describeAccess, openWarning } from './auth-settings.ts'
 import { runServer } from './run-server.ts'
 

@@ -2,8 +2,13 @@ import { once } from 'node:events'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { openLiveLines } from '../lib/cli/live-lines.ts'
-import { type Output, processOutput, warningsTo, writeStdout } from '../lib/cli/output.ts'
-import { terminalWidth } from '../lib/cli/terminal.ts'
+import {
+  type Output,
+  processOutput,
+  warningsTo,
+  writeStdout,
+  terminalWidth,
+} from '../lib/cli/output.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
 import { usage } from '../lib/util/errors.ts'
 import { jsonLine } from '../lib/util/text.ts'

@@ -24,7 +24,7 @@ import {
   labelled,
   pageText,
 } from '../lib/cli/banner.ts'
-import { paint } from '../lib/cli/terminal.ts'
+import { paint } from '../lib/cli/output.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
 import { describeAccess, openWarning } from './auth-settings.ts'

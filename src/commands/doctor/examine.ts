@@ -1,7 +1,12 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { processOutput, warningsTo, writeStdout } from '../../lib/cli/output.ts'
-import { hasColour, terminalWidth } from '../../lib/cli/terminal.ts'
+import {
+  processOutput,
+  warningsTo,
+  writeStdout,
+  hasColour,
+  terminalWidth,
+} from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath, selectStateDirectory } from '../../lib/config/paths.ts'

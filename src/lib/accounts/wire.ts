@@ -36,20 +36,12 @@ const plainText = (most: number) =>
 const password = z
   .string()
   .refine(text => text.isWellFormed(), 'has characters that are not text')
-  .refine(
-    text => codePoints(text) >= passwordChars.least,
-    `has at least ${passwordChars.least} characters`,
-  )
-  .refine(
-    text => codePoints(text) <= passwordChars.most,
-    `has at most ${passwordChars.most} characters`,
-  )
+  .refine(text => {
+    const { length } = Array.from(text.normalize('NFC'))
+    return length >= passwordChars.least && length <= passwordChars.most
+  }, `has ${passwordChars.least} to ${passwordChars.most} characters`)
   // For the document: lengths are those in code points after NFC, which no JSON Schema counts.
   .meta({ format: 'password', minLength: passwordChars.least, maxLength: passwordChars.most })
-
-function codePoints(text: string): number {
-  return Array.from(text.normalize('NFC')).length
-}
 
 export const registerRequest = z
   .strictObject({

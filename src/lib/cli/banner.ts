@@ -1,5 +1,5 @@
 import { quoteArgument } from './format.ts'
-import { paint } from './terminal.ts'
+import { paint } from './output.ts'
 
 // What a user needs after starting a server. No banner shows a key or a token; the link of the page
 // has a code.

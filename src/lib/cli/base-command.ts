@@ -1,7 +1,7 @@
 import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
 import { jsonLine } from '../util/text.ts'
-import { describeFailure } from './failure.ts'
+import { describeFailure } from './output.ts'
 import { usageError } from './usage-errors.ts'
 
 /** Flags of every command; they may also stand before it (`service-cli --json serve`). */

@@ -5,7 +5,7 @@ import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
 import type { AccessEntry, Logger } from '../util/logger.ts'
 import { printable } from '../util/text.ts'
-import { paint, type Style } from './terminal.ts'
+import { paint, type Style } from './output.ts'
 
 export interface LogOptions {
   level: Level
