@@ -7,16 +7,6 @@ import { toRfc3339 } from '../util/time.ts'
 import { parseAccountsUrl } from './accounts-url.ts'
 import { readPrivateFile, withFileLock, writePrivateFile } from './private-file.ts'
 
-/** A saved login. Times are milliseconds since the epoch. */
-export interface SavedLogin {
-  readonly username?: string
-  readonly email?: string
-  readonly accessToken?: Secret
-  readonly accessExpiresAtMs?: number
-  readonly refreshToken?: Secret
-  readonly refreshExpiresAtMs?: number
-}
-
 /** The content of the configuration file; logins are keyed by `AccountsUrl.url`. */
 export interface Config {
   readonly defaultServer?: string
@@ -43,7 +33,7 @@ const login = z
     refresh_token: secret,
     refresh_expires_at: time,
   })
-  .transform((table): SavedLogin => ({
+  .transform(table => ({
     username: table.username,
     email: table.email,
     accessToken: table.access_token,
@@ -51,6 +41,9 @@ const login = z
     refreshToken: table.refresh_token,
     refreshExpiresAtMs: table.refresh_expires_at,
   }))
+
+/** A saved login. Times are milliseconds since the epoch. */
+export type SavedLogin = Readonly<Partial<z.output<typeof login>>>
 
 const address = z.string().transform((name, context) => {
   const parsed = parseAccountsUrl(name)

@@ -18,25 +18,6 @@ export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1')
 }
 
-/** The address of a server bound to `host`, for a client on the same machine. */
-export function localBase(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
-  if (host === '0.0.0.0' || host === '::') return `${scheme}://127.0.0.1:${port}`
-  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-/**
- * Whether the connection comes from this machine. A peer with the address that it reached is on
- * this machine: no packet from outside can carry that address.
- */
-export function isLocalPeer(
-  remoteAddress: string | undefined,
-  localAddress: string | undefined,
-): boolean {
-  if (remoteAddress === undefined || remoteAddress === '') return false
-  if (isLoopback(remoteAddress)) return true
-  return plainAddress(remoteAddress) === plainAddress(localAddress ?? '')
-}
-
 /** An address as a socket tells it: IPv4 inside IPv6 as IPv4. */
 export function plainAddress(address: string): string {
   return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')

@@ -82,19 +82,12 @@ export function pause(timer: Timer, delayMs: number, signal: AbortSignal): Promi
  * Returns the stop.
  */
 export function repeat(timer: Timer, delayMs: number, run: () => Promise<void>): () => void {
-  let cancel = () => {}
   let stopped = false
-
+  let cancel = timer.after(delayMs, () => void step())
   async function step(): Promise<void> {
     await run()
-    schedule()
-  }
-
-  function schedule(): void {
     if (!stopped) cancel = timer.after(delayMs, () => void step())
   }
-
-  schedule()
   return () => {
     stopped = true
     cancel()
