@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { errnoOf, type ErrorCode, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
+import { errnoOf, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
 import { hideTokens } from '../util/secret.ts'
 import { cleanLines, jsonLine } from '../util/text.ts'
 import type { Logger } from '../util/logger.ts'
@@ -69,11 +69,7 @@ export function isClosedPipe(error: unknown): boolean {
  * What a user is told of any thrown value: only code, message and hint, because other members, such
  * as request headers, may hold a secret.
  */
-export function describeFailure(error: unknown): {
-  code: ErrorCode
-  message: string
-  hint: string | undefined
-} {
+export function describeFailure(error: unknown) {
   const [code, message, hint] =
     error instanceof ServiceError
       ? [error.code, error.message, error.hint]

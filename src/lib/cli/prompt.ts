@@ -78,7 +78,7 @@ async function asked<T>(
   try {
     return await ask({ output: stderr, signal: abort.signal })
   } catch (error) {
-    if (error instanceof Error && cancelled.has(error.name)) {
+    if (error instanceof Error && /^(?:Exit|Abort|Cancel)Prompt/.test(error.name)) {
       throw new ServiceError('cancelled', 'cancelled at the prompt: nothing was saved')
     }
     throw error
@@ -87,5 +87,3 @@ async function asked<T>(
     process.off('SIGCONT', onContinue)
   }
 }
-
-const cancelled = new Set(['ExitPromptError', 'AbortPromptError', 'CancelPromptError'])
