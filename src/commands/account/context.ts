@@ -20,9 +20,7 @@ import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { rfc3339OrNull } from '../../lib/util/time.ts'
-
-/** Where `service-cli registry` listens by default. */
-const defaultServer = 'http://127.0.0.1:8780'
+import { defaultPorts } from '../default-ports.ts'
 
 export interface AccountFlags {
   readonly registry?: string
@@ -50,7 +48,10 @@ export interface TokenContext extends Pick<AccountContext, 'server' | 'client' |
   withToken<T>(call: (token: Secret) => Promise<T>): Promise<T>
 }
 
-/** A given token needs no file. Throws as `openAccount`, and `auth_required` without any token. */
+/**
+ * With a given token the configuration file is read for its settings alone, and may be missing or
+ * damaged. Throws as `openAccount`, and `auth_required` without any token.
+ */
 export async function openToken(flags: AccountFlags): Promise<TokenContext> {
   const given = await readGivenToken(flags.token, process.env)
   if (given !== null) {
@@ -91,7 +92,8 @@ async function connect(flags: AccountFlags, config: Config, path: string) {
     [config.defaultServer, `default_registry in ${path}`],
     [onlyLogin(config), `the only login in ${path}`],
   ]
-  const [text = defaultServer, source = ''] = named.find(([value = '']) => value.trim()) ?? []
+  const [text = `http://127.0.0.1:${defaultPorts.registry}`, source = ''] =
+    named.find(([value = '']) => value.trim()) ?? []
   const server = requireAccountsUrl(text, source)
   // Loading the HTTP client takes as long as all else of a command.
   const { AccountsClient } = await import('../../lib/accounts/client.ts')
