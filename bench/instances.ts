@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { processStart } from '../src/lib/util/process.ts'
+import { processStart } from '../src/lib/instances/process.ts'
 
 export interface Herd {
   stop(): void

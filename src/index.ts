@@ -21,25 +21,31 @@ export type { McpHttpConfig } from './server/mcp/mcp-http-config.ts'
 export { defaultLimits, type Limits } from './lib/config/limits.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
+  Annotations,
   BlobContent,
   CompletionContext,
   CompletionValues,
   Content,
   Descriptor,
   EncodedBlob,
+  Icon,
   ResourceProducer,
   StreamedBlob,
   Template,
   TextContent,
 } from './server/resources/producer.ts'
-export type { Annotations, Icon } from './server/resources/producer.ts'
 export {
   ResourceNotEnabled,
   ResourceNotFound,
   ResourceUriInvalid,
 } from './server/resources/errors.ts'
-export type { AuditEntry, AuditOutcome, AuditRecord } from './server/resources/audit-log.ts'
-export { AuditLog, type AuditLogOptions } from './server/resources/audit-log.ts'
+export {
+  type AuditEntry,
+  AuditLog,
+  type AuditLogOptions,
+  type AuditOutcome,
+  type AuditRecord,
+} from './server/resources/audit-log.ts'
 export type { SessionEvent, SessionEventInput } from './server/resources/session-event.ts'
 export {
   SessionEventBuffer,
@@ -55,15 +61,15 @@ export {
 export type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './server/artefacts/store.ts'
 export { apiKeyPolicy } from './server/http/authentication.ts'
 export type { AuthOutcome, AuthPolicy, Caller } from './server/http/authentication.ts'
-export { ApiKeyConfig, type ApiKeyOptions } from './lib/auth/api-key-config.ts'
+export { ApiKeyConfig, type ApiKeyOptions, generateApiKey } from './lib/auth/api-key-config.ts'
 export { CimdDocument, type CimdJson, type CimdOptions } from './lib/auth/cimd-document.ts'
-export { generateApiKey } from './lib/auth/api-key-config.ts'
 export { OAuthConfig, type OAuthOptions, type ToCimdOptions } from './lib/auth/oauth-config.ts'
-export { TokenValidationError } from './lib/auth/validate-bearer-token.ts'
-export { unauthorizedResult, type UnauthorizedResult } from './lib/auth/validate-bearer-token.ts'
 export {
   type BearerOptions,
   type HeaderSource,
+  TokenValidationError,
+  unauthorizedResult,
+  type UnauthorizedResult,
   validateBearerToken,
 } from './lib/auth/validate-bearer-token.ts'
 export { type ErrorCode, type ErrorDetails, ServiceError } from './lib/util/errors.ts'

@@ -6,9 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 // oclif's command class, which this loads, adds a listener to stdout that throws: replaced below.
 import './lib/cli/base-command.ts'
-import { hoistGlobalFlags } from './lib/cli/argv.ts'
-import { failureText } from './lib/cli/failure.ts'
-import { cannotWriteStdout, isClosedPipe } from './lib/cli/write-stdout.ts'
+import { failureText, cannotWriteStdout, isClosedPipe } from './lib/cli/output.ts'
 import { homeFolder } from './lib/config/paths.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -60,4 +58,17 @@ export async function perform(argv: string[], options: Interfaces.LoadOptions): 
   // A stderr that is never read must not keep the program from ending.
   await Promise.race([written(process.stderr), setTimeout(1000)])
   return Number(process.exitCode ?? 0)
+}
+
+/** `[globals] command [rest]` → `command [globals] [rest]`: to oclif the first word is the command. */
+function hoistGlobalFlags(argv: string[]): string[] {
+  let end = 0
+  for (let word = argv[end]; word !== undefined; word = argv[end]) {
+    if (!/^(?:--json|--quiet|-q|--token(?:=.*)?)$/s.test(word)) break
+    end += word === '--token' ? 2 : 1
+  }
+  const rest = argv.slice(end)
+  const flag = rest.findIndex(word => word.startsWith('-'))
+  const words = flag === -1 ? rest : rest.slice(0, flag)
+  return [...words, ...argv.slice(0, end), ...rest.slice(words.length)]
 }

@@ -1,8 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { levelOf } from '../lib/cli/log-level.ts'
+import { levelOf, logFlags } from './server-flags.ts'
 import { accessFlags } from './resources/endpoint-flags.ts'
-import { logFlags } from './server-flags.ts'
 import { refuseJson } from './stdio/refuse-json.ts'
 
 /** Bridges a client on stdio to a running endpoint. */

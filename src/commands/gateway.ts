@@ -3,7 +3,13 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { authFlags, authModes } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readGatewaySettings, type GatewaySettings } from './gateway-settings.ts'
-import { addressFlags, aggregateFlag, offFlags, runFlags } from './server-flags.ts'
+import {
+  addressFlags,
+  aggregateFlag,
+  offFlags,
+  runFlags,
+  type OutputFlags,
+} from './server-flags.ts'
 import {
   type Access,
   checkedText,
@@ -12,8 +18,7 @@ import {
   labelled,
   pageText,
 } from '../lib/cli/banner.ts'
-import { paint } from '../lib/cli/terminal.ts'
-import type { OutputFlags } from '../lib/cli/log-level.ts'
+import { paint } from '../lib/cli/output.ts'
 import { describeAccess, openWarning } from './auth-settings.ts'
 import { runServer } from './run-server.ts'
 

@@ -1,9 +1,14 @@
+import { once } from 'node:events'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { aborted, openLiveLines } from '../lib/cli/live-lines.ts'
-import { type Output, processOutput, warningsTo } from '../lib/cli/output.ts'
-import { terminalWidth } from '../lib/cli/terminal.ts'
-import { writeStdout } from '../lib/cli/write-stdout.ts'
+import { openLiveLines } from '../lib/cli/live-lines.ts'
+import {
+  type Output,
+  processOutput,
+  warningsTo,
+  writeStdout,
+  terminalWidth,
+} from '../lib/cli/output.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
 import { usage } from '../lib/util/errors.ts'
 import { jsonLine } from '../lib/util/text.ts'
@@ -93,7 +98,7 @@ async function printChanges(
       : `${changeLine(event, row, new Date(), terminalWidth(process.stdout))}\n`
     lines.write(line)
   })
-  await aborted(lines.over)
+  await once(lines.over, 'abort')
   stop()
   lines.close()
 }

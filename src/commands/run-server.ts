@@ -1,11 +1,10 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
-import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
+import { levelOf, type OutputFlags } from './server-flags.ts'
 import { httpDefaults } from '../server/http/limits.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
-import { hasColour } from '../lib/cli/terminal.ts'
-import { writeStdout } from '../lib/cli/write-stdout.ts'
+import { hasColour, writeStdout } from '../lib/cli/output.ts'
 import { ServiceError } from '../lib/util/errors.ts'
-import type { Stoppable } from '../lib/util/stoppable.ts'
+import type { Stoppable } from '../server/http/server-socket.ts'
 import type { OpenWarning } from './auth-settings.ts'
 
 /** A line on stdout with `--json`. */

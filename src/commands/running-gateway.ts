@@ -1,5 +1,5 @@
 import { ServiceError } from '../lib/util/errors.ts'
-import { isRunning, processStart } from '../lib/util/process.ts'
+import { isRunning, processStart } from '../lib/instances/process.ts'
 import { fail, ok } from '../lib/util/result.ts'
 import type { Locate } from '../lib/mcp/bridge/context.ts'
 import { isDead } from '../lib/instances/instance.ts'

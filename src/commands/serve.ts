@@ -1,13 +1,20 @@
 import * as Flags from '@oclif/core/flags'
+import { quoteArgument } from '../lib/cli/format.ts'
 import { captureModes } from '../server/capture/options.ts'
 import { visibilities } from '../lib/instances/visibility.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { levelOf, type OutputFlags } from '../lib/cli/log-level.ts'
+import {
+  levelOf,
+  type OutputFlags,
+  addressFlags,
+  aggregateFlag,
+  offFlags,
+  runFlags,
+} from './server-flags.ts'
 import { authFlags } from './auth-flags.ts'
 import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
-import { addressFlags, aggregateFlag, offFlags, runFlags } from './server-flags.ts'
 import { readServeStdioSettings } from './stdio/serve-settings.ts'
 import {
   type Access,
@@ -16,9 +23,8 @@ import {
   dirFlag,
   labelled,
   pageText,
-  quote,
 } from '../lib/cli/banner.ts'
-import { paint } from '../lib/cli/terminal.ts'
+import { paint } from '../lib/cli/output.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
 import { describeAccess, openWarning } from './auth-settings.ts'
@@ -240,7 +246,9 @@ export function renderBanner(facts: BannerFacts): string {
     (gateway, at) => `${labelled(at === 0 ? 'Joins' : '', gateway, colour)}\n`,
   )
   const token =
-    hostTokenFile === null ? '$SERVICE_HOST_TOKEN' : `$(cat \\\n    ${quote(hostTokenFile)})`
+    hostTokenFile === null
+      ? '$SERVICE_HOST_TOKEN'
+      : `$(cat \\\n    ${quoteArgument(hostTokenFile, 'linux')})`
   return `
 ${labelled('MCP endpoint', url, colour)}
 ${pageText(page, colour, { later: `; later: service-cli page${dirFlag(facts)}` })}\

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../src/lib/util/errors.ts'
-import { failureText } from '../../src/lib/cli/failure.ts'
+import { failureText } from '../../src/lib/cli/output.ts'
 import { runCommand } from '../helpers/in-process.ts'
 
 describe('a command that fails', () => {

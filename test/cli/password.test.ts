@@ -62,6 +62,15 @@ describe('service-cli password', () => {
     expect(await whoami(home)).to.equal(0)
   })
 
+  it('refuses anything but two lines on stdin, and repeats neither', async () => {
+    for (const text of [first, `\n${second}\n`, `${first}\n${second}\n${third}\n`]) {
+      const { code, stderr } = await change(text)
+      expect(code).to.equal(2)
+      expect(stderr).to.contain('the first line is the current password, the second the new')
+      expect(stderr).not.to.contain('horse')
+    }
+  })
+
   it('asks for the current password, and twice for the new one, and shows neither', async () => {
     const { code, stderr } = await home.run(['password'], {
       typed: [

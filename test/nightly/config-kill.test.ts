@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ConfigStore } from '../../src/lib/config/config-store.ts'
+import { ConfigStore } from '../../src/lib/config/config-file.ts'
 import { killAfterLines, startScript } from './support.ts'
 import { withFolder } from '../helpers/folder.ts'
 

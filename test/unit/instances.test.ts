@@ -7,7 +7,7 @@ import { findNextRun, liveInstances } from '../../src/lib/instances/live-instanc
 import { parseRecord } from '../../src/lib/instances/record.ts'
 import { selectInstance, shortIds } from '../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { processStart } from '../../src/lib/util/process.ts'
+import { processStart } from '../../src/lib/instances/process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 /** TEST-NET-1 (RFC 5737) is no address of any machine. */

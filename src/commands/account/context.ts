@@ -8,8 +8,13 @@ import {
 } from '../../lib/accounts/token.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
-import { type Config, emptyConfig, onlyLogin, withLogin } from '../../lib/config/config-file.ts'
-import { ConfigStore } from '../../lib/config/config-store.ts'
+import {
+  type Config,
+  emptyConfig,
+  onlyLogin,
+  withLogin,
+  ConfigStore,
+} from '../../lib/config/config-file.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'

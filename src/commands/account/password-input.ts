@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { type Prompt, requirePrompt } from '../../lib/cli/prompt.ts'
-import { readSecretFromStdin, readTwoSecretsFromStdin } from '../../lib/cli/secret-input.ts'
+import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -77,7 +77,11 @@ export async function readSecretAndPassword(
 ): Promise<[Secret, Secret | null]> {
   const what = label.toLowerCase()
   if (flags['password-stdin']) {
-    return readTwoSecretsFromStdin(process.stdin, '--password-stdin', [what, 'new password'])
+    const piped = await readSecretFromStdin(process.stdin, '--password-stdin')
+    const [first, second, ...more] = piped.reveal().split(/\r?\n/)
+    if (first && second && more.length === 0) return [new Secret(first), new Secret(second)]
+    const lines = `the first line is the ${what}, the second the new password`
+    throw usage('--password-stdin needs two lines on stdin', lines)
   }
   const hint = `pipe both in with --password-stdin: the ${what}, then the new password, a line each`
   return [await askSecret(flags, label, hint), null]

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
-import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { writeStdout } from '../../lib/cli/output.ts'
 import { usage } from '../../lib/util/errors.ts'
 
 /** Flags of the commands that write one file. */

@@ -10,7 +10,7 @@ import { extensionOf, safeFileName } from '../../lib/cli/file-name.ts'
 import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
-import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { writeStdout } from '../../lib/cli/output.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import {
   type Download,

@@ -1,5 +1,5 @@
 import { isLoopback } from '../../lib/util/net.ts'
-import { processStart } from '../../lib/util/process.ts'
+import { processStart } from '../../lib/instances/process.ts'
 import { defaultPorts } from '../default-ports.ts'
 import type { Finding } from './finding.ts'
 

@@ -1,9 +1,13 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { hasColour, terminalWidth } from '../../lib/cli/terminal.ts'
+import {
+  processOutput,
+  warningsTo,
+  writeStdout,
+  hasColour,
+  terminalWidth,
+} from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { writeStdout } from '../../lib/cli/write-stdout.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
 import { configPath, selectStateDirectory } from '../../lib/config/paths.ts'
 import { ownerFile } from '../../lib/instances/files.ts'

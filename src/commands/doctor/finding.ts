@@ -1,5 +1,5 @@
 import { wrapWords } from '../../lib/cli/format.ts'
-import { paint } from '../../lib/cli/terminal.ts'
+import { paint } from '../../lib/cli/output.ts'
 import { counted } from '../../lib/util/amounts.ts'
 
 /** The result of one check. */

@@ -1,6 +1,6 @@
 import { columns, wrapWords } from '../../lib/cli/format.ts'
 import { counted } from '../../lib/util/amounts.ts'
-import { terminalWidth } from '../../lib/cli/terminal.ts'
+import { terminalWidth } from '../../lib/cli/output.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { ageText } from '../resources/list-table.ts'

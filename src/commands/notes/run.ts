@@ -1,6 +1,5 @@
 import { wrapWords } from '../../lib/cli/format.ts'
-import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { terminalWidth } from '../../lib/cli/terminal.ts'
+import { type Output, processOutput, warningsTo, terminalWidth } from '../../lib/cli/output.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
 import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'

@@ -1,5 +1,5 @@
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
-import { writeStdout } from '../../lib/cli/write-stdout.ts'
+import { writeStdout } from '../../lib/cli/output.ts'
 import { jsonLine } from '../../lib/util/text.ts'
 import { listAll } from '../../lib/mcp/client/resources.ts'
 import { type ClientFlags, withSession } from './client.ts'

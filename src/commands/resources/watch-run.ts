@@ -1,6 +1,6 @@
 import { wrapWords } from '../../lib/cli/format.ts'
 import { openLiveLines } from '../../lib/cli/live-lines.ts'
-import { terminalWidth } from '../../lib/cli/terminal.ts'
+import { terminalWidth } from '../../lib/cli/output.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import type { McpSession } from '../../lib/mcp/client/context.ts'
 import { createEventFollower } from '../../lib/mcp/client/event-follower.ts'

@@ -1,4 +1,4 @@
-import type { LogLevel } from '../../lib/cli/log-level.ts'
+import type { LogLevel } from '../server-flags.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Endpoint, type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 import { rootsOnly } from '../running-gateway.ts'

@@ -1,7 +1,7 @@
 import { createLog, type ProgramLog } from '../../lib/cli/log.ts'
-import type { LogLevel } from '../../lib/cli/log-level.ts'
+import type { LogLevel } from '../server-flags.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
-import { hasColour } from '../../lib/cli/terminal.ts'
+import { hasColour } from '../../lib/cli/output.ts'
 import { type BridgeParts, runBridge } from '../../lib/mcp/bridge/bridge.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 

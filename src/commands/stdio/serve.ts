@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { LogLevel } from '../../lib/cli/log-level.ts'
+import type { LogLevel } from '../server-flags.ts'
 import { ensurePrivateFolder, withFileLock } from '../../lib/config/private-file.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
 import type { Logger } from '../../lib/util/logger.ts'

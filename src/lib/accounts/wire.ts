@@ -26,13 +26,11 @@ export const teamName = z
   )
 
 /**
- * What a token allows: `read:scene` less than `read`. `account`: managing the account itself, which no service token can.
- * `instance`: joining a gateway as an instance, which only a service token can.
+ * What a token allows: `read:scene` less than `read`. `account`: managing the account itself, which
+ * no service token can. `instance`: joining a gateway, which only a service token can.
  */
 export const scopes = ['account', ...serviceScopes] as const
 export type Scope = (typeof scopes)[number]
-/** The scopes of a service token whose request names none. */
-export const defaultServiceScopes = ['read', 'publish'] as const
 
 const controls = /[\u0000-\u001f\u007f-\u009f]/
 
@@ -46,20 +44,12 @@ const plainText = (most: number) =>
 const password = z
   .string()
   .refine(text => text.isWellFormed(), 'has characters that are not text')
-  .refine(
-    text => codePoints(text) >= passwordChars.least,
-    `has at least ${passwordChars.least} characters`,
-  )
-  .refine(
-    text => codePoints(text) <= passwordChars.most,
-    `has at most ${passwordChars.most} characters`,
-  )
+  .refine(text => {
+    const { length } = Array.from(text.normalize('NFC'))
+    return length >= passwordChars.least && length <= passwordChars.most
+  }, `has ${passwordChars.least} to ${passwordChars.most} characters`)
   // For the document: lengths are those in code points after NFC, which no JSON Schema counts.
   .meta({ format: 'password', minLength: passwordChars.least, maxLength: passwordChars.most })
-
-function codePoints(text: string): number {
-  return Array.from(text.normalize('NFC')).length
-}
 
 export const registerRequest = z
   .strictObject({

@@ -1,5 +1,5 @@
 import { quoteArgument } from './format.ts'
-import { paint } from './terminal.ts'
+import { paint } from './output.ts'
 
 // What a user needs after starting a server. No banner shows a key or a token; the link of the page
 // has a code.
@@ -44,15 +44,11 @@ export function checkedText({ keyed, tokens = false, colour }: Access, more: str
 }
 
 export function dirFlag({ namedDir }: Pick<Shown, 'namedDir'>): string {
-  return namedDir === undefined ? '' : ` --registry-dir ${quote(namedDir)}`
+  return namedDir === undefined ? '' : ` --registry-dir ${quoteArgument(namedDir, 'linux')}`
 }
 
 export function clientText(facts: Access, choice: string): string {
   return `${paint(facts.colour, 'bold', 'Connect a client')}
   service-cli mcp-config claude-code --write${choice}${dirFlag(facts)}
   (also: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)`
-}
-
-export function quote(path: string): string {
-  return quoteArgument(path, 'linux')
 }

@@ -1,8 +1,7 @@
 import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
-import type { Interfaces } from '@oclif/core'
 import { jsonLine } from '../util/text.ts'
-import { describeFailure } from './failure.ts'
+import { describeFailure } from './output.ts'
 import { usageError } from './usage-errors.ts'
 
 /** Flags of every command; they may also stand before it (`service-cli --json serve`). */
@@ -18,43 +17,13 @@ export const globalFlags = {
   }),
 }
 
-const registryFlag = {
-  registry: Flags.string({
-    description:
-      'address of the accounts server; overrides SERVICE_REGISTRY and default_registry in config.toml',
-    helpGroup: 'GLOBAL',
-    helpValue: 'URL',
-  }),
-}
-
-const tokenFlag = {
-  token: Flags.string({
-    description:
-      'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
-      'The shell history keeps it: prefer SERVICE_TOKEN',
-    helpGroup: 'GLOBAL',
-    helpValue: 'TOKEN',
-  }),
-}
-
 /** Base of every command. Its errors about arguments are plain, its JSON is one line. */
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true
   static override baseFlags = globalFlags
 
-  protected override async parse<
-    F extends Interfaces.OutputFlags<any>,
-    B extends Interfaces.OutputFlags<any>,
-    A extends Interfaces.OutputArgs<any>,
-  >(
-    options?: Interfaces.Input<F, B, A>,
-    argv?: string[],
-  ): Promise<Interfaces.ParserOutput<F, B, A>> {
-    try {
-      return await super.parse(options, argv)
-    } catch (error) {
-      throw usageError(error, this.ctor)
-    }
+  protected override async catch(error: Error): Promise<unknown> {
+    return super.catch(usageError(error, this.ctor))
   }
 
   protected override toErrorJson(error: unknown): object {
@@ -68,10 +37,27 @@ export abstract class BaseCommand extends Command {
 
 /** Base of the commands of a user with an account. */
 export abstract class AccountCommand extends BaseCommand {
-  static override baseFlags = { ...globalFlags, ...registryFlag }
+  static override baseFlags = {
+    ...globalFlags,
+    registry: Flags.string({
+      description:
+        'address of the accounts server; overrides SERVICE_REGISTRY and default_registry in config.toml',
+      helpGroup: 'GLOBAL',
+      helpValue: 'URL',
+    }),
+  }
 }
 
 /** Base of the commands that use a token: one that is given, or the saved login. */
 export abstract class TokenCommand extends AccountCommand {
-  static override baseFlags = { ...AccountCommand.baseFlags, ...tokenFlag }
+  static override baseFlags = {
+    ...AccountCommand.baseFlags,
+    token: Flags.string({
+      description:
+        'use this token; overrides SERVICE_TOKEN, SERVICE_TOKEN_FILE and the saved login. ' +
+        'The shell history keeps it: prefer SERVICE_TOKEN',
+      helpGroup: 'GLOBAL',
+      helpValue: 'TOKEN',
+    }),
+  }
 }

@@ -1,6 +1,6 @@
 import stringWidth from 'fast-string-width'
 import { cleanText } from '../util/text.ts'
-import { terminalWidth } from './terminal.ts'
+import { terminalWidth } from './output.ts'
 
 interface ColumnsOptions {
   /** Columns that may be dropped, in this order, until the rest fits. */

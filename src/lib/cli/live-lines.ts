@@ -32,9 +32,3 @@ export function openLiveLines(): LiveLines {
     },
   }
 }
-
-/** Resolves when the signal is aborted. */
-export function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
-}

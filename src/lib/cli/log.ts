@@ -1,15 +1,14 @@
 import { once } from 'node:events'
 import { constants, openSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { pino } from 'pino'
+import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
 import type { AccessEntry, Logger } from '../util/logger.ts'
 import { printable } from '../util/text.ts'
-import type { LogLevel } from './log-level.ts'
-import { paint, type Style } from './terminal.ts'
+import { paint, type Style } from './output.ts'
 
 export interface LogOptions {
-  level: LogLevel
+  level: Level
   /** Readable lines instead of JSON. */
   readable: boolean
   colour: boolean
@@ -55,12 +54,8 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       write: line => print(readable ? formatLogLine(line, colour) : `${printable(line.trim())}\n`),
     },
   )
-  return {
-    debug: (fields, message) => logger.debug(fields, message),
-    info: (fields, message) => logger.info(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => logger.error(fields, message),
-    access({ own, durationMs, requestId, method, path, rpc, uri, status, ...caller }) {
+  return Object.assign(logger, {
+    access({ own, durationMs, requestId, method, path, rpc, uri, status, ...caller }: AccessEntry) {
       // They would push the banner off the terminal. Any client can claim to be a command of this
       // program, so pictures are always logged.
       const isQuiet = own && status !== null && status < 400 && !uri?.startsWith('capture:')
@@ -79,7 +74,7 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       // Otherwise pino writes the rest when the process exits, and waits for a stuck reader.
       stderr.destroy()
     },
-  }
+  })
 }
 
 /** A write to a terminal that is stopped would keep the process from ending, unless opened like this. */

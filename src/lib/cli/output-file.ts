@@ -40,16 +40,11 @@ export async function writeOutputFile(
   })
 }
 
-const maxNumber = 1000
-
 /** This name or the next free numbered one: `a.png`, then `a-2.png`, `a-3.png`, … */
 export async function freeName(path: string): Promise<string> {
   const { dir, name, ext } = parse(path)
-  for (let number = 1; number <= maxNumber; number++) {
+  for (let number = 1; ; number++) {
     const file = number === 1 ? path : join(dir, `${name}-${number}${ext}`)
     if ((await lstat(file).catch(() => null)) === null) return file
   }
-  throw new ServiceError('file_exists', `${path} and ${maxNumber - 1} numbered names exist`, {
-    hint: 'choose a name with --out',
-  })
 }

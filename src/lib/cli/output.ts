@@ -1,6 +1,8 @@
+import { styleText } from 'node:util'
+import { errnoOf, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
+import { hideTokens } from '../util/secret.ts'
+import { cleanLines, jsonLine } from '../util/text.ts'
 import type { Logger } from '../util/logger.ts'
-import { jsonLine } from '../util/text.ts'
-import { writeStdout } from './write-stdout.ts'
 
 /** The output of a command: results on stdout, everything else on stderr. */
 export interface Output {
@@ -38,4 +40,65 @@ export function processOutput({ json, quiet }: { json: boolean; quiet: boolean }
 export function warningsTo(output: Output): Logger {
   const warn = (_fields: object, message = ''): void => output.warn(message)
   return { debug: () => {}, info: () => {}, warn, error: warn }
+}
+
+/**
+ * Settles when all bytes are written. Throws `storage_failed` or `storage_full` when stdout cannot
+ * be written. A closed pipe is not a failure.
+ */
+export async function writeStdout(content: string | Uint8Array): Promise<void> {
+  const error = await new Promise<unknown>(resolve => {
+    process.stdout.write(content, resolve)
+  })
+  if (error && !isClosedPipe(error)) throw cannotWriteStdout(error)
+}
+
+/** The error of every command whose output cannot be written. */
+export function cannotWriteStdout(cause: unknown): ServiceError {
+  const message = `cannot write to stdout (${errnoOf(cause) ?? 'unknown error'})`
+  return new ServiceError(isDiskFull(cause) ? 'storage_full' : 'storage_failed', message, { cause })
+}
+
+export function isClosedPipe(error: unknown): boolean {
+  return ['EPIPE', 'EOF', 'ERR_STREAM_DESTROYED'].includes(
+    String((error as NodeJS.ErrnoException).code),
+  )
+}
+
+/**
+ * What a user is told of any thrown value: only code, message and hint, because other members, such
+ * as request headers, may hold a secret.
+ */
+export function describeFailure(error: unknown) {
+  const [code, message, hint] =
+    error instanceof ServiceError
+      ? [error.code, error.message, error.hint]
+      : (['internal', `internal: ${messageOf(error)}`] as const)
+  return { code, message: cleanLines(hideTokens(message)), hint }
+}
+
+/** The description as text for stderr, or as one line of JSON for stdout. */
+export function failureText(error: unknown, json: boolean): string {
+  const { code, message, hint } = describeFailure(error)
+  if (json) return jsonLine({ error: { code, message, hint } })
+  // After Ctrl-C only the line of the question is to be ended.
+  if (code === 'cancelled') return '\n'
+  return `error: ${message}\n${hint === undefined ? '' : `hint: ${hint}\n`}`
+}
+
+/** Whether the stream is a terminal with colours; NO_COLOR and TERM=dumb switch them off. */
+export function hasColour(stream: { hasColors?(): boolean }): boolean {
+  return stream.hasColors?.() === true
+}
+
+/** Columns of the terminal; unlimited when the stream is not a terminal. */
+export function terminalWidth(stream: { isTTY?: boolean; columns?: number }): number {
+  return stream.isTTY === true && stream.columns ? stream.columns : Infinity
+}
+
+export type Style = 'none' | 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+
+/** The text in a style, or unchanged without `colour`, which `hasColour` decides. */
+export function paint(colour: boolean, style: Style, text: string): string {
+  return colour ? styleText(style, text, { validateStream: false }) : text
 }

@@ -48,12 +48,10 @@ const prompt = {
   },
 }
 
-interface PromptContext {
-  readonly output: NodeJS.WriteStream
-  readonly signal: AbortSignal
-}
-
-async function asked<T>(question: string, ask: (context: PromptContext) => Promise<T>): Promise<T> {
+async function asked<T>(
+  question: string,
+  ask: (context: { output: NodeJS.WriteStream; signal: AbortSignal }) => Promise<T>,
+): Promise<T> {
   const { stdin, stderr } = process
   const abort = new AbortController()
   let isContinued = false
@@ -80,7 +78,7 @@ async function asked<T>(question: string, ask: (context: PromptContext) => Promi
   try {
     return await ask({ output: stderr, signal: abort.signal })
   } catch (error) {
-    if (error instanceof Error && cancelled.has(error.name)) {
+    if (error instanceof Error && /^(?:Exit|Abort|Cancel)Prompt/.test(error.name)) {
       throw new ServiceError('cancelled', 'cancelled at the prompt: nothing was saved')
     }
     throw error
@@ -89,5 +87,3 @@ async function asked<T>(question: string, ask: (context: PromptContext) => Promi
     process.off('SIGCONT', onContinue)
   }
 }
-
-const cancelled = new Set(['ExitPromptError', 'AbortPromptError', 'CancelPromptError'])

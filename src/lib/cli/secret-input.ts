@@ -1,11 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { collectBounded } from '../util/bytes.ts'
 import { usage } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
-
-/** The used part of `process.stdin`. */
-interface SecretStream extends AsyncIterable<Uint8Array> {
-  readonly isTTY?: boolean
-}
 
 /** Longer input is an error. The longest passwords and tokens have 4096 bytes. */
 export const maxSecretInputBytes = 64 * 1024
@@ -14,36 +10,18 @@ export const maxSecretInputBytes = 64 * 1024
  * Reads a secret from a pipe, for `flag`. A trailing newline is stripped; spaces are kept. Throws
  * `usage_invalid` when stdin is a terminal, empty, too long or not UTF-8.
  */
-export async function readSecretFromStdin(stdin: SecretStream, flag: string): Promise<Secret> {
-  return new Secret(await readText(stdin, flag))
-}
-
-/** Reads two secrets, one a line, in the order of `names`. Throws `usage_invalid`. */
-export async function readTwoSecretsFromStdin(
-  stdin: SecretStream,
+export async function readSecretFromStdin(
+  stdin: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean },
   flag: string,
-  names: readonly [string, string],
-): Promise<[Secret, Secret]> {
-  const [first, second, ...more] = (await readText(stdin, flag)).split(/\r?\n/)
-  if (first && second && more.length === 0) return [new Secret(first), new Secret(second)]
-  const hint = `the first line is the ${names[0]}, the second the ${names[1]}`
-  throw usage(`${flag} needs two lines on stdin`, hint)
-}
-
-async function readText(stdin: SecretStream, flag: string): Promise<string> {
+): Promise<Secret> {
   if (stdin.isTTY === true) {
     const hint = `use a pipe: pass show registry | service-cli … ${flag}; omit ${flag} for a prompt`
     throw usage(`${flag} reads from a pipe, and stdin is a terminal`, hint)
   }
   const bytes = await collectBounded(stdin, maxSecretInputBytes)
   if (bytes === null) throw usage(`${flag} got more than ${maxSecretInputBytes} bytes from stdin`)
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    throw usage(`${flag}: stdin is not UTF-8 text`)
-  }
-  const secret = text.replace(/\r?\n$/, '')
-  if (secret !== '') return secret
+  if (!isUtf8(bytes)) throw usage(`${flag}: stdin is not UTF-8 text`)
+  const secret = bytes.toString('utf8').replace(/\r?\n$/, '')
+  if (secret !== '') return new Secret(secret)
   throw usage(`${flag}: stdin is empty`, 'the command before the pipe may have failed')
 }

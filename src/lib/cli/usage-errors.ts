@@ -19,7 +19,7 @@ export const commandNotFound: Hook.CommandNotFound = async ({ id, config }) => {
  * Turns oclif's error about the arguments into one line. An argument that is in the wrong place is
  * not repeated: it may be a password.
  */
-export function usageError(error: any, { id, examples, ...command }: Command.Class): unknown {
+export function usageError(error: any, { id, examples, ...command }: Command.Class): Error {
   const kind: unknown = error?.constructor?.name
   const name = spaced(id)
   const help = `service-cli ${name} --help shows all flags`
@@ -28,20 +28,16 @@ export function usageError(error: any, { id, examples, ...command }: Command.Cla
     const missing = error.args.map((arg: Command.Arg.Any) => arg.name.toUpperCase()).join(' and ')
     const [example = ''] = examples
     const line = typeof example === 'string' ? example : example.command
-    return usage(
-      `${name} needs ${missing}`,
-      `for example: ${line.replace(/^<%.*?%>/, 'service-cli')}`,
-    )
+    const hint = `for example: ${line.replace(/^<%.*?%>/, 'service-cli')}`
+    return usage(`${name} needs ${missing}`, hint)
   }
   if (kind === 'NonExistentFlagsError') {
     // Only the name: the rest may be a secret, as in -psecret.
     const [flag = '-'] = /^(?:--[\w-]+|-\w)/.exec(error.flags[0]) ?? []
     const known = Object.keys({ ...command.baseFlags, ...command.flags })
     const meant = flag.startsWith('--') ? nearest(flag.slice(2), known) : undefined
-    return usage(
-      `nonexistent flag ${flag}`,
-      meant === undefined ? help : `did you mean --${meant}?`,
-    )
+    const hint = meant === undefined ? help : `did you mean --${meant}?`
+    return usage(`nonexistent flag ${flag}`, hint)
   }
   if (error instanceof ServiceError || error?.oclif === undefined) return error
   const line = String(error.message)

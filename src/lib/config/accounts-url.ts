@@ -35,10 +35,8 @@ export function parseAccountsUrl(text: string): Result<AccountsUrl, string> {
 export function requireAccountsUrl(text: string, source: string): AccountsUrl {
   const parsed = parseAccountsUrl(text)
   if (!parsed.ok) {
-    throw usage(
-      `the address of ${source} ${parsed.failure}`,
-      'write it as https://registry.example.com',
-    )
+    const hint = 'write it as https://registry.example.com'
+    throw usage(`the address of ${source} ${parsed.failure}`, hint)
   }
   refuseExposed(parsed.value)
   return parsed.value
@@ -48,8 +46,6 @@ export function requireAccountsUrl(text: string, source: string): AccountsUrl {
 export function refuseExposed({ url, exposed }: AccountsUrl): void {
   if (!exposed) return
   const secure = url.replace(/^http:/, 'https:')
-  throw usage(
-    `${url} would receive secrets over plain http`,
-    `use ${secure}; plain http is for this machine (127.0.0.1) alone`,
-  )
+  const hint = `use ${secure}; plain http is for this machine (127.0.0.1) alone`
+  throw usage(`${url} would receive secrets over plain http`, hint)
 }

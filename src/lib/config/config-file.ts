@@ -1,19 +1,11 @@
+import { dirname, join, resolve } from 'node:path'
 import { parse, stringify, TomlError } from 'smol-toml'
 import { z } from 'zod'
 import { type ServiceError, unusableFile } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
-import { isRfc3339, parseTime, toRfc3339 } from '../util/time.ts'
+import { toRfc3339 } from '../util/time.ts'
 import { parseAccountsUrl } from './accounts-url.ts'
-
-/** A saved login. Times are milliseconds since the epoch. */
-export interface SavedLogin {
-  readonly username?: string
-  readonly email?: string
-  readonly accessToken?: Secret
-  readonly accessExpiresAtMs?: number
-  readonly refreshToken?: Secret
-  readonly refreshExpiresAtMs?: number
-}
+import { readPrivateFile, withFileLock, writePrivateFile } from './private-file.ts'
 
 /** The content of the configuration file; logins are keyed by `AccountsUrl.url`. */
 export interface Config {
@@ -24,7 +16,10 @@ export interface Config {
 export const emptyConfig: Config = { logins: new Map() }
 
 const text = z.string().optional()
-const time = z.string().refine(isRfc3339).transform(parseTime).optional()
+const time = z.iso
+  .datetime({ offset: true })
+  .transform(text => Date.parse(text))
+  .optional()
 // Visible ASCII, as a header can carry it.
 const token = z.string().regex(/^[\x21-\x7e]+$/)
 const secret = token.transform(value => new Secret(value)).optional()
@@ -38,7 +33,7 @@ const login = z
     refresh_token: secret,
     refresh_expires_at: time,
   })
-  .transform((table): SavedLogin => ({
+  .transform(table => ({
     username: table.username,
     email: table.email,
     accessToken: table.access_token,
@@ -46,6 +41,9 @@ const login = z
     refreshToken: table.refresh_token,
     refreshExpiresAtMs: table.refresh_expires_at,
   }))
+
+/** A saved login. Times are milliseconds since the epoch. */
+export type SavedLogin = Readonly<Partial<z.output<typeof login>>>
 
 const address = z.string().transform((name, context) => {
   const parsed = parseAccountsUrl(name)
@@ -140,4 +138,39 @@ export function withoutLogin(config: Config, url: string): Config {
   if (!logins.delete(url)) return config
   const defaultServer = config.defaultServer === url ? undefined : config.defaultServer
   return { defaultServer, logins }
+}
+
+/** The configuration file of one user, shared by all commands that run at the same time. */
+export class ConfigStore {
+  readonly path: string
+  readonly #lockWaitMs: number | undefined
+
+  constructor(path: string, lockWaitMs?: number) {
+    this.path = resolve(path)
+    this.#lockWaitMs = lockWaitMs
+  }
+
+  /**
+   * An empty configuration when there is no file. With `mounted` also of root, and a pipe. Throws
+   * `config_invalid`.
+   */
+  async read(mounted = false): Promise<Config> {
+    const text = await readPrivateFile(this.path, { mounted })
+    return text === null ? emptyConfig : parseConfig(text, this.path)
+  }
+
+  /**
+   * Reads, changes and writes under the lock. Nothing is written when `change` returns what it got.
+   * Throws `config_busy`, `storage_failed`, `storage_full`; then the file is as before.
+   */
+  async update(change: (config: Config) => Config | Promise<Config>): Promise<Config> {
+    const lock = join(dirname(this.path), 'config.lock')
+    const run = async (): Promise<Config> => {
+      const before = await this.read()
+      const after = await change(before)
+      if (after !== before) await writePrivateFile(this.path, formatConfig(after))
+      return after
+    }
+    return withFileLock(lock, run, this.#lockWaitMs)
+  }
 }

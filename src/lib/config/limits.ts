@@ -9,44 +9,33 @@ const GiB = 1024 * MiB
  * The bounds that an operator may change, by `--limit` or the `limits` of the library.
  * `docs/limits.md` has one row for each. Sizes in bytes, times in milliseconds.
  */
-export interface Limits {
+const limits = {
   /** One POST /mcp body. */
-  maxRequestBytes: number
+  maxRequestBytes: 1 * MiB,
   /** One scene, one message of the host link, or one post of the application. */
-  maxMessageBytes: number
+  maxMessageBytes: 64 * MiB,
   /** Live sessions; beyond it the longest idle one without a stream ends. */
-  maxSessions: number
+  maxSessions: 10_000,
   /** A session without a request and without a stream ends after this. */
-  sessionIdleMs: number
+  sessionIdleMs: 60 * 60 * 1000,
   /** Subscriptions of all sessions and listen streams together. */
-  maxSubscriptions: number
+  maxSubscriptions: 200_000,
   /** A comment line keeps an idle event stream open. */
-  streamKeepAliveMs: number
+  streamKeepAliveMs: 15_000,
   /** Resources on one page of a listing. */
-  pageSize: number
+  pageSize: 500,
   /** One artefact; 0 = no bound. */
-  maxArtefactBytes: number
+  maxArtefactBytes: 16 * GiB,
   /** All artefacts; the oldest are removed; 0 = no bound. */
-  maxArtefactTotalBytes: number
+  maxArtefactTotalBytes: 64 * GiB,
   /** The default lifetime of an artefact; 0 = no limit. */
-  artefactTtlMs: number
+  artefactTtlMs: 30 * 24 * 60 * 60 * 1000,
   /** One capture method must give a picture within this time; then the next one is tried. */
-  captureMs: number
+  captureMs: 10_000,
 }
 
-export const defaultLimits: Readonly<Limits> = Object.freeze({
-  maxRequestBytes: 1 * MiB,
-  maxMessageBytes: 64 * MiB,
-  maxSessions: 10_000,
-  sessionIdleMs: 60 * 60 * 1000,
-  maxSubscriptions: 200_000,
-  streamKeepAliveMs: 15_000,
-  pageSize: 500,
-  maxArtefactBytes: 16 * GiB,
-  maxArtefactTotalBytes: 64 * GiB,
-  artefactTtlMs: 30 * 24 * 60 * 60 * 1000,
-  captureMs: 10_000,
-})
+export type Limits = typeof limits
+export const defaultLimits: Readonly<Limits> = Object.freeze(limits)
 
 /** Bounds that mean nothing at 0. */
 const positive = ['pageSize', 'captureMs', 'accessTokenMs']
@@ -61,15 +50,15 @@ export function checkLimits(
   given: Partial<Limits> = {},
   defaults: object = defaultLimits,
 ): Partial<Limits> {
-  const limits = omitUndefined(given)
-  const unknown = findUnknownMember(limits, Object.keys(defaults), 'limit')
+  const checked = omitUndefined(given)
+  const unknown = findUnknownMember(checked, Object.keys(defaults), 'limit')
   if (unknown !== null) throw new TypeError(unknown)
-  for (const [name, value] of Object.entries(limits)) {
+  for (const [name, value] of Object.entries(checked)) {
     const least = positive.includes(name) ? 1 : 0
     const most = timers.includes(name) ? maxTimerMs : Number.MAX_SAFE_INTEGER
     if (!Number.isSafeInteger(value) || value < least || value > most) {
       throw new TypeError(`limit "${name}" must be a whole number from ${least} to ${most}`)
     }
   }
-  return limits
+  return checked
 }

@@ -51,16 +51,13 @@ export async function readPrivateFile(
 }
 
 async function openPrivateFile(path: string, mounted: boolean): Promise<FileHandle> {
-  const isLink = await isTrustedLink(path)
+  const found = await lstat(path)
+  const isLink = found.isSymbolicLink()
+  if (isLink && !isOwn(found) && found.uid !== 0) {
+    throw unusableFile(path, 'is a symbolic link of another user', 'name the file itself')
+  }
   // A pipe in the place of a file must not hold up this process.
   return open(path, constants.O_RDONLY | (isLink ? 0 : noFollow) | (mounted ? 0 : noWait))
-}
-
-async function isTrustedLink(path: string): Promise<boolean> {
-  const found = await lstat(path)
-  if (!found.isSymbolicLink()) return false
-  if (isOwn(found) || found.uid === 0) return true
-  throw unusableFile(path, 'is a symbolic link of another user', 'name the file itself')
 }
 
 function refuseUnsafe(path: string, found: Stats, mounted: boolean): void {
@@ -142,25 +139,18 @@ function unsafeFolder(path: string, what: string, hint: string): ServiceError {
 function storageError(path: string, error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   // An error of SQLite has no code, but a message.
-  const code = errnoOf(error) ?? messageOf(error)
-  const isFull = isDiskFull(error)
-  return new ServiceError(
-    isFull ? 'storage_full' : 'storage_failed',
-    `${path} cannot be written (${code})`,
-    {
-      cause: error,
-      hint: isFull
-        ? 'free disk space, then try again'
-        : `make ${path} writable for you, or use a folder on a local disk`,
-    },
-  )
+  const message = `${path} cannot be written (${errnoOf(error) ?? messageOf(error)})`
+  if (isDiskFull(error)) {
+    const hint = 'free disk space, then try again'
+    return new ServiceError('storage_full', message, { cause: error, hint })
+  }
+  const hint = `make ${path} writable for you, or use a folder on a local disk`
+  return new ServiceError('storage_failed', message, { cause: error, hint })
 }
 
 function octal({ mode }: Stats): string {
   return (mode & 0o7777).toString(8).padStart(4, '0')
 }
-
-const sqliteBusy = 5
 
 /**
  * Runs `action` while this process alone holds the lock of `path`, a file for nothing else in a
@@ -172,15 +162,11 @@ export async function withFileLock<Value>(
   action: () => Promise<Value>,
   waitMs = 10_000,
 ): Promise<Value> {
-  const release = await takeLock(path, waitMs)
-  try {
-    return await action()
-  } finally {
-    release()
-  }
+  using _lock = await takeLock(path, waitMs)
+  return await action()
 }
 
-async function takeLock(path: string, waitMs: number): Promise<() => void> {
+async function takeLock(path: string, waitMs: number): Promise<Disposable> {
   await ensurePrivateFolder(dirname(path))
   const { DatabaseSync } = await import('node:sqlite')
   const deadlineMs = performance.now() + waitMs
@@ -189,7 +175,7 @@ async function takeLock(path: string, waitMs: number): Promise<() => void> {
     try {
       database.open()
       database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-      return () => database.close()
+      return database
     } catch (error) {
       if (database.isOpen) database.close()
       if (!isBusy(error)) throw storageError(path, error)
@@ -206,6 +192,6 @@ async function takeLock(path: string, waitMs: number): Promise<() => void> {
 
 function isBusy(error: unknown): boolean {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0
-  // The upper bytes tell more of the same.
-  return (code & 0xff) === sqliteBusy
+  // SQLITE_BUSY; the upper bytes tell more of the same.
+  return (code & 0xff) === 5
 }

@@ -1,5 +1,6 @@
+import { finiteJsonText } from './finite-json.ts'
 import { MemberReader } from './member-reader.ts'
-import { escapePointer, exceedsDepth, finiteJsonText, isJsonObject } from '../util/json.ts'
+import { escapePointer, exceedsDepth, isJsonObject } from '../util/json.ts'
 import type { ScenePatch } from './scene-objects.ts'
 
 /** What changes in the scene; see `patchScene`. */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { isLoopback, withoutBrackets } from '../util/net.ts'
 import type { Logger } from '../util/logger.ts'
-import { isRunning, processStart } from '../util/process.ts'
+import { isRunning, processStart } from './process.ts'
 import { type Instance, instanceOf, isDead, isOwnHost } from './instance.ts'
 import { maxRecordAgeMs, readRecordFiles } from './record-files.ts'
 import { selectInstance } from './select-instance.ts'

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { lstat, rm } from 'node:fs/promises'
 import { isOwn } from '../util/posix.ts'
-import { isRunning, processStart } from '../util/process.ts'
+import { isRunning, processStart } from './process.ts'
 import { ownerFile, recordFile, tokenFile } from './files.ts'
 import { isDead } from './instance.ts'
 import { readRecordFile } from './record-files.ts'

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { noWait } from './posix.ts'
 import { type Result, fail, ok } from './result.ts'
 
 /** Returns all bytes, or null for more than `maxBytes`; the source is then closed unread. */
@@ -21,20 +22,15 @@ export async function collectBounded(
 /** The bytes of a regular file, if there are no more than `maxBytes`. Errors of the file system pass. */
 export async function readBounded(path: string, maxBytes: number): Promise<Result<Buffer, string>> {
   // Not blocking: opening a named pipe would wait for a writer.
-  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  const file = await open(path, constants.O_RDONLY | noWait)
   try {
     const found = await file.stat()
     if (!found.isFile()) return fail('it is not a regular file')
-    if (found.size > maxBytes) return fail(`it is larger than ${maxBytes} bytes`)
-    // One byte more than it had: a file that grows meanwhile is not read without end.
-    const buffer = Buffer.alloc(found.size + 1)
-    let length = 0
-    for (;;) {
-      const { bytesRead } = await file.read(buffer, length, buffer.length - length)
-      length += bytesRead
-      if (bytesRead === 0 || length === buffer.length) break
-    }
-    return ok(buffer.subarray(0, length))
+    // No more than it has now is read, also of a file that grows meanwhile.
+    const bytes = found.size > maxBytes ? null : await file.readFile()
+    if (bytes === null || bytes.length > maxBytes)
+      return fail(`it is larger than ${maxBytes} bytes`)
+    return ok(bytes)
   } finally {
     await file.close()
   }

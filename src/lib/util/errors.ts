@@ -1,8 +1,6 @@
-/** Every condition this program reports, with the exit code of a command that fails with it. */
-const exitCodes = {
+/** Conditions that the client of a server may read of, with the exit code of a command. */
+const publicExitCodes = {
   usage_invalid: 2,
-  config_invalid: 2,
-  config_busy: 1,
   auth_required: 4,
   auth_refused: 4,
   login_invalid: 4,
@@ -17,14 +15,6 @@ const exitCodes = {
   upgrade_required: 3,
   limit_reached: 6,
   overloaded: 6,
-  port_in_use: 1,
-  listen_failed: 1,
-  registry_dir_unsafe: 2,
-  file_exists: 1,
-  entry_exists: 1,
-  storage_failed: 1,
-  storage_full: 1,
-  storage_unavailable: 1,
   resource_not_found: 3,
   resource_not_enabled: 3,
   resource_uri_invalid: 3,
@@ -38,14 +28,30 @@ const exitCodes = {
   scene_stale: 1,
   artefact_too_large: 3,
   artefact_corrupt: 1,
+  rate_limited: 6,
+} as const
+
+/** Their messages are about this machine (paths, system errors), and belong into the log. */
+const localExitCodes = {
+  config_invalid: 2,
+  config_busy: 1,
+  port_in_use: 1,
+  listen_failed: 1,
+  registry_dir_unsafe: 2,
+  file_exists: 1,
+  entry_exists: 1,
+  storage_failed: 1,
+  storage_full: 1,
+  storage_unavailable: 1,
   network_failed: 5,
   net_timeout: 5,
-  rate_limited: 6,
   registry_failed: 1,
   registry_answer_invalid: 1,
   cancelled: 130,
   internal: 1,
 } as const
+
+const exitCodes = { ...publicExitCodes, ...localExitCodes }
 
 export type ErrorCode = keyof typeof exitCodes
 
@@ -88,30 +94,9 @@ export class ServiceError extends Error {
   }
 }
 
-/** Their messages are about this machine (paths, system errors), and belong into the log. */
-const localCodes = new Set<ErrorCode>([
-  'config_invalid',
-  'config_busy',
-  'port_in_use',
-  'listen_failed',
-  'registry_dir_unsafe',
-  'file_exists',
-  'entry_exists',
-  'internal',
-  'cancelled',
-  'storage_failed',
-  'storage_full',
-  'storage_unavailable',
-  // Of the client of an accounts server: no server asks one.
-  'network_failed',
-  'net_timeout',
-  'registry_failed',
-  'registry_answer_invalid',
-])
-
 /** Whether the message must not reach clients of a server. */
 export function isLocal({ code }: ServiceError): boolean {
-  return localCodes.has(code)
+  return code in localExitCodes
 }
 
 /** What clients of a server may know of the message. */

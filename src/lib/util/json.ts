@@ -53,8 +53,6 @@ export function endOfString(text: string, from: number): number {
   return text.length
 }
 
-type JsonFailure = 'syntax' | 'depth'
-
 /**
  * Parses untrusted JSON; nesting beyond `maxDepth` is refused before parsing. `parse` is
  * `parseExact` for values that are written again.
@@ -63,7 +61,7 @@ export function parseJson(
   text: string,
   maxDepth: number,
   parse: (text: string) => unknown = JSON.parse,
-): Result<unknown, JsonFailure> {
+): Result<unknown, 'syntax' | 'depth'> {
   if (exceedsDepth(text, maxDepth)) return fail('depth')
   try {
     return ok(parse(text))
@@ -110,27 +108,4 @@ export function resolvePointer(
     found = (found as Readonly<Record<string, unknown>>)[name]
   }
   return ok(found)
-}
-
-/** JSON has no NaN and no infinities; they would become `null`. */
-export class NumberError extends TypeError {}
-
-/** Like `JSON.stringify` with well-formed texts; throws `NumberError` for a number that JSON lacks. */
-export function finiteJsonText(value: unknown): string | undefined {
-  const text: string | undefined = JSON.stringify(value)
-  // Only a text with one needs the slow look.
-  if (text?.includes('null')) refuseNonFinite(value)
-  return text && wellFormedJson(text)
-}
-
-/** Throws `NumberError` for a number that JSON lacks, anywhere in the value. */
-export function refuseNonFinite(value: unknown): void {
-  JSON.stringify(value, (key: string, each: unknown) => {
-    const number = each instanceof Number ? each.valueOf() : each
-    if (typeof number === 'number' && !Number.isFinite(number)) {
-      const where = key === '' ? '' : ` at member ${JSON.stringify(key.slice(0, 100))}`
-      throw new NumberError(`holds ${number}${where}: JSON has no such number`)
-    }
-    return each
-  })
 }

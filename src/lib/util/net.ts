@@ -13,33 +13,9 @@ export function isLoopback(host: string): boolean {
   return plain === 'localhost' || plain === '::1'
 }
 
-/** Whether a server bound to `host` listens on every address of the machine. */
-function isWildcard(host: string): boolean {
-  return host === '0.0.0.0' || host === '::'
-}
-
 /** An IPv6 address as it is without the brackets that it has in a URL; any other host as it is. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1')
-}
-
-/** The address of a server bound to `host`, for a client on the same machine. */
-export function localBase(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
-  if (isWildcard(host)) return `${scheme}://127.0.0.1:${port}`
-  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-/**
- * Whether the connection comes from this machine. A peer with the address that it reached is on
- * this machine: no packet from outside can carry that address.
- */
-export function isLocalPeer(
-  remoteAddress: string | undefined,
-  localAddress: string | undefined,
-): boolean {
-  if (remoteAddress === undefined || remoteAddress === '') return false
-  if (isLoopback(remoteAddress)) return true
-  return plainAddress(remoteAddress) === plainAddress(localAddress ?? '')
 }
 
 /** An address as a socket tells it: IPv4 inside IPv6 as IPv4. */
@@ -129,21 +105,13 @@ export async function isForeignSocket(socket: Socket): Promise<boolean> {
   return isForeignPeer(tables, { address: plainAddress(remoteAddress), port, localPort })
 }
 
-/** A connection of this process, by its other end. */
-interface Peer {
-  readonly address: string
-  readonly port: number
-  /** Of this process. */
-  readonly localPort: number
-}
-
 /**
  * From tables in the form of /proc/net/tcp: who listens there, or has accepted the connection and
- * listens no more. No such socket, as behind a port mapping: false.
+ * listens no more. No such socket, as behind a port mapping: false. `localPort` is of this process.
  */
 export function isForeignPeer(
   tables: string,
-  { address, port, localPort }: Peer,
+  { address, port, localPort }: { address: string; port: number; localPort: number },
   own = process.geteuid?.() ?? 0,
 ): boolean {
   const listening: { host: string; isForeign: boolean }[] = []

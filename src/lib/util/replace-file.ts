@@ -16,19 +16,14 @@ interface NewFileOptions {
   readonly durable?: boolean
 }
 
-interface ReplaceOptions extends NewFileOptions {
-  /** Leaves an existing file as it is. */
-  readonly exclusive?: boolean
-}
-
 /**
  * Writes a file whole or not at all: readers, also after a crash, see the old content or the new.
- * False when `exclusive` kept the old file. Errors of the file system pass through.
+ * `exclusive` keeps an existing file, and returns false then. Errors of the file system pass through.
  */
 export async function replaceFile(
   path: string,
   data: FileContent,
-  { exclusive = false, ...options }: ReplaceOptions = {},
+  { exclusive = false, ...options }: NewFileOptions & { readonly exclusive?: boolean } = {},
 ): Promise<boolean> {
   // In the same folder, because a rename cannot cross file systems; within 255 bytes.
   const name = `${basename(path).slice(0, 60)}.${randomBytes(8).toString('hex')}.tmp`

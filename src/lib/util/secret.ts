@@ -57,11 +57,6 @@ export function isSecretMember(name: string, value: unknown): boolean {
   return value !== undefined && secretName.test(name)
 }
 
-/** A replacer for `JSON.stringify` that hides members by their name. */
-export function redactMember(name: string, value: unknown): unknown {
-  return isSecretMember(name, value) ? '[redacted]' : value
-}
-
 /** Parameters of signed addresses and OAuth redirects. */
 const credentialName = /^(?:code|auth|jwt|key|sig)$|signature$/i
 

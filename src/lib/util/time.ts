@@ -45,11 +45,6 @@ export function rfc3339OrNull(timeMs: number | null | undefined): string | null 
   return timeMs === undefined || timeMs === null ? null : toRfc3339(timeMs)
 }
 
-/** The time of a text that may be missing; undefined for anything that is not RFC 3339. */
-export function parseTime(text: string | null | undefined): number | undefined {
-  return text === undefined || text === null ? undefined : (parseRfc3339(text) ?? undefined)
-}
-
 /** A timer that is to wait longer fires at once. */
 export const maxTimerMs = 2 ** 31 - 1
 
@@ -87,19 +82,12 @@ export function pause(timer: Timer, delayMs: number, signal: AbortSignal): Promi
  * Returns the stop.
  */
 export function repeat(timer: Timer, delayMs: number, run: () => Promise<void>): () => void {
-  let cancel = () => {}
   let stopped = false
-
+  let cancel = timer.after(delayMs, () => void step())
   async function step(): Promise<void> {
     await run()
-    schedule()
-  }
-
-  function schedule(): void {
     if (!stopped) cancel = timer.after(delayMs, () => void step())
   }
-
-  schedule()
   return () => {
     stopped = true
     cancel()

@@ -3,7 +3,6 @@ import type { Context, Hono } from 'hono'
 import { apiPrefix, type RegistrationMode } from '../../lib/accounts/protocol.ts'
 import {
   accountKey,
-  defaultServiceScopes,
   loginRequest,
   loginResponse,
   logoutRequest,
@@ -237,7 +236,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     requireLogin(tokens),
     jsonBody(tokenRequest),
     async c => {
-      const { name, scopes = defaultServiceScopes, expires_in_days } = c.req.valid('json')
+      const { name, scopes = ['read', 'publish'], expires_in_days } = c.req.valid('json')
       const secret = serviceTokenPrefix + randomBytes(30).toString('base64url')
       const createdAtMs = Date.now()
       const token: NewServiceToken = {

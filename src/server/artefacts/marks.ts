@@ -3,7 +3,7 @@ import { readlinkSync } from 'node:fs'
 import { noFollow } from '../../lib/util/posix.ts'
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import { isRunning, processStat } from '../../lib/util/process.ts'
+import { isRunning, processStat } from '../../lib/instances/process.ts'
 
 /** One file that every process appends a byte to when it changed the store. */
 interface ChangeMark {

@@ -9,8 +9,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { RequestListener } from 'node:http'
-import { isLocalPeer } from '../../lib/util/net.ts'
-import { findForwardingHeader } from '../http/trusted-proxies.ts'
+import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
 
 /** A gateway, as it tells the programs of its machine who it is. */
 export interface ActiveGateway {

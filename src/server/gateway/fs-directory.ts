@@ -4,7 +4,7 @@ import { lstat } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { bootId } from '../../lib/util/process.ts'
+import { bootId } from '../../lib/instances/process.ts'
 import { DirectoryNews, DirectoryView, nothing } from './directory-view.ts'
 import type {
   InstanceChange,

@@ -4,7 +4,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthSettings } from '../auth/auth.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
-import type { Stoppable } from '../../lib/util/stoppable.ts'
+import type { Stoppable } from '../http/server-socket.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
 export interface GatewayOptions extends ListenOptions {

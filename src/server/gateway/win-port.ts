@@ -1,5 +1,5 @@
 import type { GatewayLimits } from './limits.ts'
-import { localBase } from '../../lib/util/net.ts'
+import { localBase } from '../http/listen-options.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { ElectionLine, GatewayOptions } from './options.ts'
 import { elect, type Elected, type ElectionEvent, ElectionLost } from './election.ts'

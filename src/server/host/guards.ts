@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { isLocalPeer } from '../../lib/util/net.ts'
+import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import { findForwardingHeader } from '../http/trusted-proxies.ts'
 
 /** Why a request is not let in: the answer, and a short word for log and audit. */
 export interface Refusal {

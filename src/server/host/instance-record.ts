@@ -6,7 +6,7 @@ import { ownerFile, recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
-import { processStart } from '../../lib/util/process.ts'
+import { processStart } from '../../lib/instances/process.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { SceneOwnership } from '../resources/scene-ownership.ts'
 

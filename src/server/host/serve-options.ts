@@ -8,7 +8,7 @@ import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { JoinSettings } from '../join/join-settings.ts'
-import type { Stoppable } from '../../lib/util/stoppable.ts'
+import type { Stoppable } from '../http/server-socket.ts'
 
 /**
  * Everything `serve` decided before the server starts: checked values, no flags, no environment.

@@ -1,5 +1,4 @@
 import { withoutTrailingSlashes } from '../../lib/auth/cimd-document.ts'
-import { localBase } from '../../lib/util/net.ts'
 
 /** Where a server listens and how clients reach it: the options of all three servers. */
 export interface ListenOptions {
@@ -25,6 +24,12 @@ export interface TlsFiles {
   readonly certFile: string
   /** PEM, not encrypted. */
   readonly keyFile: string
+}
+
+/** The address of a server bound to `host`, for a client on the same machine. */
+export function localBase(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
+  if (host === '0.0.0.0' || host === '::') return `${scheme}://127.0.0.1:${port}`
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** The address clients use, without a slash at its end. */

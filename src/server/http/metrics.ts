@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isLocalPeer } from '../../lib/util/net.ts'
+import { isLocalPeer, findForwardingHeader } from './trusted-proxies.ts'
 import type { AccessEntry } from '../../lib/util/logger.ts'
 import { version } from '../../lib/util/version.ts'
 import type { AccessLog } from './access-log.ts'
-import { findForwardingHeader } from './trusted-proxies.ts'
 
 export const metricsPath = '/metrics'
 

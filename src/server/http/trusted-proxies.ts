@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
-import { isInNetwork, parseNetwork, plainAddress } from '../../lib/util/net.ts'
+import { isInNetwork, isLoopback, parseNetwork, plainAddress } from '../../lib/util/net.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
 export type PeerOf = (req: {
@@ -70,4 +70,17 @@ export function findForwardingHeader(headers: IncomingHttpHeaders): string | nul
     if (forwarding.has(name) || name.startsWith('x-forwarded-')) return name
   }
   return null
+}
+
+/**
+ * Whether the connection comes from this machine. A peer with the address that it reached is on
+ * this machine: no packet from outside can carry that address.
+ */
+export function isLocalPeer(
+  remoteAddress: string | undefined,
+  localAddress: string | undefined,
+): boolean {
+  if (remoteAddress === undefined || remoteAddress === '') return false
+  if (isLoopback(remoteAddress)) return true
+  return plainAddress(remoteAddress) === plainAddress(localAddress ?? '')
 }

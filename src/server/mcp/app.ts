@@ -1,7 +1,6 @@
 import type { McpLimits } from './limits.ts'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
-import { isOwnUserAgent } from '../../lib/util/version.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { withoutSecrets } from '../../lib/util/secret.ts'
@@ -227,7 +226,7 @@ function createListener(parts: AppParts): RequestListener {
         uri: typeof uri === 'string' ? shortened(withoutSecrets(uri)) : undefined,
         principal,
         peer,
-        ...(isOwnUserAgent(req.headers['user-agent']) && { own: true }),
+        ...(req.headers['user-agent']?.startsWith('service-cli/') && { own: true }),
       }
     })
     try {

@@ -1,6 +1,6 @@
 import { type Clock, parseRfc3339, systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { isJsonObject, maxJsonDepth } from '../../lib/util/json.ts'
-import { redactMember } from '../../lib/util/secret.ts'
+import { isSecretMember } from '../../lib/util/secret.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
 
 /** Bytes of the `params` of one entry. */
@@ -138,11 +138,15 @@ function auditEntry(record: AuditRecord, { id, nowMs }: { id: number; nowMs: num
     timestamp: toRfc3339(timestamp === undefined ? nowMs : timeMs(timestamp)),
     actor: optionalText('actor', actor, cut),
     action: cut(action),
-    params: boundedJson(params, paramsBounds, redactMember),
+    params: boundedJson(params, paramsBounds, redacted),
     duration_ms: duration(durationMs),
     outcome: parseOutcome(outcome, cut),
     session_id: optionalText('sessionId', sessionId, cut),
   })
+}
+
+function redacted(name: string, value: unknown): unknown {
+  return isSecretMember(name, value) ? '[redacted]' : value
 }
 
 /** A text within the bytes that an entry may have. */

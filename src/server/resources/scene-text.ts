@@ -1,14 +1,12 @@
 import type { ResourceLimits } from './limits.ts'
 import {
   exceedsDepth,
-  finiteJsonText,
   isJsonObject,
-  NumberError,
   parseJson,
-  refuseNonFinite,
   wellFormedJson,
   maxJsonDepth,
 } from '../../lib/util/json.ts'
+import { finiteJsonText, NumberError, refuseNonFinite } from '../../lib/host-link/finite-json.ts'
 import { jsonFault } from '../../lib/mcp/json-fault.ts'
 
 export type SceneLimits = Pick<ResourceLimits, 'maxMessageBytes'>

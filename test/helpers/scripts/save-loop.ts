@@ -1,6 +1,5 @@
 // Saves one login after the other until it is killed, and says which ones were saved.
-import { withLogin } from '../../../src/lib/config/config-file.ts'
-import { ConfigStore } from '../../../src/lib/config/config-store.ts'
+import { withLogin, ConfigStore } from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 
 const [path = '', first = '0'] = process.argv.slice(2)

@@ -91,12 +91,12 @@ describe('the client of an accounts server', () => {
           detail: 'the request is not valid',
           errors: [
             { pointer: '/username', detail: 'is 3 to 64 letters' },
-            { pointer: '/password', detail: 'has at least 8 characters' },
+            { pointer: '/password', detail: 'has 8 to 1024 characters' },
           ],
         }),
       async ({ url }) => {
         expect((await failureOfMe(url))?.message).to.equal(
-          `${url} refused: username is 3 to 64 letters; password has at least 8 characters`,
+          `${url} refused: username is 3 to 64 letters; password has 8 to 1024 characters`,
         )
       },
     ))

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { hostname } from 'node:os'
-import { processStart } from '../../../src/lib/util/process.ts'
+import { processStart } from '../../../src/lib/instances/process.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 
 /** A record as a server writes it; by default that of this process. */

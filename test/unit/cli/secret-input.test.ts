@@ -1,10 +1,6 @@
 import { expect } from 'chai'
 import { Readable } from 'node:stream'
-import {
-  maxSecretInputBytes,
-  readSecretFromStdin,
-  readTwoSecretsFromStdin,
-} from '../../../src/lib/cli/secret-input.ts'
+import { maxSecretInputBytes, readSecretFromStdin } from '../../../src/lib/cli/secret-input.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
 const flag = '--password-stdin'
@@ -67,30 +63,5 @@ describe('readSecretFromStdin', () => {
     const error = await failureOf(() => readSecretFromStdin(terminal, flag))
     expect(error).to.include({ code: 'usage_invalid' })
     expect(error.message).to.contain(flag).and.contain('terminal')
-  })
-})
-
-describe('readTwoSecretsFromStdin', () => {
-  const readBoth = (chunks: readonly string[]) =>
-    readTwoSecretsFromStdin(stdinOf(chunks), flag, ['current password', 'new password'])
-
-  it('reads one from each line, and strips the newlines alone', async () => {
-    for (const [chunks, first, second] of [
-      [['old\nnew'], 'old', 'new'],
-      [['old\r\nnew\r\n'], 'old', 'new'],
-      [[' old \n', ' new \n'], ' old ', ' new '],
-    ] as const) {
-      const both = await readBoth(chunks)
-      expect(both.map(secret => secret.reveal())).to.deep.equal([first, second])
-    }
-  })
-
-  it('refuses anything but two lines, naming both and repeating neither', async () => {
-    for (const text of ['old\n', 'old\n\n', '\nnew\n', 'old\nnew\nnew\n']) {
-      const error = await failureOf(() => readBoth([text]))
-      expect(error).to.include({ code: 'usage_invalid' })
-      expect(error.hint).to.contain('first line is the current').and.contain('second the new')
-      expect(error.message).not.to.match(/\bold\b|\bnew\b/)
-    }
   })
 })

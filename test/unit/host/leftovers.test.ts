@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { systemClock } from '../../../src/lib/util/time.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { removeLeftovers } from '../../../src/server/host/leftovers.ts'
-import { processStart } from '../../../src/lib/util/process.ts'
+import { processStart } from '../../../src/lib/instances/process.ts'
 import { makeRecord } from '../../server/gateway/support.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { isLoopback, localBase, parseOrigin } from '../../../src/lib/util/net.ts'
+import { isLoopback, parseOrigin } from '../../../src/lib/util/net.ts'
+import { localBase } from '../../../src/server/http/listen-options.ts'
 
 describe('isLoopback', () => {
   const cases: [host: string, expected: boolean][] = [

@@ -4,12 +4,19 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { isLoopback, refuseForeignListeners } from '../../util/net.ts'
-import { overdueMs } from '../../util/overdue.ts'
 import { proxyAgentOptions, proxyFor } from '../../util/proxy.ts'
 import type { Secret } from '../../util/secret.ts'
 import type { Timer } from '../../util/time.ts'
 import type { BridgeLimits } from './limits.ts'
 import { describeSocketError, foreignListener, Unreachable } from './bridge-errors.ts'
+
+/** A server that needs longer for an answer has usually stopped. */
+export const overdueMs = 5000
+
+/** What a command says then, and waits on. */
+export function overdueText(host: string, afterMs = overdueMs): string {
+  return `still waiting for ${host}, which has not answered for ${afterMs / 1000} s`
+}
 
 export interface HttpAsk {
   readonly url: URL

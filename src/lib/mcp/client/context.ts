@@ -1,7 +1,6 @@
 import type { Logger } from '../../util/logger.ts'
-import { overdueText } from '../../util/overdue.ts'
 import { ByteBudget } from '../bridge/byte-budget.ts'
-import { HttpLink, type KeySource } from '../bridge/http-link.ts'
+import { HttpLink, type KeySource, overdueText } from '../bridge/http-link.ts'
 import type { Timer } from '../../util/time.ts'
 import { userAgent } from '../../util/version.ts'
 import type { McpClientLimits } from './limits.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { errnoOf } from './errors.ts'
+import { errnoOf } from '../util/errors.ts'
 
 /** What Linux tells of a process in /proc/<pid>/stat. */
 interface ProcessStat {
