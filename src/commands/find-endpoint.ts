@@ -15,7 +15,7 @@ import { Secret } from '../lib/util/secret.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
 import { findApiKey } from './auth-settings.ts'
 import { checkPath } from './server-settings.ts'
-import { findGateway, gatewayWord, locateGateway } from './running-gateway.ts'
+import { findGateway, gatewayOwnerFileOf, gatewayWord, locateGateway } from './running-gateway.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
 import { locateInstance } from './stdio/locate-instance.ts'
 
@@ -61,11 +61,15 @@ export async function findEndpoint(
     // A proxy that cannot be used is an error of the command, not of each request.
     proxyFor(url, env)
     const locate: Locate = async () => {
-      // It may be the address of an instance of this account.
-      const isCandidate = key === null && isLoopback(url.hostname)
-      const live = isCandidate ? await liveInstances({ registryDir, log, nowMs: Date.now() }) : []
+      if (key !== null || !isLoopback(url.hostname)) return ok({ url, name: null })
+      // It may be the address of an instance or a gateway of this account.
+      const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
       const instance = live.find(one => new URL(one.url).href === url.href)
-      return ok({ url, name: null, ownerFile: instance && ownerFile(instancesDir, instance.id) })
+      const file =
+        instance === undefined
+          ? await gatewayOwnerFileOf(registryDir, url)
+          : ownerFile(instancesDir, instance.id)
+      return ok({ url, name: null, ownerFile: file })
     }
     return { ...withOwnerToken(locate), found: { url: shownUrl(url) }, key }
   }

@@ -43,6 +43,15 @@ export async function runningGateways(registryDir: string): Promise<GatewayFile[
   return running
 }
 
+/** The file with the owner's token of the gateway with this address; undefined: of none. */
+export async function gatewayOwnerFileOf(registryDir: string, url: URL) {
+  const { activeGatewayFile, gatewayOwnerFile } =
+    await import('../server/gateway/active-gateway.ts')
+  const gateways = await runningGateways(registryDir)
+  const gateway = gateways.find(({ written }) => new URL(written.url).href === url.href)
+  return gateway && gatewayOwnerFile(activeGatewayFile(registryDir, gateway.port))
+}
+
 /** The running gateway, also after another one has taken over. */
 export function locateGateway(registryDir: string): Locate {
   return async () => {

@@ -179,6 +179,9 @@ describe('service-cli doctor', () => {
     expect(stdout).to.contain(`chmod 600 ${join(config, 'config.toml')}`)
     expect(stdout).to.match(/\d+ checks: 2 failed/)
     expect(stdout).not.to.contain(secret)
+    await chmod(join(config, 'config.toml'), 0o600)
+    await writeFile(join(config, 'config.toml'), 'this is [ not toml\n')
+    expect((await doctor()).stdout).to.contain('config.toml:1:')
   })
 })
 

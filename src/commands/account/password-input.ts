@@ -114,7 +114,7 @@ async function askNewPassword(flags: InputFlags): Promise<Secret> {
   const { least } = passwordChars
   const first = await prompt.askSecret(
     'New password:',
-    text => Array.from(text).length >= least || `It has at least ${least} characters`,
+    text => Array.from(text).length >= least || `It must have at least ${least} characters`,
   )
   await prompt.askSecret(
     'The same again:',

@@ -9,6 +9,7 @@ import {
 } from '../../lib/cli/output.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
+import { ConfigStore } from '../../lib/config/config-file.ts'
 import { configPath, selectStateDirectory } from '../../lib/config/paths.ts'
 import { ownerFile } from '../../lib/instances/files.ts'
 import { readOwnerToken } from '../../lib/instances/owner-token.ts'
@@ -171,7 +172,7 @@ async function checkConfigFile(env: NodeJS.ProcessEnv): Promise<Finding> {
     const { message, hint = '' } = error
     return { check: 'config_file', status: 'fail', summary: message, hint }
   }
-  return checkPrivatePath({
+  const finding = await checkPrivatePath({
     check: 'config_file',
     what: 'the saved login',
     path,
@@ -179,6 +180,15 @@ async function checkConfigFile(env: NodeJS.ProcessEnv): Promise<Finding> {
     absent: `${path} does not exist; service-cli login creates it`,
     elsewhere: 'choose another folder with XDG_CONFIG_HOME',
   })
+  if (finding.status !== 'ok') return finding
+  try {
+    await new ConfigStore(path).read()
+    return finding
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const { message, hint = '' } = error
+    return { check: 'config_file', status: 'fail', summary: message, hint }
+  }
 }
 
 /** A server on a free port that stores nothing on disk and writes no instance record. */

@@ -22,7 +22,7 @@ export const teamName = z
   .string()
   .regex(
     /^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,63}$/,
-    'is 1 to 64 letters and digits, with single . _ - between them',
+    'must be 1 to 64 letters and digits, with single . _ - between them',
   )
 
 /**
@@ -47,7 +47,7 @@ const password = z
   .refine(text => {
     const { length } = Array.from(text.normalize('NFC'))
     return length >= passwordChars.least && length <= passwordChars.most
-  }, `has ${passwordChars.least} to ${passwordChars.most} characters`)
+  }, `must have ${passwordChars.least} to ${passwordChars.most} characters`)
   // For the document: lengths are those in code points after NFC, which no JSON Schema counts.
   .meta({ format: 'password', minLength: passwordChars.least, maxLength: passwordChars.most })
 
@@ -55,13 +55,13 @@ export const registerRequest = z
   .strictObject({
     username: z
       .string()
-      .regex(usernamePattern, 'is 3 to 64 letters and digits, with single . _ - between them'),
+      .regex(usernamePattern, 'must be 3 to 64 letters and digits, with single . _ - between them'),
     email: z
       .string()
-      .max(maxEmailChars, `has at most ${maxEmailChars} characters`)
+      .max(maxEmailChars, `must have at most ${maxEmailChars} characters`)
       .refine(
         text => /^[^\s\p{C}]+$/u.test(text) && text.includes('@'),
-        'has an @, and no spaces or control characters',
+        'must have an @, and no spaces or control characters',
       ),
     password,
     /** The one-time code of the operator, where one is needed. */
@@ -104,9 +104,7 @@ export const resetRequest = z
 
 export const tokenRequest = z
   .strictObject({
-    name: plainText(100)
-      .min(1)
-      .refine(text => text.trim() !== '', 'is empty'),
+    name: plainText(100).refine(text => text.trim() !== '', 'must not be empty'),
     scopes: z.array(z.enum(serviceScopes)).min(1).optional(),
     /** Default 90, at most 365. */
     expires_in_days: z.int().min(1).max(365).optional(),

@@ -70,17 +70,20 @@ export function isClosedPipe(error: unknown): boolean {
  * as request headers, may hold a secret.
  */
 export function describeFailure(error: unknown) {
+  const isOfParser = error instanceof Error && 'oclif' in error
   const [code, message, hint] =
     error instanceof ServiceError
       ? [error.code, error.message, error.hint]
-      : (['internal', `internal: ${messageOf(error)}`] as const)
+      : isOfParser
+        ? (['usage_invalid', error.message] as const)
+        : (['internal', `internal: ${messageOf(error)}`] as const)
   return { code, message: cleanLines(hideTokens(message)), hint }
 }
 
 /** The description as text for stderr, or as one line of JSON for stdout. */
 export function failureText(error: unknown, json: boolean): string {
   const { code, message, hint } = describeFailure(error)
-  if (json) return jsonLine({ error: { code, message, hint } })
+  if (json) return jsonLine({ error: { code, message, hint: hint ?? null } })
   // After Ctrl-C only the line of the question is to be ended.
   if (code === 'cancelled') return '\n'
   return `error: ${message}\n${hint === undefined ? '' : `hint: ${hint}\n`}`

@@ -132,12 +132,15 @@ export function withoutTokens(config: Config, url: string): Config {
   return { ...config, logins: new Map(config.logins).set(url, { username, email }) }
 }
 
-/** Removes a login, which is then no longer the default. */
+/** Removes a login. Its server stays the default for the next one, unless others are left. */
 export function withoutLogin(config: Config, url: string): Config {
   const logins = new Map(config.logins)
   if (!logins.delete(url)) return config
-  const defaultServer = config.defaultServer === url ? undefined : config.defaultServer
-  return { defaultServer, logins }
+  const { defaultServer } = config
+  return {
+    defaultServer: defaultServer === url && logins.size > 0 ? undefined : defaultServer,
+    logins,
+  }
 }
 
 /** The configuration file of one user, shared by all commands that run at the same time. */

@@ -125,6 +125,8 @@ describe("the owner's commands on a server with a key", () => {
       const { url } = await gateway.line('listening')
       const found = await run(['resources', 'list', '--instance', 'gateway'])
       expect(found.stdout, found.stderr).to.contain('gateway://instances')
+      const named = await run(['resources', 'list', '--url', String(url)])
+      expect(named.stdout, named.stderr).to.contain('gateway://instances')
       const own = join(folder, `gateway-${new URL(String(url)).port}.owner`)
       expect((await stat(own)).mode & 0o777).to.equal(0o600)
     } finally {

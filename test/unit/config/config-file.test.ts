@@ -141,12 +141,12 @@ describe('saved logins', () => {
     expect(ended).to.deep.equal({ username: 'alice', email: 'alice@x.example' })
   })
 
-  it('go at a logout, and are no longer the default', () => {
+  it('go at a logout, and their server stays the default when no other is left', () => {
     const after = withoutLogin(before, studio)
     expect(after.logins.get(studio)).to.equal(undefined)
     expect(after.defaultServer).to.equal(undefined)
+    expect(withoutLogin(withoutLogin(before, other), studio).defaultServer).to.equal(studio)
     expect(onlyLogin(after)).to.equal(other)
-    expect(withoutLogin(before, other).defaultServer).to.equal(studio)
   })
 
   it('stay when that of another server is removed', () => {
