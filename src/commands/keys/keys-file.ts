@@ -28,9 +28,10 @@ export async function openKeys(flags: { 'keys-file'?: string; json: boolean; qui
 }
 
 /** Asks on the terminal. Throws `cancelled` for no, `usage_invalid` where nothing can be asked. */
-export async function confirm(question: string): Promise<void> {
-  const prompt = requirePrompt('the confirmation', `add --yes. ${question}`)
-  if (!(await prompt.askYes(question))) throw new ServiceError('cancelled', 'nothing was changed')
+export async function confirm(consequence: string, question: string): Promise<void> {
+  const prompt = requirePrompt('the confirmation', `${consequence}; if so, add --yes`)
+  if (!(await prompt.askYes(`${consequence}. ${question}`)))
+    throw new ServiceError('cancelled', 'nothing was changed')
 }
 
 export function expiryOf({ expires_at: at }: ClientKey): string {

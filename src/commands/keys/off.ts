@@ -16,7 +16,7 @@ a confirmation when there are keys.`
     const { length } = found?.keys ?? []
     if (length > 0 && !flags.yes) {
       const keys = counted(length, 'key')
-      await confirm(`Every account of this machine can then use your servers. Revoke ${keys}?`)
+      await confirm('Every account of this machine can then use your servers', `Revoke ${keys}?`)
     }
     await updateClientKeys(file, () => ({ open: true, keys: [] }))
     await output.result('', { open: true, revoked: length, file })

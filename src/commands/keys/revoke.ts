@@ -3,7 +3,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { confirm, keysFlags, openKeys, yesFlag } from './keys-file.ts'
 
-const consequence = 'servers then refuse every client until keys create or keys off'
+const consequence = 'servers refuse every client until keys create or keys off'
 
 export default class KeysRevoke extends BaseCommand {
   static override summary = 'Revoke a key'
@@ -22,7 +22,7 @@ streams within two seconds. Asks before the last key is revoked: ${consequence} 
     const { file, output, found, updateClientKeys } = await openKeys(flags)
     const known = found?.keys ?? []
     const isLast = known.length === 1 && known[0]?.name === args.name
-    if (isLast && !flags.yes) await confirm(`It is the last key: ${consequence}. Revoke it?`)
+    if (isLast && !flags.yes) await confirm(`It is the last key: ${consequence}`, 'Revoke it?')
     let left = 0
     await updateClientKeys(file, ({ keys }) => {
       const others = keys.filter(({ name }) => name !== args.name)

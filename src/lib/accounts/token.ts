@@ -78,8 +78,10 @@ export async function withGivenToken<T>(
   try {
     return await call(token)
   } catch (error) {
-    if (!isTokenRefused(error)) throw error
-    throw new ServiceError('auth_refused', `${error.message} (the token of ${name})`, {
+    const isScopeMissing =
+      error instanceof ServiceError && error.data?.['reason'] === 'insufficient-scope'
+    if (!isTokenRefused(error) && !isScopeMissing) throw error
+    throw new ServiceError(error.code, `${error.message} (the token of ${name})`, {
       hint: `give another token, or take ${name} away to use the saved login`,
       data: error.data,
     })
