@@ -70,7 +70,7 @@ export function refusalError(refused: Refused, { url }: Target, keyed: boolean):
   if (status === 401) {
     const { code, clause } = keyRefusal(refused, keyed)
     const hint =
-      'start connect with SERVICE_MCP_API_KEY set to a key of the server; service-cli keys create makes one'
+      'start connect with SERVICE_MCP_API_KEY or --api-key-file, a key of the server; service-cli keys create makes one'
     return bridgeError(code, `the server ${clause}; ${hint}`)
   }
   if (status >= 300 && status < 400) {
