@@ -59,6 +59,8 @@ async function continueOnNewer() {
   }
   const words = [...process.execArgv, url.fileURLToPath(import.meta.url), ...args]
   const running = child.spawn(newer, words, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
+  // Clears the arguments, which other accounts of the machine can see.
+  process.title = 'service-cli'
   // A terminal sends Ctrl-C and its own end to both processes.
   const isShared = [0, 1, 2].some(fd => tty.isatty(fd))
   process.on('SIGTERM', signal => running.kill(signal))

@@ -110,7 +110,7 @@ export async function ensurePrivateFolder(folder: string): Promise<void> {
     if (ownUid() === null || (found.mode & 0o077) === 0) return
     if ((await readdir(path)).length > 0) {
       const problem = `is open to other users (mode ${octal(found)})`
-      throw unsafeFolder(path, problem, `chmod 700 ${path}`)
+      throw unsafeFolder(path, problem, `chmod 700 ${path}, if it is yours alone`)
     }
     await chmod(path, 0o700)
   } catch (error) {

@@ -149,7 +149,10 @@ describe('private-file.ts', () => {
       await fileWith('one')
       await chmod(folder, 0o755)
       const { code, hint } = await failureOf(() => writePrivateFile(path, 'two'))
-      expect([code, hint]).to.deep.equal(['registry_dir_unsafe', `chmod 700 ${folder}`])
+      expect([code, hint]).to.deep.equal([
+        'registry_dir_unsafe',
+        `chmod 700 ${folder}, if it is yours alone`,
+      ])
     })
   })
 
