@@ -59,9 +59,8 @@ async function reset(typed: string | undefined, flags: AccountFlags & InputFlags
     const { ended_sessions, ended_tokens } = await client.resetPassword(username, code, password)
     const tokens = ended_tokens.map(({ id, name }) => ({ id, name }))
     // Before the login, which may fail: these lines cannot be had again.
-    output.note(
-      `the password of ${username} is set; ${counted(ended_sessions, 'login')} and ${counted(tokens.length, 'service token')} ended`,
-    )
+    output.note(`the password of ${username} is set`)
+    if (ended_sessions > 0) output.note(`${counted(ended_sessions, 'login')} ended`)
     for (const { id, name } of tokens) output.note(`ended service token "${name}" (${id})`)
     const login = { username, ...(await client.login(username, password)) }
     await saveLogin(context, login, { ended_sessions, ended_tokens: tokens })

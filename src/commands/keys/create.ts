@@ -57,6 +57,9 @@ machine need none.`
     if (!isFirst) return
     const which = isOfAccount ? 'all servers of your account' : 'servers with this --keys-file'
     output.note(`${which} ask clients for a key from now on, those that already run too`)
+    // Instance records do not say which file a server follows.
+    if (servers.length > 0)
+      output.note('running now, unless started with another key file or --auth:')
     for (const { name, url } of servers) output.note(`  ${cleanText(name, 80)}   ${url}`)
   }
 }

@@ -133,12 +133,14 @@ export class KeyPolicy implements AuthPolicy {
       const file = await readClientKeys(path)
       this.#problem = null
       this.#apply(file)
-      if (file === null) log.warn({ path }, 'the keys file is missing: no key is accepted')
+      if (file === null)
+        log.warn({ path }, 'the keys file is missing: none of its keys is accepted')
       else log.info({ path, keys: file.keys.length, open: this.#isOpen }, 'reloaded the keys')
       return true
     } catch (error) {
       const problem = messageOf(error)
-      if (this.#problem !== problem) log.error({ err: error, path }, 'no key is accepted')
+      if (this.#problem !== problem)
+        log.error({ err: error, path }, 'the keys file is unusable: none of its keys is accepted')
       this.#problem = problem
       this.#apply({ keys: [] })
       return false
