@@ -7,10 +7,9 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { readConnectSettings } from '../../src/commands/stdio/connect.ts'
+import { findEndpoint } from '../../src/commands/find-endpoint.ts'
 import { runBridge } from '../../src/lib/mcp/bridge/bridge.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { systemTimer } from '../../src/lib/util/time.ts'
 import { loadSdk, type Sdk, type StatelessClient, Updates } from '../clients/client-face.ts'
 import { checkPush, readJson } from '../clients/scenario.ts'
 import type { Serving } from '../clients/serve.ts'
@@ -103,7 +102,7 @@ describe('service-cli over stdio', () => {
     }
 
     it('starts one server for clients that start together, and another one when that ends', async () => {
-      const flags = ['--name', 'mine', '--log-level', 'debug', '--bound=takeoverMs=100']
+      const flags = ['--name', 'mine', '--log-level', 'debug']
       const programs = [1, 2].map(() => start('serve', '--stdio', ...flags))
       for (const program of programs) {
         program.child.stdin?.write('what is no message\n')
@@ -142,7 +141,7 @@ describe('service-cli over stdio', () => {
 
     it('exits 0 on SIGTERM while the client does not read, and ends its session', async () => {
       const server = await serve('--log-level', 'info')
-      const program = start('connect', '--bound=maxWaitingMessages=10')
+      const program = start('connect')
       program.child.stdin?.on('error', () => {})
       program.send(hello)
       await program.answer(1)
@@ -170,9 +169,9 @@ describe('service-cli over stdio', () => {
       const stop = new AbortController()
       const flags = { 'allow-http': false, 'api-key-file': keyFile }
       const env = { SERVICE_REGISTRY_DIR: folder }
-      const parts = { input, output, env, timer: systemTimer, random: Math.random }
-      const ended = readConnectSettings(undefined, flags, env, silentLogger).then(settings =>
-        runBridge({ ...parts, ...settings, log: silentLogger }, stop.signal),
+      const log = silentLogger
+      const ended = findEndpoint(undefined, flags, env, { log, naming: '' }).then(endpoint =>
+        runBridge({ ...endpoint, input, output, env, log }, stop.signal),
       )
       ends.push(async () => {
         stop.abort()
