@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { ProgramLog } from '../../lib/cli/log.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { withFileLock } from '../../lib/config/private-file.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
@@ -18,6 +19,7 @@ interface ServeStdioSettings {
   readonly ownOnly: readonly string[]
   /** Sent to the server. */
   readonly key: Secret | null
+  readonly takeoverMs?: number
 }
 
 /** Flags that mean the same for a server that is joined. */
@@ -40,22 +42,33 @@ export async function runServeStdio(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   await runStdio(flags, async (log, stop) => {
-    const { serve, dccType, ownOnly, key } = await readServeStdioSettings(flags, given, env)
-    const registryDir = selectStateDirectory(serve.registryDir, env)
-    const server = new JoinOrServe({
-      dccType,
-      ownOnly,
-      live: () => liveInstances({ registryDir, log, nowMs: Date.now() }),
-      locked: work => withFileLock(join(registryDir, 'stdio.lock'), work),
-      async start() {
-        const { startServe } = await import('../../server/serve.ts')
-        return startServe({ ...serve, log, accessLog: log.access }, stop)
-      },
-      log,
-    })
+    const settings = await readServeStdioSettings(flags, given, env)
+    const server = createUpstream(settings, env, log, stop)
     await server.open()
     const { locate, failed } = server
-    return { locate, key, failed, stop: () => server.stop() }
+    return { locate, key: settings.key, failed, stop: () => server.stop() }
+  })
+}
+
+/** The server to join or to start, before it is opened. */
+export function createUpstream(
+  { serve, dccType, ownOnly, takeoverMs }: ServeStdioSettings,
+  env: NodeJS.ProcessEnv,
+  log: ProgramLog,
+  stop: AbortSignal,
+): JoinOrServe {
+  const registryDir = selectStateDirectory(serve.registryDir, env)
+  return new JoinOrServe({
+    dccType,
+    ownOnly,
+    takeoverMs,
+    live: () => liveInstances({ registryDir, log, nowMs: Date.now() }),
+    locked: work => withFileLock(join(registryDir, 'stdio.lock'), work),
+    async start() {
+      const { startServe } = await import('../../server/serve.ts')
+      return startServe({ ...serve, log, accessLog: log.access }, stop)
+    },
+    log,
   })
 }
 

@@ -46,7 +46,7 @@ export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<
   const { input, finishMs = 10_000 } = parts
   const bridge = new Bridge(parts)
   const stopReading = (): void => {
-    bridge.stopWaiting()
+    bridge.stopReading()
     input.destroy()
   }
   if (stop.aborted) stopReading()
@@ -91,6 +91,7 @@ class Bridge {
   readonly #inFlight = new Set<Promise<void>>()
   /** Pending while too many messages are being forwarded. */
   #room: PromiseWithResolvers<void> | null = null
+  #isEnding = false
   /** The last request was one of 2026-07-28. */
   #isStateless = false
 
@@ -126,20 +127,21 @@ class Bridge {
 
   /** Handles one line. Resolves when the next one may be read (backpressure). */
   async take(line: string): Promise<void> {
-    if (line.trim() === '') return
+    if (line.trim() === '' || this.#isEnding) return
     const work: Promise<void> = this.#dispatch(line).finally(() => {
       this.#inFlight.delete(work)
-      this.stopWaiting()
+      this.#room?.resolve()
     })
     this.#inFlight.add(work)
     if (this.#inFlight.size - this.#listens.size < maxInFlight) return
-    this.#room ??= Promise.withResolvers()
+    this.#room = Promise.withResolvers()
     await this.#room.promise
   }
 
-  stopWaiting(): void {
+  /** Ignores further lines. */
+  stopReading(): void {
+    this.#isEnding = true
     this.#room?.resolve()
-    this.#room = null
   }
 
   /** Waits for missing answers, then ends the session and flushes the output. */

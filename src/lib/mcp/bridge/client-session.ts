@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
-import { pause, systemTimer } from '../../util/time.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Connection, Upstream } from './connection.ts'
 import { shownUrl } from './context.ts'
@@ -125,7 +125,7 @@ export class ClientSession {
     this.#streamUpstream = upstream
     const begun = Promise.withResolvers<boolean>()
     const ended = this.#stream(upstream, () => begun.resolve(true))
-    const late = pause(systemTimer, streamOpenMs, this.#signal(upstream)).then(() => true)
+    const late = delay(streamOpenMs, true, { ref: false })
     const isOpen = await Promise.race([begun.promise, ended, late])
     if (isOpen) void this.#catchUp()
     return isOpen

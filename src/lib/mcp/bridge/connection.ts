@@ -184,7 +184,8 @@ export class Connection {
       await pause(systemTimer, delayMs, AbortSignal.any([signal, this.#wake.signal]))
       if (signal.aborted) return
       const upstream = await this.ready().catch(() => null)
-      isRestored = upstream !== null && (await this.#state.openStreams(upstream))
+      if (upstream === null) continue
+      isRestored = (await this.#state.openStreams(upstream)) && !upstream.lost.aborted
     }
     this.#restoredMs = performance.now()
   }

@@ -1,5 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { pause, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { metaKeys } from '../request-metadata.ts'
 import { serverGone } from './bridge-errors.ts'
@@ -58,7 +58,7 @@ export class ListenStream {
     this.#upstream = upstream
     const acknowledged = Promise.withResolvers<boolean>()
     const ended = this.#run(upstream, () => acknowledged.resolve(true))
-    const late = pause(systemTimer, streamOpenMs, this.#parts.cancelled).then(() => true)
+    const late = delay(streamOpenMs, true, { ref: false })
     return Promise.race([acknowledged.promise, ended, late])
   }
 
