@@ -32,7 +32,7 @@ import type { ToolBox, ToolParts } from './tools/tools.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 export interface McpEndpoint {
-  handle(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void>
+  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void>
   activity(): EndpointActivity
   /** The server is about to stop: calls that wait are told so, before what they wait for goes. */
   endWaits(): void
@@ -130,7 +130,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   async function post(
     req: IncomingMessage,
     res: ServerResponse,
-    notes: RequestContext,
+    context: RequestContext,
   ): Promise<void> {
     const body = await readBody(req, bodyLimits)
     if (!isJsonType(req.headers['content-type'])) {
@@ -152,9 +152,9 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     const classified = classify(req.headers, inbound)
     switch (classified.transport) {
       case 'session':
-        return session.post(req, res, inbound, notes)
+        return session.post(req, res, inbound, context)
       case 'stateless':
-        return stateless.post(req, res, classified.message, notes)
+        return stateless.post(req, res, classified.message, context)
       case 'none':
         return sendJson(res, 400, errorMessage(classified.id, classified.error))
     }
@@ -165,14 +165,14 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   }
 
   return {
-    handle(req, res, notes) {
+    handle(req, res, context) {
       switch (req.method) {
         case 'POST':
-          return post(req, res, notes)
+          return post(req, res, context)
         case 'GET':
-          return session.get(req, res, notes)
+          return session.get(req, res, context)
         case 'DELETE':
-          return session.delete(req, res, notes)
+          return session.delete(req, res, context)
         default: {
           const answer = refusalMessage(req.headers, 405, 'method not allowed')
           const allow = { Allow: 'GET, POST, DELETE' }

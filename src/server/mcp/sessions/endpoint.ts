@@ -14,7 +14,7 @@ import { type GatheredWrites, sendAnswer, sendJson, sendNoAnswer, sendRefusal } 
 import {
   assertAllowed,
   type ByCaller,
-  noteCall,
+  recordCall,
   type RequestContext,
   type ServerIdentity,
   tableFor,
@@ -77,21 +77,21 @@ export class SessionEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     inbound: Inbound,
-    notes: RequestContext,
+    context: RequestContext,
   ): void | Promise<void> {
     if (!this.#acceptsAnswers(req.headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
       return this.#refuse(res, 406, rpcCodes.refused, message, idOf(inbound))
     }
-    if (isBatch(inbound)) return this.#batch(req, res, inbound, notes)
-    return this.#single(req, res, inbound, notes)
+    if (isBatch(inbound)) return this.#batch(req, res, inbound, context)
+    return this.#single(req, res, inbound, context)
   }
 
-  get(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void> {
+  get(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void> {
     if (!accepts(req.headers.accept, 'text/event-stream')) {
       return this.#refuse(res, 406, rpcCodes.refused, 'Accept must allow text/event-stream')
     }
-    const session = this.#session(req, res, notes)
+    const session = this.#session(req, res, context)
     // A client that left while it was being authenticated has no stream to keep.
     if (session === null || res.destroyed) return
     const { clock, keepAlive, gathered } = this.#parts
@@ -111,8 +111,8 @@ export class SessionEndpoint {
     })
   }
 
-  delete(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void {
-    const session = this.#session(req, res, notes)
+  delete(req: IncomingMessage, res: ServerResponse, context: RequestContext): void {
+    const session = this.#session(req, res, context)
     if (session === null) return
     this.#parts.sessions.end(session)
     res.writeHead(204).end()
@@ -130,25 +130,25 @@ export class SessionEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     message: Message,
-    notes: RequestContext,
+    context: RequestContext,
   ): void | Promise<void> {
     if (message.kind === 'invalid') {
       return this.#refuse(res, 400, message.code, message.problem, message.id)
     }
     if (message.kind === 'request' && message.method === 'initialize') {
-      notes.rpc = message.method
-      return this.#initialize(req, res, message, notes)
+      context.rpc = message.method
+      return this.#initialize(req, res, message, context)
     }
-    const session = this.#session(req, res, notes, idOf(message))
+    const session = this.#session(req, res, context, idOf(message))
     if (session === null) return
     if (message.kind !== 'request') {
       applyNotification(message, session)
       res.writeHead(202).end()
       return
     }
-    noteCall(notes, message)
-    assertAllowed(message, notes, this.#parts.rules)
-    const answer = this.#dispatch(message, session, notes, {
+    recordCall(context, message)
+    assertAllowed(message, context, this.#parts.rules)
+    const answer = this.#dispatch(message, session, context, {
       progress: progressOf(req, res, message),
     })
     const { held } = this.#parts
@@ -162,9 +162,9 @@ export class SessionEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     values: readonly unknown[],
-    notes: RequestContext,
+    context: RequestContext,
   ): void | Promise<void> {
-    const session = this.#session(req, res, notes)
+    const session = this.#session(req, res, context)
     if (session === null) return
     if (!allowsBatches(session.revision)) {
       const message = `revision ${session.revision} has no batches: send one message per request`
@@ -179,11 +179,11 @@ export class SessionEndpoint {
       const message = 'initialize must not be part of a batch'
       return this.#refuse(res, 400, rpcCodes.invalidRequest, message)
     }
-    notes.rpc = `batch of ${values.length}`
+    context.rpc = `batch of ${values.length}`
     for (const message of messages) applyNotification(message, session)
     return answerBatch(res, messages, {
       dispatch: request =>
-        this.#dispatch(request, session, notes, { progress: null, isBatched: true }),
+        this.#dispatch(request, session, context, { progress: null, isBatched: true }),
       held: this.#parts.held,
       isLive: () => this.#parts.sessions.isLive(session),
     })
@@ -193,11 +193,11 @@ export class SessionEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     request: RequestMessage,
-    notes: RequestContext,
+    context: RequestContext,
   ): void | Promise<void> {
     const { sessions } = this.#parts
     if (req.headers['mcp-session-id'] !== undefined) {
-      if (this.#session(req, res, notes, request.id) === null) return
+      if (this.#session(req, res, context, request.id) === null) return
       const message = 'this session is initialised already; start a new one without its header'
       return this.#refuse(res, 400, rpcCodes.invalidRequest, message, request.id)
     }
@@ -206,7 +206,7 @@ export class SessionEndpoint {
       const error = { code: rpcCodes.invalidParams, message: revision.failure }
       return sendJson(res, 200, errorMessage(request.id, error))
     }
-    const session = sessions.open(revision.value, notes.principal, request.params.clientInfo)
+    const session = sessions.open(revision.value, context.principal, request.params.clientInfo)
     if (session === null) {
       const message = 'every session of this server is in use; try again later'
       return this.#refuse(res, 503, rpcCodes.refused, message, request.id, { 'Retry-After': '30' })
@@ -219,10 +219,10 @@ export class SessionEndpoint {
   #session(
     req: IncomingMessage,
     res: ServerResponse,
-    notes: RequestContext,
+    context: RequestContext,
     id: RequestId | null = null,
   ): Session | null {
-    const found = findSession(req.headers, notes.principal, this.#parts.sessions)
+    const found = findSession(req.headers, context.principal, this.#parts.sessions)
     if (found.ok) return found.value
     const { status, code, message } = found.failure
     void this.#refuse(res, status, code, message, id)
@@ -245,19 +245,19 @@ export class SessionEndpoint {
   #dispatch(
     request: RequestMessage,
     session: Session,
-    notes: RequestContext,
+    context: RequestContext,
     call: Pick<Caller, 'progress' | 'isBatched'>,
   ): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
-    const run = tableFor(this.#parts.methods, notes).get(method)
+    const run = tableFor(this.#parts.methods, context).get(method)
     if (run === undefined) {
       return errorMessage(id, { code: rpcCodes.methodNotFound, message: 'method not found' })
     }
     const activity = session.client?.begin(request) ?? null
     try {
-      assertAllowed(request, notes, this.#parts.rules)
+      assertAllowed(request, context, this.#parts.rules)
       const reader = session.reads.reader(id, this.#parts.limits)
-      const { principal, mayAnswer } = notes
+      const { principal, mayAnswer } = context
       const clientName = session.client?.name
       const result = run(params, session, { reader, principal, clientName, mayAnswer, ...call })
       if (!(result instanceof Promise)) return answered(id, result, activity)

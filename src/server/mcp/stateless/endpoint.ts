@@ -11,7 +11,7 @@ import { errorMessage, type JsonText, resultMessage, type ResultOpening } from '
 import {
   assertAllowed,
   type ByCaller,
-  noteCall,
+  recordCall,
   type RequestContext,
   tableFor,
   type WriteRules,
@@ -47,9 +47,9 @@ export class StatelessEndpoint {
     req: IncomingMessage,
     res: ServerResponse,
     message: RequestMessage | NotificationMessage,
-    notes: RequestContext,
+    context: RequestContext,
   ): void | Promise<void> {
-    noteCall(notes, message)
+    recordCall(context, message)
     if (message.kind === 'notification') {
       const check = checkNotification(req.headers, message)
       if (!check.ok) return sendJson(res, 400, errorMessage(undefined, check.failure))
@@ -59,14 +59,14 @@ export class StatelessEndpoint {
     }
     const check = checkRequest(req.headers, message)
     if (!check.ok) return sendJson(res, 400, errorMessage(message.id, check.failure))
-    const method = tableFor(this.#parts.methods, notes).get(message.method)
+    const method = tableFor(this.#parts.methods, context).get(message.method)
     if (method === undefined) return sendJson(res, 404, errorMessage(message.id, methodNotFound))
-    assertAllowed(message, notes, this.#parts.rules)
-    const client = this.#parts.clients?.ofRequest(message.params, notes.principal)
+    assertAllowed(message, context, this.#parts.rules)
+    const client = this.#parts.clients?.ofRequest(message.params, context.principal)
     const activity = client?.begin(message) ?? null
     if (method.kind === 'stream') {
       // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
-      notes.uri = undefined
+      context.uri = undefined
       return chain(this.#stream(method, res, message, activity), refused => {
         if (refused !== null) return sendJson(res, 200, refused)
         activity?.end(true)
@@ -75,9 +75,9 @@ export class StatelessEndpoint {
     }
     const answer = this.#run(method, message, activity, {
       reader: new ResponseReader(res),
-      principal: notes.principal,
+      principal: context.principal,
       clientName: client?.name,
-      mayAnswer: notes.mayAnswer,
+      mayAnswer: context.mayAnswer,
       progress: progressOf(req, res, message),
     })
     const { held } = this.#parts
