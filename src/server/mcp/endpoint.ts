@@ -330,12 +330,12 @@ export class Endpoint implements McpEndpoint {
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
     if (!call.isBatched) assertAllowed(message, context, this.#parts)
+    const succeeded = call.client && this.#parts.clients?.began(call.client, message)
     const running = Promise.try(() => {
       if (call.isBatched) assertAllowed(message, context, this.#parts)
       return method.run(params, call)
     })
     const opening = call.session === null ? this.#openingOf(method.freshMs?.(params)) : ''
-    const succeeded = call.client && this.#parts.clients?.began(call.client, message)
     return this.#settled(call, running, opening, succeeded)
   }
 
