@@ -9,7 +9,7 @@ import type { Checkpoint, CheckpointFolder } from './checkpoint-folder.ts'
 import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
 import type { SceneComparer } from './scene-comparer.ts'
 import type { CheckpointSource, NamedRevision } from '../resources/checkpoint-source.ts'
-import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
+import type { FreshScene, SceneRevision } from '../resources/scene/revision.ts'
 
 export interface CheckpointInput {
   readonly name: string

@@ -14,7 +14,7 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { NoteWriter } from '../notes/note-posts.ts'
 import type { Notes } from '../notes/notes.ts'
-import type { SceneOwnership } from '../resources/scene-ownership.ts'
+import type { SceneOwnership } from '../resources/scene/ownership.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
 interface HostEndpointDeps {

@@ -8,7 +8,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import { processStart } from '../../lib/instances/process.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import type { SceneOwnership } from '../resources/scene-ownership.ts'
+import type { SceneOwnership } from '../resources/scene/ownership.ts'
 
 /** What the start of a server found out about it. */
 interface InstanceFacts {

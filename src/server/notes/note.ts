@@ -2,7 +2,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { isOfRun } from '../checkpoints/compare-scenes.ts'
-import type { SceneNow } from '../resources/scene.ts'
+import type { SceneNow } from '../resources/scene/producer.ts'
 
 export const openNotesUri = 'notes://open'
 

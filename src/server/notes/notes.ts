@@ -6,7 +6,7 @@ import type { NoteFolder } from './note-folder.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
-import type { SceneNow } from '../resources/scene.ts'
+import type { SceneNow } from '../resources/scene/producer.ts'
 import type { Prover } from './prover.ts'
 import {
   findNote,

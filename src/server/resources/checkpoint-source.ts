@@ -1,5 +1,5 @@
 import type { JsonDifferences } from '../../lib/mcp/json-diff.ts'
-import type { SceneRevision } from './scene-revision.ts'
+import type { SceneRevision } from './scene/revision.ts'
 
 /** A scene that a person gave a name. */
 export interface NamedRevision extends SceneRevision {

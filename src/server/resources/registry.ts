@@ -16,11 +16,11 @@ import { ResourceServer } from './resource-server.ts'
 import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import type { NotesSource } from './notes-source.ts'
-import { SceneProducer } from './scene.ts'
-import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene-listing.ts'
-import type { FreshScene } from './scene-revision.ts'
-import type { SceneOwnership } from './scene-ownership.ts'
-import { SceneState } from './scene-state.ts'
+import { SceneProducer } from './scene/producer.ts'
+import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
+import type { FreshScene } from './scene/revision.ts'
+import type { SceneOwnership } from './scene/ownership.ts'
+import { SceneState } from './scene/state.ts'
 import {
   type Attachment,
   isReservedScheme,

@@ -1,4 +1,4 @@
-import type { SceneOwnership } from './scene-ownership.ts'
+import type { SceneOwnership } from './scene/ownership.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type {
   CompletionContext,

@@ -6,7 +6,7 @@ import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
 import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
-import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { SceneState } from '../../../src/server/resources/scene/state.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
 

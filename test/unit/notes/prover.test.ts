@@ -17,7 +17,7 @@ import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
 import { Notes } from '../../../src/server/notes/notes.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
 import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
-import type { FreshScene } from '../../../src/server/resources/scene-revision.ts'
+import type { FreshScene } from '../../../src/server/resources/scene/revision.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 
 const target = { id: 'Cube', name: 'Cube' }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { SceneObjects } from '../../../src/lib/host-link/scene-objects.ts'
-import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { SceneState } from '../../../src/server/resources/scene/state.ts'
 import { codeOf, payload, registry } from './support.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { SceneDemand } from '../../../src/server/resources/scene-demand.ts'
-import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { SceneDemand } from '../../../src/server/resources/scene/demand.ts'
+import { SceneState } from '../../../src/server/resources/scene/state.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
 const limits = boundsWith({ maxMessageBytes: 1000 })

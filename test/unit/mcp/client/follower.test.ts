@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { createFollower, type Read } from '../../../../src/lib/mcp/client/follower.ts'
 import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import { parseResourceUri } from '../../../../src/server/resources/resource-uri.ts'
-import { SceneProducer } from '../../../../src/server/resources/scene.ts'
-import { SceneState } from '../../../../src/server/resources/scene-state.ts'
+import { SceneProducer } from '../../../../src/server/resources/scene/producer.ts'
+import { SceneState } from '../../../../src/server/resources/scene/state.ts'
 import { defaultBounds } from '../../../helpers/bounds.ts'
 
 const contents = (text: string, mimeType = 'application/json', meta?: any) => [

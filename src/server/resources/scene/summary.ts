@@ -1,8 +1,8 @@
-import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { digitsOf, numberOf } from '../../lib/util/exact-json.ts'
-import { isVector } from '../../lib/mcp/json-diff.ts'
-import { asText } from '../../lib/util/text.ts'
-import { countsOf } from './scene-query.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { digitsOf, numberOf } from '../../../lib/util/exact-json.ts'
+import { isVector } from '../../../lib/mcp/json-diff.ts'
+import { asText } from '../../../lib/util/text.ts'
+import { countsOf } from './query.ts'
 
 /** A summary is never larger: about 1,000 tokens. */
 const maxSummaryBytes = 4096

@@ -1,18 +1,18 @@
-import type { ResourceLimits } from './limits.ts'
-import { type BuiltIn, jsonContents } from './built-in.ts'
-import { ResourceNotFound, ResourceUriInvalid } from './errors.ts'
-import { numberOf, parseExact } from '../../lib/util/exact-json.ts'
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import type { JsonDifferences } from '../../lib/mcp/json-diff.ts'
-import { asText } from '../../lib/util/text.ts'
-import { KeptAnswers } from './kept-answers.ts'
-import { chain, type MaybePromise } from './maybe-promise.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
-import type { CheckpointSource, NamedRevision } from './checkpoint-source.ts'
-import { countParameter, onlyParameters } from './query-parameters.ts'
-import type { ResourceUri } from './resource-uri.ts'
-import { changesBetween, omissionOf, parseScene, patchedChanges } from './scene-changes.ts'
-import { parseSceneQuery, sceneValues, selectPart } from './scene-query.ts'
+import type { ResourceLimits } from '../limits.ts'
+import { type BuiltIn, jsonContents } from '../built-in.ts'
+import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
+import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
+import { asText } from '../../../lib/util/text.ts'
+import { KeptAnswers } from '../kept-answers.ts'
+import { chain, type MaybePromise } from '../maybe-promise.ts'
+import type { Content, Descriptor, Template } from '../producer.ts'
+import type { CheckpointSource, NamedRevision } from '../checkpoint-source.ts'
+import { countParameter, onlyParameters } from '../query-parameters.ts'
+import type { ResourceUri } from '../resource-uri.ts'
+import { changesBetween, omissionOf, parseScene, patchedChanges } from './changes.ts'
+import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
   checkpointsDescriptor,
   checkpointsUri,
@@ -21,11 +21,11 @@ import {
   sceneFacts,
   sceneTemplates,
   sceneText,
-} from './scene-listing.ts'
-import type { SceneRevision } from './scene-revision.ts'
-import type { SceneState } from './scene-state.ts'
-import { summariseScene } from './scene-summary.ts'
-import type { SceneStep } from '../../lib/host-link/scene-objects.ts'
+} from './listing.ts'
+import type { SceneRevision } from './revision.ts'
+import type { SceneState } from './state.ts'
+import { summariseScene } from './summary.ts'
+import type { SceneStep } from '../../../lib/host-link/scene-objects.ts'
 
 /** What the scene has now. */
 export interface SceneNow {

@@ -1,7 +1,7 @@
-import { numberOf, parseExact } from '../../lib/util/exact-json.ts'
-import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { diffJson, type JsonDifferences } from '../../lib/mcp/json-diff.ts'
-import type { SceneObjects, SceneStep } from '../../lib/host-link/scene-objects.ts'
+import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { diffJson, type JsonDifferences } from '../../../lib/mcp/json-diff.ts'
+import type { SceneObjects, SceneStep } from '../../../lib/host-link/scene-objects.ts'
 
 export function parseScene(text: string | null): JsonObject {
   return parseExact(text ?? '{}') as JsonObject

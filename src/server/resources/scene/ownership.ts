@@ -1,6 +1,6 @@
-import type { ScenePatch } from '../../lib/host-link/scene-objects.ts'
-import type { SceneDemand } from './scene-demand.ts'
-import type { SceneRevision } from './scene-revision.ts'
+import type { ScenePatch } from '../../../lib/host-link/scene-objects.ts'
+import type { SceneDemand } from './demand.ts'
+import type { SceneRevision } from './revision.ts'
 
 /** The application on the host link, as shown to clients. */
 export interface SceneApplication {

@@ -1,17 +1,17 @@
-import type { ResourceLimits } from './limits.ts'
-import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
-import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import type { ResourceLimits } from '../limits.ts'
+import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import {
   checkObjects,
   SceneObjects,
   type ScenePatch,
   type SceneStep,
-} from '../../lib/host-link/scene-objects.ts'
-import { SceneDemand } from './scene-demand.ts'
-import type { SceneApplication, SceneOwnership, ShownApplication } from './scene-ownership.ts'
-import { Revision, type SceneRevision } from './scene-revision.ts'
-import { checkSceneText, type SceneLimits, serialiseScene } from './scene-text.ts'
+} from '../../../lib/host-link/scene-objects.ts'
+import { SceneDemand } from './demand.ts'
+import type { SceneApplication, SceneOwnership, ShownApplication } from './ownership.ts'
+import { Revision, type SceneRevision } from './revision.ts'
+import { checkSceneText, type SceneLimits, serialiseScene } from './text.ts'
 
 /** Past scenes are kept this long for `scene://delta`. */
 const sceneRevisionMs = 10 * 60_000

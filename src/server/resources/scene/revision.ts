@@ -1,5 +1,5 @@
-import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
-import type { SceneStep } from '../../lib/host-link/scene-objects.ts'
+import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
+import type { SceneStep } from '../../../lib/host-link/scene-objects.ts'
 
 /** What was held at one revision. */
 export interface SceneRevision {

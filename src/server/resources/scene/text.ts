@@ -1,13 +1,13 @@
-import type { ResourceLimits } from './limits.ts'
+import type { ResourceLimits } from '../limits.ts'
 import {
   exceedsDepth,
   isJsonObject,
   parseJson,
   wellFormedJson,
   maxJsonDepth,
-} from '../../lib/util/json.ts'
-import { finiteJsonText, NumberError, refuseNonFinite } from '../../lib/host-link/finite-json.ts'
-import { jsonFault } from '../../lib/mcp/json-fault.ts'
+} from '../../../lib/util/json.ts'
+import { finiteJsonText, NumberError, refuseNonFinite } from '../../../lib/host-link/finite-json.ts'
+import { jsonFault } from '../../../lib/mcp/json-fault.ts'
 
 export type SceneLimits = Pick<ResourceLimits, 'maxMessageBytes'>
 

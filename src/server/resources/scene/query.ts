@@ -1,22 +1,22 @@
-import { digitsOf, numberOf, parseExact } from '../../lib/util/exact-json.ts'
+import { digitsOf, numberOf, parseExact } from '../../../lib/util/exact-json.ts'
 import {
   escapePointer,
   isJsonObject,
   type JsonObject,
   resolvePointer,
-} from '../../lib/util/json.ts'
-import { isVector } from '../../lib/mcp/json-diff.ts'
-import { asText, cleanText, nearest } from '../../lib/util/text.ts'
-import { suggestedLimits } from './completion.ts'
-import { ResourceUriInvalid } from './errors.ts'
+} from '../../../lib/util/json.ts'
+import { isVector } from '../../../lib/mcp/json-diff.ts'
+import { asText, cleanText, nearest } from '../../../lib/util/text.ts'
+import { suggestedLimits } from '../completion.ts'
+import { ResourceUriInvalid } from '../errors.ts'
 import {
   listParameter,
   countParameter,
   onlyParameters,
   rangeParameter,
   wordParameter,
-} from './query-parameters.ts'
-import type { ResourceUri } from './resource-uri.ts'
+} from '../query-parameters.ts'
+import type { ResourceUri } from '../resource-uri.ts'
 
 /** The parameters of `scene://current`, in the order of its template. */
 export const sceneParameters = [
