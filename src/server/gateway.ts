@@ -29,6 +29,7 @@ import {
   writeActiveGatewayFile,
   writeGatewayOwnerFile,
 } from './gateway/active-gateway.ts'
+import { KeptSessions } from './mcp/kept-sessions.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { Metrics } from './http/metrics.ts'
@@ -171,6 +172,10 @@ export async function startGateway(
   })
   opened.defer(() => removeActiveGatewayFile(file, instanceId))
 
+  const kept =
+    options.port === 0
+      ? undefined
+      : await KeptSessions.open({ registryDir, port, auth: options.auth?.mode ?? 'none', log })
   const assembled = await assembleGateway({
     instancesDir: instances,
     catalog,
@@ -179,6 +184,7 @@ export async function startGateway(
     tools: options.tools === true,
     aggregate,
     accounts,
+    kept,
     onRefused,
     mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
     limits,
@@ -192,6 +198,7 @@ export async function startGateway(
   mcp.open(assembled.endpoint)
   // Others may have the port before anything else here has ended.
   opened.defer(stopListening)
+  opened.defer(() => kept?.close())
   opened.defer(() => {
     tell({ event: 'voluntary_yield' }, by)
     return removeActiveGatewayFile(file, instanceId)

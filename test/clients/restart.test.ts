@@ -6,6 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
+import { freePort } from '../helpers/free-port.ts'
 import { type SdkClient, Updates } from './client-face.ts'
 import { programs } from './run-program.ts'
 import { readJson } from './scenario.ts'
@@ -21,7 +22,7 @@ describe('a restart of the server', function () {
 
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'service-cli-restart-'))
-    serving = await startServe(home)
+    serving = await startServe(home, [], await freePort())
     await serving.post('scene', { dcc: 'blender' })
   })
   afterEach(async () => {
@@ -60,7 +61,6 @@ describe('a restart of the server', function () {
         bridge('mcp-remote', url, '--allow-http', '--transport', 'http-only'),
       ],
     ],
-    ['supergateway', url => [new Client(info), bridge('supergateway', '--streamableHttp', url)]],
   ]
 
   for (const [title, open] of connections) {
@@ -83,6 +83,21 @@ describe('a restart of the server', function () {
       }
     })
   }
+
+  // It passes no notifications on.
+  it('goes unnoticed by supergateway: it reads', async () => {
+    const client = new Client(info)
+    await client.connect(bridge('supergateway', '--streamableHttp', serving.url))
+    try {
+      const read = () => readJson(client as unknown as SdkClient, scene)
+      expect(await read()).to.deep.equal({ dcc: 'blender' })
+      await restart()
+      await serving.post('scene', { dcc: 'maya' })
+      expect(await read()).to.deep.equal({ dcc: 'maya' })
+    } finally {
+      await client.close()
+    }
+  })
 
   it('goes unnoticed by LangChain: its tools go on', async () => {
     const { MultiServerMCPClient } = await import('@langchain/mcp-adapters')

@@ -5,15 +5,12 @@ import { z } from 'zod'
 import { readPrivateFile } from '../../lib/config/private-file.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
-import { sessionRevisions } from './sessions/initialize.ts'
+import { sessionRevisions } from './sessions.ts'
 
 const keptSession = z.object({
   principal: z.string(),
-  /** The mode of authentication under which the principal was named. */
-  auth: z.string(),
   revision: z.enum(sessionRevisions),
-  /** `clientInfo`, as the client sent it. */
-  info: z.unknown(),
+  clientInfo: z.object({ name: z.string(), version: z.string() }),
   /** Of each: the URI as it was written, and its canonical form. */
   subscriptions: z.array(z.tuple([z.string(), z.string()])),
   /** Milliseconds since the epoch. */
@@ -23,11 +20,23 @@ const keptSession = z.object({
 /** What the next server on this port knows of a session. */
 export type KeptSession = z.infer<typeof keptSession>
 
-const keptFile = z.record(z.string(), keptSession)
+const keptFile = z.object({
+  /** The mode of authentication, under which the principals were named. */
+  auth: z.string(),
+  sessions: z.record(z.string(), keptSession),
+})
 
 const maxSessions = 1000
 const maxFileBytes = 64 * 1024 * 1024
 const writeAfterMs = 100
+
+interface KeptSessionsParts {
+  registryDir: string
+  port: number
+  /** The mode of authentication: sessions of another are forgotten. */
+  auth: string
+  log: Logger
+}
 
 /**
  * The sessions of a port in a file of the state directory, by the SHA-256 of their ids: clients go
@@ -35,30 +44,35 @@ const writeAfterMs = 100
  */
 export class KeptSessions {
   readonly #path: string
+  readonly #auth: string
   readonly #log: Logger
   /** Those of the server before that were not used yet, and those of this one. */
-  readonly #sessions: Map<string, () => KeptSession>
+  readonly #sessions = new Map<string, () => KeptSession>()
   #timer: NodeJS.Timeout | undefined
   #written: Promise<void> = Promise.resolve()
   /** The write that begins when the one before has ended. */
   #next: Promise<void> | null = null
 
-  private constructor(path: string, sessions: Record<string, KeptSession>, log: Logger) {
+  private constructor(path: string, { auth, log }: KeptSessionsParts) {
     this.#path = path
+    this.#auth = auth
     this.#log = log
-    this.#sessions = new Map(Object.entries(sessions).map(([hash, kept]) => [hash, () => kept]))
   }
 
   /** Never throws: a file that cannot be used is logged, and its sessions are forgotten. */
-  static async open(registryDir: string, port: number, log: Logger): Promise<KeptSessions> {
-    const path = join(registryDir, `sessions-${port}.json`)
+  static async open(parts: KeptSessionsParts): Promise<KeptSessions> {
+    const path = join(parts.registryDir, `sessions-${parts.port}.json`)
+    const opened = new KeptSessions(path, parts)
     try {
       const text = await readPrivateFile(path, { maxBytes: maxFileBytes })
-      return new KeptSessions(path, keptFile.parse(JSON.parse(text ?? '{}')), log)
+      if (text === null) return opened
+      const { auth, sessions } = keptFile.parse(JSON.parse(text))
+      if (auth !== parts.auth) return opened
+      for (const [hash, kept] of Object.entries(sessions)) opened.#sessions.set(hash, () => kept)
     } catch (error) {
-      log.warn({ err: error, path }, 'sessions of the server before are forgotten')
-      return new KeptSessions(path, {}, log)
+      parts.log.warn({ err: error, path }, 'sessions of the server before are forgotten')
     }
+    return opened
   }
 
   find(id: string): KeptSession | null {
@@ -73,15 +87,24 @@ export class KeptSessions {
 
   /** Resolves once the file does not hold the session. */
   async remove(id: string): Promise<void> {
-    if (this.#sessions.delete(hashOf(id))) await this.flush()
+    if (this.#sessions.delete(hashOf(id))) await this.#flush()
+  }
+
+  /** Writes all as they are now: the server stops, and its sessions end. */
+  async close(): Promise<void> {
+    for (const [hash, session] of this.#sessions) {
+      const kept = session()
+      this.#sessions.set(hash, () => kept)
+    }
+    await this.#flush()
   }
 
   changed(): void {
-    this.#timer ??= setTimeout(() => void this.flush(), writeAfterMs).unref()
+    this.#timer ??= setTimeout(() => void this.#flush(), writeAfterMs).unref()
   }
 
-  /** Writes the file now. Never rejects: a failure is logged. */
-  flush(): Promise<void> {
+  /** Never rejects: a failure is logged. */
+  #flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#next ??= this.#written.then(() => {
@@ -99,7 +122,8 @@ export class KeptSessions {
     try {
       if (newest.length === 0) await rm(this.#path, { force: true })
       else {
-        const text = JSON.stringify(Object.fromEntries(newest))
+        const file = { auth: this.#auth, sessions: Object.fromEntries(newest) }
+        const text = JSON.stringify(file)
         await replaceFile(this.#path, text, { durable: false })
       }
     } catch (error) {
