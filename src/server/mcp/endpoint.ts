@@ -9,7 +9,7 @@ import { readBody, maxBodyMs } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import { awaitTurn } from '../http/open-answers.ts'
 import type { Gauge } from '../http/metrics.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import { classify } from './classify-request.ts'
 import type { ClientTable } from './client-table.ts'
 import { GatheredWrites, sendJson, sendRefusal } from './send.ts'
@@ -25,7 +25,7 @@ import { StatelessEndpoint } from './stateless/endpoint.ts'
 import { ListenStreams } from './stateless/listen.ts'
 import { createStatelessMethods, type ListenMethod } from './stateless/methods.ts'
 import { createResultOpenings } from './stateless/meta.ts'
-import { AnswerTexts, createResourceMethods, type ResourceMethods } from './resource-methods.ts'
+import { createResourceMethods, type ResourceMethods } from './resource-methods.ts'
 import { refusalMessage } from './refusal.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
@@ -60,47 +60,25 @@ interface McpEndpointParts {
 export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
   const identity = { name: 'service-cli', title: 'service-cli', version, instructions }
-  const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed?.(uri, isFollowed))
+  const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
   const keepAlive = new KeepAlive(limits)
   const held = new UnsentAnswerBudget(limits.maxHeldAnswerBytes)
   const gathered = new GatheredWrites()
   const sessions = new Sessions({ hub, clients, clock, limits })
-  const streams = new ListenStreams({ hub, keepAlive, gathered, identity, clock, limits })
+  const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
   const openings = createResultOpenings(identity)
   const pending = new PendingCalls()
-  const texts = new AnswerTexts()
   const toolParts = {
     hub,
     clock,
     timer: systemTimer,
     limits,
-    waits: new Set<(reason: string) => void>(),
   }
 
-  function serve(served: ServedResources) {
-    const toolBox = (resourcesEnabled && parts.tools?.({ ...toolParts, registry: served })) || null
-    const tools = toolBox && pending.ofTools(createToolMethods(toolBox.tools, log))
-    const resources = resourcesEnabled ? pending.of(createResourceMethods(served, texts)) : null
-    const listen: ListenMethod = (res, request) => streams.listen(res, request, served)
-    return {
-      toolBox,
-      tools,
-      session: createSessionMethods(
-        resources === null ? null : { registry: served, hub, resources, tools },
-      ),
-      stateless: createStatelessMethods({
-        identity,
-        openings,
-        tools,
-        extensions: toolBox?.extensions,
-        resources: resources === null ? null : { methods: resources, listen },
-      }),
-    }
-  }
-
-  const forWriters = serve(registry)
-  const forReaders = registry.forReaders === undefined ? forWriters : serve(registry.forReaders)
-  const { tools, toolBox } = forWriters
+  const toolBox = (resourcesEnabled && parts.tools?.({ ...toolParts, registry })) || null
+  const tools = toolBox && pending.ofTools(createToolMethods(toolBox.tools, log))
+  const resources = resourcesEnabled ? pending.of(createResourceMethods(registry)) : null
+  const listen: ListenMethod = (res, request, reader) => streams.listen(res, request, reader)
   const session = new SessionEndpoint({
     ...parts,
     identity,
@@ -111,11 +89,17 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
     keepAlive,
     held,
     gathered,
-    methods: { forWriters: forWriters.session, forReaders: forReaders.session },
+    methods: createSessionMethods(resources && { registry, hub, resources, tools }),
   })
   const stateless = new StatelessEndpoint({
     rules: { registry, resourcesEnabled },
-    methods: { forWriters: forWriters.stateless, forReaders: forReaders.stateless },
+    methods: createStatelessMethods({
+      identity,
+      openings,
+      tools,
+      extensions: toolBox?.extensions,
+      resources: resources && { methods: resources, listen },
+    }),
     clients,
     held,
     log,
@@ -161,7 +145,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   }
 
   function endWaits(): void {
-    for (const { toolBox } of [forWriters, forReaders]) toolBox?.close()
+    toolBox?.close()
   }
 
   return {
@@ -238,7 +222,7 @@ class PendingCalls {
 
   of(methods: ResourceMethods): ResourceMethods {
     return {
-      list: params => this.#counted(methods.list(params)),
+      list: (...asked) => this.#counted(methods.list(...asked)),
       listTemplates: params => this.#counted(methods.listTemplates(params)),
       read: (...asked) => this.#counted(methods.read(...asked)),
       complete: params => this.#counted(methods.complete(params)),

@@ -9,8 +9,6 @@ export const mcpDefaults = {
   maxListenStreams: 10_000,
   /** URIs that one session, or one listen stream, may subscribe to. */
   maxSubscriptionsPerSession: 1000,
-  /** Reads of one session that its client can cancel at once; others run to their end. */
-  maxCancellableReads: 100,
   /** Answers that clients have not taken yet; shared ones count once. */
   maxHeldAnswerBytes: 512 * 1024 * 1024,
   /** Calls of `wait_for_change` at once. */

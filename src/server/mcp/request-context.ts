@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { Viewer } from '../http/authentication.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
@@ -29,17 +29,12 @@ export class RequestContext {
   }
 }
 
-/** One for callers who may change something, one for all others. */
-export interface ByCaller<Table> {
-  readonly forWriters: Table
-  readonly forReaders: Table
-}
-
-export function tableFor<Table>(
-  { forWriters, forReaders }: ByCaller<Table>,
-  { mayWrite, mayAnswer }: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>,
-): Table {
-  return mayWrite || mayAnswer ? forWriters : forReaders
+/** Whether the caller may only read: then it does not see who else is connected. */
+export function isReadOnly({
+  mayWrite,
+  mayAnswer,
+}: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>): boolean {
+  return !mayWrite && !mayAnswer
 }
 
 /** Records what a request is about, for the access log. */

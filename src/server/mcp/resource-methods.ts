@@ -4,7 +4,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { BlobContent, Content, Reader, RelayedContents } from '../resources/producer.ts'
 import type { ListPage } from '../resources/listing.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import { type JsonPart, JsonText } from './json-text.ts'
 
 type Answer = JsonText | Promise<JsonText>
@@ -14,27 +14,20 @@ type Answer = JsonText | Promise<JsonText>
  * members of the result: each transport puts its own before them.
  */
 export interface ResourceMethods {
-  list(params: JsonObject): Answer
+  list(params: JsonObject, reader?: Reader): Answer
   listTemplates(params: JsonObject): Answer
   /** `isBatched`: other answers follow in the same text. */
   read(params: JsonObject, reader?: Reader, isBatched?: boolean): Answer
   complete(params: JsonObject): Answer
 }
 
-/** The serialised answers, shared by those who serve the same resources to others. */
-export class AnswerTexts {
-  readonly pages = new WeakMap<ListPage, JsonText>()
-  readonly reads = new WeakMap<readonly Content[], JsonText>()
-}
-
 /**
  * An answer is serialised once for as long as the resource registry hands out the identical frozen
  * object: identity is how it says "unchanged". The maps are weak, so a superseded state keeps nothing.
  */
-export function createResourceMethods(
-  registry: ServedResources,
-  { pages, reads } = new AnswerTexts(),
-): ResourceMethods {
+export function createResourceMethods(registry: ServedResources): ResourceMethods {
+  const pages = new WeakMap<ListPage, JsonText>()
+  const reads = new WeakMap<readonly Content[], JsonText>()
   const serialisePage = (page: ListPage) =>
     remembered(pages, page, () =>
       JsonText.membersOf({
@@ -46,9 +39,8 @@ export function createResourceMethods(
     remembered(reads, contents, () => new JsonText(contentsParts(contents)))
 
   return {
-    list(params) {
-      const page = registry.page(cursorOf(params))
-      return page instanceof Promise ? page.then(serialisePage) : serialisePage(page)
+    async list(params, reader) {
+      return serialisePage(await registry.page(cursorOf(params), reader))
     },
     listTemplates(params) {
       // All templates fit one page, so no cursor was ever handed out for them.
@@ -56,7 +48,7 @@ export function createResourceMethods(
       return JsonText.membersOf({ resourceTemplates: registry.templates() })
     },
     read(params, reader, isBatched = false) {
-      const relayed = registry.relay?.(params.uri, reader) ?? null
+      const relayed = registry.relay(params.uri, reader)
       if (relayed !== null) return relayed.then(contents => relayedText(contents, isBatched))
       const contents = registry.read(params.uri, reader)
       return contents instanceof Promise

@@ -1,7 +1,7 @@
-import { type BuiltIn, freezeAll } from './built-in.ts'
+import { type SchemeProducer, freezeAll } from './scheme-producer.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type { Content, Descriptor } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 export const clientsUri = 'server://clients'
@@ -33,7 +33,7 @@ const descriptors: readonly Descriptor[] = freezeAll([
 ])
 
 /** `server://clients`. A gateway serves it without listing it. */
-export class ClientsProducer implements BuiltIn {
+export class ClientsProducer implements SchemeProducer {
   readonly #source: ClientsSource
   readonly #kept: KeptAnswers
   readonly #listed: readonly Descriptor[]
@@ -46,14 +46,6 @@ export class ClientsProducer implements BuiltIn {
 
   list(): readonly Descriptor[] {
     return this.#listed
-  }
-
-  templates(): readonly Template[] {
-    return none
-  }
-
-  complete(): readonly string[] {
-    return none
   }
 
   read(uri: ResourceUri): readonly Content[] {

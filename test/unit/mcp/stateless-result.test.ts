@@ -4,7 +4,7 @@ import { createStatelessMethods } from '../../../src/server/mcp/stateless/method
 import { createResultOpenings } from '../../../src/server/mcp/stateless/meta.ts'
 import { createResourceMethods } from '../../../src/server/mcp/resource-methods.ts'
 import type { Content } from '../../../src/server/resources/producer.ts'
-import type { ServedResources } from '../../../src/server/resources/schemes.ts'
+import type { ServedResources } from '../../../src/server/resources/served-resources.ts'
 
 const identity = { name: 'n', title: 't', version: '1.2.3', instructions: 'read' }
 const artefact = `artefact://sha256/${'a'.repeat(64)}`

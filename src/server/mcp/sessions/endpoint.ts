@@ -1,5 +1,6 @@
 import type { McpLimits } from '../limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { onAbort } from '../../../lib/util/abort.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
@@ -13,11 +14,10 @@ import type { UnsentAnswerBudget } from '../unsent-answer-budget.ts'
 import { type GatheredWrites, sendAnswer, sendJson, sendNoAnswer, sendRefusal } from '../send.ts'
 import {
   assertAllowed,
-  type ByCaller,
+  isReadOnly,
   recordCall,
   type RequestContext,
   type ServerIdentity,
-  tableFor,
   type WriteRules,
 } from '../request-context.ts'
 import { errorMessage, type JsonText, resultMessage } from '../json-text.ts'
@@ -48,7 +48,7 @@ const maxBatchMessages = 100
 
 interface SessionEndpointParts {
   sessions: Sessions
-  methods: ByCaller<MethodTable>
+  methods: MethodTable
   rules: WriteRules
   keepAlive: KeepAlive
   held: UnsentAnswerBudget
@@ -249,25 +249,32 @@ export class SessionEndpoint {
     call: Pick<Caller, 'progress' | 'isBatched'>,
   ): JsonText | Promise<JsonText | null> {
     const { id, method, params } = request
-    const run = tableFor(this.#parts.methods, context).get(method)
+    const run = this.#parts.methods.get(method)
     if (run === undefined) {
       return errorMessage(id, { code: rpcCodes.methodNotFound, message: 'method not found' })
     }
     const activity = session.client?.begin(request) ?? null
+    const open = session.requests.begin(id)
+    const ended = () => session.requests.end(id, open)
     try {
       assertAllowed(request, context, this.#parts.rules)
-      const reader = session.reads.reader(id, this.#parts.limits)
+      const reader = { signal: open.signal, isReadOnly: isReadOnly(context) }
       const { principal, mayAnswer } = context
       const clientName = session.client?.name
       const result = run(params, session, { reader, principal, clientName, mayAnswer, ...call })
-      if (!(result instanceof Promise)) return answered(id, result, activity)
+      if (!(result instanceof Promise)) {
+        ended()
+        return answered(id, result, activity)
+      }
       const answer = result.then(
         text => answered(id, text, activity),
         // Without the params, which may be large, while the call may wait for long.
         (error: unknown) => this.#failed({ id, method }, activity, error),
       )
-      return Promise.race([answer, reader.cancelled])
+      const cancelled = new Promise<null>(resolve => onAbort(open.signal, () => resolve(null)))
+      return Promise.race([answer.finally(ended), cancelled])
     } catch (error) {
+      ended()
       return this.#failed(request, activity, error)
     }
   }
@@ -295,5 +302,5 @@ function idOf(inbound: Inbound): RequestId | null {
 /** The one notification that has an effect. */
 function applyNotification(message: Message, session: Session): void {
   if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
-  session.reads.cancel(message.params.requestId)
+  session.requests.cancel(message.params.requestId)
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import { JsonText } from '../json-text.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
@@ -35,7 +35,7 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
   return new Map<string, Method>([
     ...lifecycle,
     ...(tools === null ? [] : [['tools/call', toolCall(tools)] as const]),
-    ['resources/list', params => resources.list(params)],
+    ['resources/list', (params, _session, { reader }) => resources.list(params, reader)],
     ['resources/templates/list', params => resources.listTemplates(params)],
     [
       'resources/read',
@@ -44,8 +44,8 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     ['completion/complete', params => resources.complete(params)],
     [
       'resources/subscribe',
-      (params, session) => {
-        const canonical = registry.assertSubscribable(params.uri)
+      (params, session, { reader }) => {
+        const canonical = registry.assertSubscribable(params.uri, reader)
         // Those that are never pushed, too: the client holds them, so diagnostics count them.
         const uri = String(params.uri)
         const opening = hub.subscribe(session, uri, canonical)
@@ -59,11 +59,11 @@ export function createSessionMethods(parts: MethodParts | null): MethodTable {
     ],
     [
       'resources/unsubscribe',
-      (params, session) => {
+      (params, session, { reader }) => {
         const canonical = registry.canonical(params.uri)
         // A subscription can be given up also after its scheme went.
         const subscribed = hub.unsubscribe(session, canonical, String(params.uri))
-        if (subscribed === null) registry.assertSubscribable(params.uri)
+        if (subscribed === null) registry.assertSubscribable(params.uri, reader)
         else session.stream?.forget(subscribed)
         return empty
       },

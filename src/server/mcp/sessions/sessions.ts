@@ -1,5 +1,6 @@
 import type { McpLimits } from '../limits.ts'
 import { randomBytes } from 'node:crypto'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import type { Client } from '../client.ts'
 import type { ClientTable } from '../client-table.ts'
@@ -7,7 +8,6 @@ import type { EventStream } from '../event-stream.ts'
 import type { Subscriber, SubscriptionHub, Topic } from '../subscriptions.ts'
 import { isSessionRevision, type SessionRevision, sessionRevisions } from './initialize.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
-import type { Reader } from '../../resources/producer.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { rpcCodes } from '../errors.ts'
@@ -18,7 +18,7 @@ export class Session implements Subscriber {
   readonly revision: SessionRevision
   /** The caller that opened it; the session refuses all others. */
   readonly principal: string
-  readonly reads = new CancellableReads()
+  readonly requests = new OpenRequests()
   /** Null: this server does not tell who its clients are. */
   readonly client: Client | null
   lastSeenMs: number
@@ -108,7 +108,7 @@ export class Sessions {
 
   end(session: Session): void {
     this.#forget(session)
-    session.reads.cancelAll()
+    session.requests.cancelAll()
   }
 
   /** Ends what has been idle for too long. */
@@ -161,76 +161,30 @@ export class Sessions {
   }
 }
 
-type ReadLimits = Pick<McpLimits, 'maxCancellableReads'>
+/** The open requests of one session, by their ids: `notifications/cancelled` names one of them. */
+class OpenRequests {
+  readonly #byId = new Map<RequestId, AbortController>()
 
-/**
- * The reads of one session that `notifications/cancelled` can stop, by the id of their request. A
- * read is among them while its work would notice: all others are over at once, or run to their end.
- */
-class CancellableReads {
-  readonly #cancels = new Map<RequestId, () => void>()
-
-  reader(id: RequestId, limits: ReadLimits): SessionReader {
-    return new SessionReader(cancel => this.#add(id, cancel, limits))
+  /** `end` must follow. */
+  begin(id: RequestId): AbortController {
+    const request = new AbortController()
+    // Of two with one id the first one keeps it: a cancellation cannot name the second.
+    if (!this.#byId.has(id)) this.#byId.set(id, request)
+    return request
   }
 
-  /**
-   * Ids that are none, unknown or over by now are passed over ("Cancellation", "Error Handling").
-   */
+  end(id: RequestId, request: AbortController): void {
+    if (this.#byId.get(id) === request) this.#byId.delete(id)
+  }
+
+  /** An id that is none, unknown or over by now is ignored ("Cancellation", "Error Handling"). */
   cancel(id: unknown): void {
-    this.#cancels.get(id as RequestId)?.()
+    this.#byId.get(id as RequestId)?.abort(new ServiceError('cancelled', 'the caller has left'))
   }
 
   /** The session has ended. */
   cancelAll(): void {
-    for (const cancel of [...this.#cancels.values()]) cancel()
-  }
-
-  #add(id: RequestId, cancel: () => void, { maxCancellableReads }: ReadLimits): () => void {
-    // Of two open requests with one id the first one keeps it: a cancellation cannot name the
-    // second.
-    if (this.#cancels.size >= maxCancellableReads || this.#cancels.has(id)) return () => {}
-    this.#cancels.set(id, cancel)
-    return () => void this.#cancels.delete(id)
-  }
-}
-
-/**
- * The client of one request of a session: it leaves by saying so, not by closing the connection.
- */
-class SessionReader implements Reader {
-  readonly #listen: (cancel: () => void) => () => void
-  /** Made when first used: most requests end before. */
-  #end: PromiseWithResolvers<null> | undefined
-  /** One call may do several things that its cancellation ends. */
-  readonly #waiting = new Set<() => void>()
-  #forget = () => {}
-  #hasLeft = false
-
-  constructor(listen: (cancel: () => void) => () => void) {
-    this.#listen = listen
-  }
-
-  /** Never settles for a request that is not cancelled. */
-  get cancelled(): Promise<null> {
-    return (this.#end ??= Promise.withResolvers()).promise
-  }
-
-  onLeave(left: () => void): () => void {
-    if (this.#hasLeft) left()
-    else if (this.#waiting.size === 0) this.#forget = this.#listen(() => this.#leave())
-    this.#waiting.add(left)
-    return () => {
-      if (this.#waiting.delete(left) && this.#waiting.size === 0) this.#forget()
-    }
-  }
-
-  #leave(): void {
-    this.#hasLeft = true
-    this.#forget()
-    this.#end ??= Promise.withResolvers()
-    this.#end.resolve(null)
-    for (const left of this.#waiting) left()
+    for (const id of this.#byId.keys()) this.cancel(id)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
 import type { Reader } from '../../resources/producer.ts'
 import type { RequestId, RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from '../errors.ts'
@@ -10,10 +10,9 @@ import type { NotificationMessage, RequestMessage } from '../json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage, type ResultOpening } from '../json-text.ts'
 import {
   assertAllowed,
-  type ByCaller,
+  isReadOnly,
   recordCall,
   type RequestContext,
-  tableFor,
   type WriteRules,
 } from '../request-context.ts'
 import { sendAnswer, sendJson } from '../send.ts'
@@ -26,7 +25,7 @@ import { checkNotification, checkRequest } from './envelope.ts'
 import type { AnsweredMethod, MethodTable, StreamedMethod } from './methods.ts'
 
 interface StatelessEndpointParts {
-  methods: ByCaller<MethodTable>
+  methods: MethodTable
   clients: ClientTable | undefined
   rules: WriteRules
   held: UnsentAnswerBudget
@@ -59,22 +58,23 @@ export class StatelessEndpoint {
     }
     const check = checkRequest(req.headers, message)
     if (!check.ok) return sendJson(res, 400, errorMessage(message.id, check.failure))
-    const method = tableFor(this.#parts.methods, context).get(message.method)
+    const method = this.#parts.methods.get(message.method)
     if (method === undefined) return sendJson(res, 404, errorMessage(message.id, methodNotFound))
     assertAllowed(message, context, this.#parts.rules)
     const client = this.#parts.clients?.ofRequest(message.params, context.principal)
     const activity = client?.begin(message) ?? null
+    const reader = new ResponseReader(res, isReadOnly(context))
     if (method.kind === 'stream') {
       // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
       context.uri = undefined
-      return chain(this.#stream(method, res, message, activity), refused => {
+      return this.#stream(method, res, message, reader, activity).then(refused => {
         if (refused !== null) return sendJson(res, 200, refused)
         activity?.end(true)
         client?.opened(res)
       })
     }
     const answer = this.#run(method, message, activity, {
-      reader: new ResponseReader(res),
+      reader,
       principal: context.principal,
       clientName: client?.name,
       mayAnswer: context.mayAnswer,
@@ -108,17 +108,20 @@ export class StatelessEndpoint {
   }
 
   /** Null: the stream is open. */
-  #stream(
+  async #stream(
     { open }: StreamedMethod,
     res: ServerResponse,
     request: RequestMessage,
+    reader: Reader,
     activity: Activity | null,
-  ): MaybePromise<JsonText | null> {
+  ): Promise<JsonText | null> {
     const { id, method } = request
-    return recovered<JsonText | null>(
-      () => chain(open(res, request), () => null),
-      error => this.#failed({ id, method }, activity, error),
-    )
+    try {
+      await open(res, request, reader)
+      return null
+    } catch (error) {
+      return this.#failed({ id, method }, activity, error)
+    }
   }
 
   #failed(
@@ -146,18 +149,22 @@ function answered(
  * ("Cancellation"). In the session transport it does not ("Streamable HTTP"): its reader says so.
  */
 class ResponseReader implements Reader {
+  readonly isReadOnly: boolean
   readonly #res: ServerResponse
+  #signal: AbortSignal | undefined
 
-  constructor(res: ServerResponse) {
+  constructor(res: ServerResponse, isReadOnly: boolean) {
     this.#res = res
+    this.isReadOnly = isReadOnly
   }
 
-  onLeave(left: () => void): () => void {
-    if (this.#res.destroyed) {
-      left()
-      return () => {}
-    }
-    this.#res.once('close', left)
-    return () => void this.#res.off('close', left)
+  /** Made when it is first asked for: most requests end before. */
+  get signal(): AbortSignal {
+    if (this.#signal !== undefined) return this.#signal
+    const left = new AbortController()
+    const leave = () => left.abort(new ServiceError('cancelled', 'the caller has left'))
+    if (this.#res.destroyed) leave()
+    else this.#res.once('close', leave)
+    return (this.#signal = left.signal)
   }
 }

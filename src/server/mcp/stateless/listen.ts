@@ -5,8 +5,8 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { RequestId } from '../../../lib/mcp/json-rpc.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
-import { all, chain, type MaybePromise, recovered } from '../../resources/maybe-promise.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { Reader } from '../../resources/producer.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import { eventFrame, EventStream, type StreamEncoder } from '../event-stream.ts'
 import type { GatheredWrites } from '../send.ts'
 import type { ServerIdentity } from '../request-context.ts'
@@ -20,6 +20,7 @@ import { metaKeys } from '../../../lib/mcp/request-metadata.ts'
 const maxListenIdChars = 256
 
 interface ListenParts {
+  registry: ServedResources
   hub: SubscriptionHub
   keepAlive: KeepAlive
   gathered: GatheredWrites
@@ -46,17 +47,16 @@ export class ListenStreams {
   }
 
   /**
-   * Turns the answer into a stream; throws or rejects, with nothing written, with what the client is
-   * to be told. `registry`: what the caller may read.
+   * Turns the answer into a stream; rejects, with nothing written, with what the client is to be told.
    */
-  listen(
+  async listen(
     res: ServerResponse,
     { id, params }: Pick<RequestMessage, 'id' | 'params'>,
-    registry: ServedResources,
-  ): void | Promise<void> {
+    reader: Reader,
+  ): Promise<void> {
     const { hub, gathered, clock } = this.#parts
     this.#assertSpace(id)
-    const { filter, wanted, failures } = this.#wantedBy(params, registry)
+    const { filter, wanted, failures } = this.#wantedBy(params, reader)
     // A client that left while it was being authenticated has no stream to keep.
     if (res.destroyed) return
     const shape = listenShape(id, filter.listChanged)
@@ -68,30 +68,23 @@ export class ListenStreams {
       this.#streams.delete(stream)
     }
     res.on('close', forget)
-    const honour = (each: Wanted): MaybePromise<Wanted | null> =>
-      chain(hub.subscribe(stream, each.uri, each.canonical), () => each)
-    // What another server refuses costs the stream nothing else.
-    const orNull = (each: Wanted): MaybePromise<Wanted | null> => {
-      const honoured = honour(each)
-      if (!(honoured instanceof Promise)) return honoured
-      return honoured.catch((error: unknown) => {
-        failures.push(error)
-        hub.refused(stream, each.uri, each.canonical)
-        return null
+    try {
+      const opening = wanted.map(({ uri, canonical }) => hub.subscribe(stream, uri, canonical))
+      const outcomes = await Promise.allSettled(opening)
+      // What another server refuses costs the stream nothing else.
+      const left = wanted.filter(({ uri, canonical }, at) => {
+        const outcome = outcomes[at]
+        if (outcome?.status !== 'rejected') return true
+        failures.push(outcome.reason)
+        hub.refused(stream, uri, canonical)
+        return false
       })
+      if (failures.length > 0 && left.length === 0 && !filter.listChanged) throw failures[0]
+      this.#begin(res, stream, acknowledgement(id, honoured(filter, left)))
+    } catch (error) {
+      forget()
+      throw error
     }
-    return recovered(
-      () =>
-        chain(all(wanted.map(orNull)), found => {
-          const left = found.filter(each => each !== null)
-          if (failures.length > 0 && left.length === 0 && !filter.listChanged) throw failures[0]
-          this.#begin(res, stream, acknowledgement(id, honoured(filter, left)))
-        }),
-      error => {
-        forget()
-        throw error
-      },
-    )
   }
 
   #begin(res: ServerResponse, stream: EventStream, first: Buffer): void {
@@ -128,9 +121,9 @@ export class ListenStreams {
   /** The filter, and the URIs of it that are ever announced. */
   #wantedBy(
     params: JsonObject,
-    registry: ServedResources,
+    reader: Reader,
   ): { filter: Filter; wanted: readonly Wanted[]; failures: unknown[] } {
-    const { limits } = this.#parts
+    const { registry, limits } = this.#parts
     const parsed = parseFilter(params)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     const filter = parsed.value
@@ -144,7 +137,7 @@ export class ListenStreams {
     const failures: unknown[] = []
     for (const uri of uris) {
       try {
-        spellings.set(registry.assertSubscribable(uri), uri)
+        spellings.set(registry.assertSubscribable(uri, reader), uri)
       } catch (error) {
         if (!isGone(error)) throw error
         failures.push(error)

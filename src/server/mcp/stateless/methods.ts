@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import type { ServerIdentity } from '../request-context.ts'
 import type { RequestMessage } from '../json-rpc.ts'
 import { JsonText, type ResultOpening } from '../json-text.ts'
+import type { Reader } from '../../resources/producer.ts'
 import type { ResourceMethods } from '../resource-methods.ts'
 import type { Caller } from '../tools/tool.ts'
 import { type ToolMethods, toolList } from '../tools/tool-methods.ts'
@@ -29,7 +30,11 @@ type Method = AnsweredMethod | StreamedMethod
  * Turns the answer into a stream. Throws or rejects, with nothing written, with what the client is to
  * be told.
  */
-export type ListenMethod = (res: ServerResponse, request: RequestMessage) => void | Promise<void>
+export type ListenMethod = (
+  res: ServerResponse,
+  request: RequestMessage,
+  reader: Reader,
+) => void | Promise<void>
 
 /** A method that is not in the table does not exist: 404, −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
@@ -73,7 +78,10 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
   ): AnsweredMethod => ({ kind: 'answer', run, opening })
   return new Map<string, Method>([
     ...discovery,
-    ['resources/list', method(methods.list, () => live)],
+    ['resources/list', method(
+        (params, { reader }) => methods.list(params, reader),
+        () => live,
+      )],
     ['resources/templates/list', method(methods.listTemplates, () => live)],
     [
       'resources/read',
