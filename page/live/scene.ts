@@ -204,9 +204,8 @@ function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   )
 }
 
-function idOf({ id, before, after = before }: SceneChange): readonly string[] {
-  const known = id ?? (after as { id?: unknown } | null)?.id
-  return known === undefined ? [] : [asText(known)]
+function idOf({ id }: SceneChange): readonly string[] {
+  return id === undefined ? [] : [asText(id)]
 }
 
 function metaOf({ _meta }: Content): SceneMeta {

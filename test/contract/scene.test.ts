@@ -127,7 +127,7 @@ describe('scene://delta', () => {
     const scenes = [{ objects: [cube, lamp] }, { objects: [{ ...lamp, x: 6 }] }]
     const { read } = await deltaAfter(section, scenes)
     expect(read.changes).to.deep.equal([
-      { path: '/objects/0', kind: 'removed', before: cube },
+      { path: '/objects/0', kind: 'removed', before: cube, id: 'Cube' },
       { path: '/objects/0/x', kind: 'changed', before: 5, after: 6, id: 'Lamp' },
     ])
   })

@@ -46,13 +46,13 @@ describe('scene://delta', () => {
     expect(kinds).to.deep.equal([['removed'], [], ['removed']])
     resources.setScene(scenes[1]!)
     expect(payload(resources, 'scene://delta?since=3')['changes']).to.deep.equal([
-      { path: '/objects/1', kind: 'omitted', before: lamp },
+      { path: '/objects/1', kind: 'omitted', before: lamp, id: 'Lamp' },
       { path: '/omitted', kind: 'added', after: ['Lamp'] },
     ])
     resources.setScene(scenes[0]!)
     expect(payload(resources, 'scene://delta')['changes']).to.deep.equal([
       { path: '/omitted', kind: 'removed', before: ['Lamp'] },
-      { path: '/objects/1', kind: 'listed', after: lamp },
+      { path: '/objects/1', kind: 'listed', after: lamp, id: 'Lamp' },
     ])
   })
 
@@ -133,7 +133,7 @@ describe('a change of scene://delta', () => {
     const named = { id: 'Lamp', name: 'Key light' }
     expect(changes).to.deep.equal([
       { path: '/frame', kind: 'added', after: 2 },
-      { path: '/objects/0', kind: 'removed', before: { id: 'A' } },
+      { path: '/objects/0', kind: 'removed', before: { id: 'A' }, id: 'A' },
       { path: '/objects/0/energy', kind: 'changed', before: 10, after: 20, ...named },
       { path: '/objects/0/data/shadow', kind: 'changed', before: true, after: false, ...named },
     ])
