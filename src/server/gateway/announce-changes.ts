@@ -77,18 +77,14 @@ export function announceCatalog(
   served.updated(catalogUri)
   const old = new Map(before.entries.map(entry => [entry.name, JSON.stringify(entry)]))
   for (const entry of now.entries) {
-    if (old.get(entry.name) !== JSON.stringify(entry))
-      served.updated(`${catalogUri}/${entry.name}`)
+    if (old.get(entry.name) !== JSON.stringify(entry)) served.updated(`${catalogUri}/${entry.name}`)
     old.delete(entry.name)
   }
   for (const name of old.keys()) served.updated(`${catalogUri}/${name}`)
 }
 
 /** Subscribers may have selected it by any number of its first digits. */
-function announceInstance(
-  instanceId: string,
-  served: Pick<ServedResources, 'updated'>,
-): void {
+function announceInstance(instanceId: string, served: Pick<ServedResources, 'updated'>): void {
   const digits = idPrefix(instanceId)
   if (digits === null) return
   for (let length = minPrefixChars; length <= digits.length; length++) {

@@ -68,12 +68,7 @@ export function createMcpEndpoint(parts: McpEndpointParts): McpEndpoint {
   const streams = new ListenStreams({ registry, hub, keepAlive, gathered, identity, clock, limits })
   const openings = createResultOpenings(identity)
   const pending = new PendingCalls()
-  const toolParts = {
-    hub,
-    clock,
-    timer: systemTimer,
-    limits,
-  }
+  const toolParts = { hub, clock, timer: systemTimer, limits }
 
   const toolBox = (resourcesEnabled && parts.tools?.({ ...toolParts, registry })) || null
   const tools = toolBox && pending.ofTools(createToolMethods(toolBox.tools, log))

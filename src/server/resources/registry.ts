@@ -89,7 +89,7 @@ export class ResourceRegistry extends ServedResources {
       ...(liveApp && { ui: new LiveAppProducer() }),
       artefact: options.artefacts ?? artefactsOff,
     }
-    super({ producers, whereToLook, limits, log, timer })
+    super({ producers, whereToLook, limits, log, clock, timer })
     this.#limits = limits
     this.#log = log
     this.#timer = timer

@@ -1,9 +1,8 @@
 import type { ResourceLimits } from './limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Result } from '../../lib/util/result.ts'
-import { systemTimer, type Timer } from '../../lib/util/time.ts'
+import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { Throttle } from '../../lib/mcp/throttle.ts'
 import { type Completion, completion, templateVariables } from './completion.ts'
 import { ownReadError, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
@@ -23,6 +22,7 @@ interface ServedResourcesOptions {
   whereToLook: (scheme: string) => string
   limits: Pick<ResourceLimits, 'pageSize' | 'listChangedIntervalMs'>
   log?: Logger
+  clock?: Clock
   timer?: Timer
 }
 
@@ -45,8 +45,13 @@ export class ServedResources {
   /** What callers find who may only read. */
   readonly #readOnlyListing: Listing
   readonly #listeners = new Set<ResourceListener>()
-  readonly #listChanges: Throttle
+  readonly #limits: ServedResourcesOptions['limits']
+  readonly #clock: Clock
+  readonly #timer: Timer
   readonly #stops: (() => void)[] = []
+  /** Cancels the change of the listing that is told later; null: there is none. */
+  #cancelListChange: (() => void) | null = null
+  #listChangedMs = Number.NEGATIVE_INFINITY
   /** By URI template, the producer that knows its values; null: to be asked for again. */
   #owners: Map<string, SchemeProducer> | null = null
   #templates: readonly Template[] = []
@@ -58,15 +63,14 @@ export class ServedResources {
     this.#log = log
     this.#listing = new Listing(limits.pageSize, log)
     this.#readOnlyListing = new Listing(limits.pageSize, log)
-    this.#listChanges = new Throttle({
-      timer,
-      minIntervalMs: limits.listChangedIntervalMs,
-      run: async () => this.#listeners.forEach(listener => listener.listChanged?.()),
-    })
+    this.#limits = limits
+    this.#clock = options.clock ?? monotonicClock
+    this.#timer = timer
   }
 
   /** Absent: the server has no scene. Its revision and application cost no look at its text. */
-  get scene(): Pick<SceneOwnership, 'current' | 'application' | 'asOfMs' | 'refreshed'> | undefined {
+  get scene():
+    Pick<SceneOwnership, 'current' | 'application' | 'asOfMs' | 'refreshed'> | undefined {
     return undefined
   }
 
@@ -198,7 +202,10 @@ export class ServedResources {
   /** Tells them that the listing or the templates are others now, at most once an interval. */
   listChanged(): void {
     this.#owners = null
-    this.#listChanges.poke()
+    if (this.#cancelListChange !== null) return
+    const waitMs = this.#listChangedMs + this.#limits.listChangedIntervalMs - this.#clock.now()
+    if (waitMs <= 0) this.#tellListChanged()
+    else this.#cancelListChange = this.#timer.after(waitMs, () => this.#tellListChanged())
   }
 
   serves(scheme: string): boolean {
@@ -226,7 +233,9 @@ export class ServedResources {
   /** The server stopped: no listener and no timer stays behind. */
   close(): void {
     for (const stop of this.#stops.splice(0)) stop()
-    this.#listChanges.stop()
+    this.#cancelListChange?.()
+    // None is told any more.
+    this.#cancelListChange = () => {}
     this.#listeners.clear()
   }
 
@@ -235,6 +244,12 @@ export class ServedResources {
     const parsed = this.#parse(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     return parsed.value
+  }
+
+  #tellListChanged(): void {
+    this.#cancelListChange = null
+    this.#listChangedMs = this.#clock.now()
+    for (const listener of this.#listeners) listener.listChanged?.()
   }
 
   #parse(uri: unknown): Result<ResourceUri, string> {

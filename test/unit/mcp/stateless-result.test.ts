@@ -19,12 +19,13 @@ describe('the result of a stateless request', () => {
     },
   }
   const kept: readonly Content[] = Object.freeze([Object.freeze(content)])
-  const registry: Pick<ServedResources, 'read' | 'page' | 'templates'> = {
+  const registry: Pick<ServedResources, 'read' | 'relay' | 'page' | 'templates'> = {
+    relay: () => null,
     read: () => kept,
-    page: () => ({ descriptors: [] }),
+    page: async () => ({ descriptors: [] }),
     templates: () => [],
   }
-  const resources = createResourceMethods(registry as ServedResources)
+  const resources = createResourceMethods(registry as unknown as ServedResources)
   const openings = createResultOpenings(identity)
   const table = createStatelessMethods({
     identity,
@@ -34,7 +35,7 @@ describe('the result of a stateless request', () => {
   })
 
   const stays = {
-    reader: { onLeave: () => () => {} },
+    reader: { signal: new AbortController().signal },
     progress: null,
     principal: 'somebody',
     mayAnswer: true,

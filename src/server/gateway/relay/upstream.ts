@@ -84,7 +84,10 @@ export class Upstream {
       const body = readBody(id, uri)
       cancel = reads.send({ url: this.url, headers, body, ...times }, receiver)
     }
-    this.#transport.reads().then(send).catch(error => receiver.failed(error as Error))
+    this.#transport
+      .reads()
+      .then(send)
+      .catch(error => receiver.failed(error as Error))
     return reason => cancel(reason)
   }
 

@@ -10,7 +10,9 @@ import { type OfferLimits, parseResources, parseScheme, parseTemplates } from '.
 import { LinkRefusal } from './failures.ts'
 
 interface LinkedProducersParts {
-  registry: Pick<ResourceRegistry, 'attach' | 'detach' | 'listChanged' | 'schemeState' | 'schemeUpdated' | 'notifyUpdated'
+  registry: Pick<
+    ResourceRegistry,
+    'attach' | 'detach' | 'listChanged' | 'schemeState' | 'schemeUpdated' | 'notifyUpdated'
   >
   timer: Timer
   limits: OfferLimits & Pick<HostLimits, 'maxLinkSchemes' | 'linkGraceMs'>

@@ -78,10 +78,13 @@ export function createStatelessMethods(parts: MethodParts): MethodTable {
   ): AnsweredMethod => ({ kind: 'answer', run, opening })
   return new Map<string, Method>([
     ...discovery,
-    ['resources/list', method(
+    [
+      'resources/list',
+      method(
         (params, { reader }) => methods.list(params, reader),
         () => live,
-      )],
+      ),
+    ],
     ['resources/templates/list', method(methods.listTemplates, () => live)],
     [
       'resources/read',
