@@ -29,14 +29,6 @@ export class RequestContext {
   }
 }
 
-/** Whether the caller may only read: then it does not see who else is connected. */
-export function isReadOnly({
-  mayWrite,
-  mayAnswer,
-}: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>): boolean {
-  return !mayWrite && !mayAnswer
-}
-
 /** Records what a request is about, for the access log. */
 export function recordCall(
   context: RequestContext,
@@ -83,13 +75,4 @@ export function assertAllowed(
   }
   if (mayWrite || !registry.changes(uriOf(request))) return
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
-}
-
-/** What the server says of itself in both transports. */
-export interface ServerIdentity {
-  readonly name: string
-  readonly title: string
-  readonly version: string
-  /** How a model finds its way about what is served. */
-  readonly instructions: string
 }

@@ -19,9 +19,7 @@ import type { NotesSource } from './notes-source.ts'
 import { isOfApplication } from './object-detail.ts'
 import { SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
-import type { FreshScene } from './scene/revision.ts'
-import type { SceneOwnership } from './scene/ownership.ts'
-import { SceneState } from './scene/state.ts'
+import { type FreshScene, SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { isReservedScheme } from './schemes.ts'
 import { ServedResources } from './served-resources.ts'
@@ -45,8 +43,6 @@ interface ResourceRegistryOptions {
   clients?: ClientsSource
   /** Serve `ui://service-cli/live`. Default false. */
   liveApp?: boolean
-  /** The revision before the first scene. Default 0. */
-  firstRevision?: number
 }
 
 /** Whether a source or producer may take the scheme. */
@@ -67,7 +63,7 @@ export class ResourceRegistry extends ServedResources {
 
   constructor(options: ResourceRegistryOptions) {
     const { limits, clock, log = silentLogger, timer = systemTimer, capture = noCapture } = options
-    const { notes, checkpoints, clients, liveApp = false, firstRevision } = options
+    const { notes, checkpoints, clients, liveApp = false } = options
     const sceneChanges = {
       sceneSet: () => {
         this.updated(sceneCurrentUri)
@@ -75,7 +71,7 @@ export class ResourceRegistry extends ServedResources {
       },
       applicationChanged: () => this.updated(sceneCurrentUri),
     }
-    const state = new SceneState(limits, { listener: sceneChanges, clock, firstRevision })
+    const state = new SceneState(limits, { listener: sceneChanges, clock })
     const scene = new SceneProducer(state, limits, checkpoints)
     const audit = new AuditProducer()
     const events = new SessionEventsProducer()
@@ -139,14 +135,12 @@ export class ResourceRegistry extends ServedResources {
   }
 
   /** The scene, after the application was asked for what it has not sent yet. */
-  async freshScene(): Promise<FreshScene> {
-    await this.#scene.refreshed()
-    const { current: scene, unconfirmed } = this.#scene
-    return { scene, unconfirmed }
+  freshScene(): Promise<FreshScene> {
+    return this.#scene.fresh()
   }
 
   /** The scene as the host link asks for it: whose it is, and who is connected. */
-  override get scene(): SceneOwnership {
+  override get scene(): SceneState {
     return this.#scene
   }
 

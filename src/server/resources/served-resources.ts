@@ -8,7 +8,7 @@ import { ownReadError, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Reader, RelayedContents, Template } from './producer.ts'
 import { maxUriChars, normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
-import type { SceneOwnership } from './scene/ownership.ts'
+import type { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { isPolledScheme } from './schemes.ts'
 
@@ -25,6 +25,9 @@ interface ServedResourcesOptions {
   clock?: Clock
   timer?: Timer
 }
+
+/** Its revision and application cost no look at its text. */
+type ServedScene = Pick<SceneState, 'run' | 'current' | 'application' | 'asOfMs' | 'refreshed'>
 
 /** Told what changes in the resources. Must not throw. */
 export interface ResourceListener {
@@ -68,9 +71,8 @@ export class ServedResources {
     this.#timer = timer
   }
 
-  /** Absent: the server has no scene. Its revision and application cost no look at its text. */
-  get scene():
-    Pick<SceneOwnership, 'current' | 'application' | 'asOfMs' | 'refreshed'> | undefined {
+  /** Undefined: the server has no scene. */
+  get scene(): ServedScene | undefined {
     return undefined
   }
 
