@@ -294,11 +294,9 @@ export class McpHttpServer {
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
-    // No number of another run: each has fewer scenes than the milliseconds it lasts.
-    const firstRevision = Math.floor(this.#clock.now())
     const { notes, checkpoints, clients } = this.#parts
     const liveApp = this.#hasLiveApp()
-    const kept = { notes, checkpoints, clients, capture, liveApp, firstRevision }
+    const kept = { notes, checkpoints, clients, capture, liveApp }
     const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>
