@@ -4,7 +4,7 @@ import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.t
 import type { Content } from '../../resources/producer.ts'
 import { deltaText } from '../../../lib/mcp/change-words.ts'
 import { sceneDeltaUri } from '../../resources/scene/listing.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import { kinds } from './arguments.ts'
 import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
