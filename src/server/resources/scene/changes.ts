@@ -105,25 +105,3 @@ export function omissionOf(scene: JsonObject, others = 0): (id: unknown) => bool
   const ids = new Set(arrayOf(omitted))
   return id => ids.has(id)
 }
-
-/** Up to this size a delta is worth reading even where the whole scene is smaller. */
-const smallDeltaBytes = 1024
-
-/**
- * The payload of `scene://delta`. `ends` says from what to what the scene changed. Changes of more
- * bytes than the scene has are left out and summed up.
- */
-export function deltaPayload(ends: object, found: JsonDifferences, sceneBytes: number): string {
-  const { changes, truncated, summary } = found
-  const text = JSON.stringify({ ...ends, changes, truncated, ...(truncated && { summary }) })
-  const maxBytes = Math.max(sceneBytes, smallDeltaBytes)
-  if (Buffer.byteLength(text) <= maxBytes) return text
-  let bytes = 0
-  const fitting = changes.filter(change => {
-    const size = Buffer.byteLength(JSON.stringify(change))
-    if (bytes + size > maxBytes) return false
-    bytes += size
-    return true
-  })
-  return JSON.stringify({ ...ends, changes: fitting, truncated: true, summary })
-}

@@ -11,7 +11,7 @@ import type { Content, Descriptor, Template } from '../producer.ts'
 import type { CheckpointSource } from '../checkpoint-source.ts'
 import { countParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
-import { changesBetween, deltaPayload, omissionOf, parseScene, patchedChanges } from './changes.ts'
+import { changesBetween, omissionOf, parseScene, patchedChanges } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
   checkpointsDescriptor,
@@ -170,13 +170,13 @@ export class SceneProducer implements BuiltIn {
     const { current, version, run: ownRun } = this.#state
     const meta = this.#freshMeta()
     if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
-    const { revision, bytes } = current
+    const { revision } = current
     const build = () => {
       const base = since ?? revision - 1
       const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
       // The reader takes the whole scene and goes on from there.
       if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
-      return deltaPayload({ run: ownRun, base_revision: base, revision }, found, bytes)
+      return deltaPayload({ run: ownRun, base_revision: base, revision }, found)
     }
     return this.#deltas.get(version, uri.text, build, meta)
   }
@@ -204,7 +204,7 @@ export class SceneProducer implements BuiltIn {
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
     const found = await checkpoints.changes(base, text, this.#maxChanges)
-    const payload = deltaPayload({ base_checkpoint: since, ...to }, found, Infinity)
+    const payload = deltaPayload({ base_checkpoint: since, ...to }, found)
     return jsonContents(uri.text, payload, this.#freshMeta())
   }
 
@@ -257,4 +257,9 @@ function follow(scene: Record<string, unknown>, step: SceneStep): void {
   const objects = scene.objects as unknown[]
   if (value === undefined) objects.splice(step.at, 1)
   else objects[step.at] = value
+}
+
+/** The payload of `scene://delta`. `ends` says from what to what the scene changed. */
+function deltaPayload(ends: object, { changes, truncated, summary }: JsonDifferences): string {
+  return JSON.stringify({ ...ends, changes, truncated, ...(truncated && { summary }) })
 }
