@@ -25,7 +25,8 @@ import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
-import { activityGauges, createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
+import { activityGauges } from './activity.ts'
+import { Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
@@ -202,7 +203,7 @@ export class McpHttpServer {
     const instructions = serverInstructions('application', { hasTools, hasNotes })
     const served = { registry, resourcesEnabled, tools, instructions }
     const { clients } = this.#parts
-    const endpoint = (this.#endpoint ??= createMcpEndpoint({
+    const endpoint = (this.#endpoint ??= new Endpoint({
       ...common,
       ...served,
       clients,
