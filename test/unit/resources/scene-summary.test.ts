@@ -110,7 +110,7 @@ describe('view=summary of scene://current', () => {
         nodes: '[array: 2 items, as {id, kind}]',
         fps: 24,
         up: [0, 0, 1],
-        settings: '[object: 2 members]',
+        settings: { quality: '[object: 1 member]', tags: '[array: 1 item]' },
       },
     })
   })

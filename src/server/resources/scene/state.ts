@@ -43,7 +43,6 @@ export interface SceneRevision {
 
 /** The newest scene that the server has, after its application was asked for it. */
 export interface FreshScene {
-  readonly run: string
   readonly revision: number
   /** Null without a scene. */
   readonly text: string | null
@@ -166,7 +165,7 @@ export class SceneState {
   async fresh(): Promise<FreshScene> {
     await this.refreshed()
     const { revision, text } = this.#current
-    return { run: this.run, revision, text, unconfirmed: this.unconfirmed }
+    return { revision, text, unconfirmed: this.unconfirmed }
   }
 
   /** How a kept scene became the current one; null when a whole scene was set in between. */

@@ -116,23 +116,25 @@ function collectionTree(collections: readonly unknown[]): readonly string[] {
   })
 }
 
-/** Members with their value, or with what they hold. */
+/** Members with their type, count or value, two levels deep. */
 function summariseShape(scene: JsonObject): Summary {
-  const members = Object.entries(scene)
-  return most => {
-    const shown = members.slice(0, most + 5).map(([name, value]) => [cutText(name), shapeOf(value)])
-    const left = members.length - shown.length
-    const more = left > 0 ? [['…', `${left} more members`]] : []
-    return { view: 'summary', members: Object.fromEntries([...shown, ...more]) }
-  }
+  return most => ({ view: 'summary', members: shapeOf(scene, 2, most + 5) })
 }
 
-function shapeOf(value: unknown): unknown {
-  if (isJsonObject(value)) return sizeOf(value)
+function shapeOf(value: unknown, depth: number, most: number): unknown {
   const first = arrayOf(value).find(isJsonObject)
-  if (first === undefined) return shortened(value)
-  const names = few(Object.keys(first).map(cutText), 10).join(', ')
-  return `[array: ${arrayOf(value).length} items, as {${names}}]`
+  if (first !== undefined) {
+    const names = few(Object.keys(first).map(cutText), most).join(', ')
+    return `[array: ${arrayOf(value).length} items, as {${names}}]`
+  }
+  if (!isJsonObject(value)) return shortened(value)
+  if (depth === 0) return sizeOf(value)
+  const members = Object.entries(value)
+  const shown = members
+    .slice(0, most)
+    .map(([name, each]) => [cutText(name), shapeOf(each, depth - 1, most)])
+  const left = members.length - shown.length
+  return Object.fromEntries(left > 0 ? [...shown, ['…', `${left} more members`]] : shown)
 }
 
 function sizeOf(value: object): string {

@@ -110,8 +110,8 @@ describe('hostile texts of a document and of an application', () => {
     const words = [
       ['list_resources', await call('list_resources', { scheme: 'app' }), 2],
       ['read_resource', await call('read_resource', { uri: 'app://file' }), 1],
-      ['scene_changes', await call('scene_changes', { since }), 4],
-      ['wait_for_change', await waiting, 5],
+      ['scene_changes', await call('scene_changes', { since }), 5],
+      ['wait_for_change', await waiting, 6],
       ['query_scene', await call('query_scene', { pointer: '/nothing' }), 1],
     ] as const
     for (const [name, { content }, lines] of words) {
