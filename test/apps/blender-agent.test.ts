@@ -100,7 +100,7 @@ describe('an agent that only uses tools, beside a Blender with a window', functi
       if (told.includes('\n- ')) break
     }
     expect(told).to.match(
-      /^changed: blender-object:\/\/Light \(read_resource has it\)\n- Light data\.energy \d+ → \d+\ngo on with since=\d+$/,
+      /^changed: blender-object:\/\/Light \(read_resource has it\)\n- Light data\.energy \d+ → \d+\ngo on with since=\d+, run=\w+$/,
     )
   })
 

@@ -110,15 +110,23 @@ describe('a scene that is patched', () => {
     expect(objects?.place('o2')).to.equal(undefined)
   })
 
-  it('is a reset since a revision that a patch replaced, once a whole scene was set', () => {
+  it('is compared with a whole scene that follows, since each of its revisions', () => {
     const resources = registry()
     resources.setScene(scene)
-    for (const x of [1, 2]) resources.patchScene({ members: { x } })
-    resources.setScene({ ...scene, x: 4 })
-    const since = (revision: number) => payload(resources, `scene://delta?since=${revision}`)
-    expect([1, 2].map(revision => since(revision)['reset'])).to.deep.equal([true, true])
-    expect(since(3)['changes']).to.deep.equal([
-      { path: '/x', kind: 'changed', before: 2, after: 4 },
+    resources.patchScene({ removed: ['Cube'], members: { x: 1 } })
+    resources.patchScene({ objects: [{ id: 'New' }], unset: ['frame'] })
+    resources.setScene({ ...scene, frame: 2 })
+    const since = (revision: number) => {
+      const { changes } = payload(resources, `scene://delta?since=${revision}`)
+      return (changes as Change[]).map(({ kind, path, id = '' }) => `${kind} ${path} ${id}`.trim())
+    }
+    expect(since(1)).to.deep.equal(['changed /frame'])
+    expect(since(2)).to.deep.equal(['removed /x', 'changed /frame', 'added /objects/0 Cube'])
+    expect(since(3)).to.deep.equal([
+      'removed /x',
+      'added /frame',
+      'removed /objects/2 New',
+      'added /objects/0 Cube',
     ])
   })
 })

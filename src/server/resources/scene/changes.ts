@@ -7,6 +7,26 @@ export function parseScene(text: string | null): JsonObject {
   return parseExact(text ?? '{}') as JsonObject
 }
 
+/** Takes a step in the scene, or takes it back: from one of its texts to the other one. */
+export function takeStep(
+  scene: JsonObject,
+  step: SceneStep,
+  from: string | null,
+  to: string | null,
+): void {
+  const value = to === null ? undefined : parseExact(to)
+  if (step.kind === 'object') {
+    const objects = scene.objects as unknown[]
+    objects.splice(step.at, from === null ? 0 : 1, ...(to === null ? [] : [value]))
+  } else if (to === null) {
+    Reflect.deleteProperty(scene, step.name)
+  } else {
+    // Setting a member `__proto__` would change the prototype.
+    const member = { value, configurable: true, enumerable: true, writable: true }
+    Object.defineProperty(scene, step.name, member)
+  }
+}
+
 /** What changed between two scenes. Both may lack `equal` objects that they have in common. */
 export function changesBetween(
   before: JsonObject,

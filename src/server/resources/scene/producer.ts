@@ -1,7 +1,7 @@
 import type { ResourceLimits } from '../limits.ts'
 import { type BuiltIn, jsonContents } from '../built-in.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
-import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
+import { numberOf } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
@@ -11,7 +11,7 @@ import type { Content, Descriptor, Template } from '../producer.ts'
 import type { CheckpointSource } from '../checkpoint-source.ts'
 import { countParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
-import { changesBetween, omissionOf, parseScene, patchedChanges } from './changes.ts'
+import { changesBetween, omissionOf, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
   checkpointsDescriptor,
@@ -25,7 +25,6 @@ import {
 } from './listing.ts'
 import type { SceneState } from './state.ts'
 import { summariseScene } from './summary.ts'
-import type { SceneStep } from '../../../lib/host-link/scene-objects.ts'
 
 /** What the scene has now. */
 export interface SceneNow {
@@ -186,9 +185,8 @@ export class SceneProducer implements BuiltIn {
     if (base === this.#state.current.revision) return unchanged
     const patches = this.#state.patchesSince(base)
     if (patches !== null) return patchedChanges(patches, this.#maxChanges)
-    const text = this.#state.textAt(base)
-    if (text === undefined) return undefined
-    return changesBetween(parseScene(text), this.#scene, this.#maxChanges)
+    const before = this.#state.valueAt(base)
+    return before && changesBetween(before, this.#scene, this.#maxChanges)
   }
 
   async #sinceCheckpoint(
@@ -228,7 +226,7 @@ export class SceneProducer implements BuiltIn {
     if (known !== undefined && revision === current.revision) return known
     const patches = revision === undefined ? null : this.#state.patchesSince(revision)
     const scene = patches && known ? known : parseScene(current.text)
-    for (const step of patches?.steps ?? []) follow(scene, step)
+    for (const step of patches?.steps ?? []) takeStep(scene, step, step.before, step.after)
     this.#parsed = { revision: current.revision, scene }
     return scene
   }
@@ -243,20 +241,6 @@ export class SceneProducer implements BuiltIn {
     }
     return this.#meta
   }
-}
-
-function follow(scene: Record<string, unknown>, step: SceneStep): void {
-  const value = step.after === null ? undefined : parseExact(step.after)
-  if (step.kind === 'member') {
-    const member = { value, configurable: true, enumerable: true, writable: true }
-    if (value === undefined) delete scene[step.name]
-    // Setting a member `__proto__` would change the prototype.
-    else Object.defineProperty(scene, step.name, member)
-    return
-  }
-  const objects = scene.objects as unknown[]
-  if (value === undefined) objects.splice(step.at, 1)
-  else objects[step.at] = value
 }
 
 /** The payload of `scene://delta`. `ends` says from what to what the scene changed. */
