@@ -128,8 +128,8 @@ const names: Readonly<Record<string, RegExp>> = {
   amp: /^amp/i,
 }
 
-function isOf({ name, title = '' }: ClientRow, id: string): boolean {
-  return names[id]?.test(name) === true || names[id]?.test(title) === true
+function isOf({ name }: ClientRow, id: string): boolean {
+  return names[id]?.test(name) === true
 }
 
 /** Links that these editors document for adding a server with one click. */
