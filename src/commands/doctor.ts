@@ -1,10 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { hasColour, terminalWidth, writeStdout } from '../lib/cli/output.ts'
-import { selectStateDirectory } from '../lib/config/paths.ts'
 import { jsonLine } from '../lib/util/text.ts'
 import { readJoinToken } from './join-token.ts'
-import { readRegistryDir } from './server-settings.ts'
+import { readStateDirectory } from './path-flags.ts'
 
 /** Checks the machine. */
 export default class Doctor extends BaseCommand {
@@ -37,7 +36,7 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed; 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Doctor)
     const { env } = process
-    const registryDir = selectStateDirectory(readRegistryDir(flags, env), env)
+    const registryDir = readStateDirectory(flags, env)
     const [{ examine }, { anyFailed, reportJson, reportText }] = await Promise.all([
       import('./doctor/examine.ts'),
       import('./doctor/finding.ts'),
