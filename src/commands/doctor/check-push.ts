@@ -19,7 +19,7 @@ export async function checkPush(): Promise<Finding> {
   const server = new McpHttpServer()
   try {
     const { url } = await server.start()
-    const session = await openPushSession(url, null, timeoutMs)
+    const session = await openPushSession(url, null)
     const startedMs = performance.now()
     server.resources().setScene({ doctor: 'was here' })
     await session.updated
@@ -50,12 +50,8 @@ export interface PushSession {
 }
 
 /** Resolves when subscribed. `url` is of this machine. Rejects with `ServiceError`. */
-export async function openPushSession(
-  url: string,
-  apiKey: string | null,
-  withinMs: number,
-): Promise<PushSession> {
-  const signal = AbortSignal.timeout(withinMs)
+export async function openPushSession(url: string, apiKey: string | null): Promise<PushSession> {
+  const signal = AbortSignal.timeout(timeoutMs)
   const context = createClientContext({
     key: apiKey === null ? null : new Secret(apiKey),
     env: {},
@@ -79,6 +75,6 @@ export async function openPushSession(
     return { session, signal, updated, close }
   } catch (error) {
     await close()
-    throw signal.aborted ? late(`no answer within ${withinMs} ms`) : error
+    throw signal.aborted ? late(`no answer within ${timeoutMs} ms`) : error
   }
 }

@@ -44,7 +44,7 @@ export async function examine(
     const apiKey = new ApiKeyConfig().resolve(env)
     // Fixes the order of the findings.
     const findings = await Promise.all([
-      checkNode(process.versions.node, `${process.platform}-${process.arch}`),
+      checkNode(),
       checkFolder(registryDir),
       checkEnvironment(env),
       checkKeys(env),
@@ -75,17 +75,13 @@ async function factsOf(
   return { row: instances.row(entry), pid, url: isHere ? url : null, gateways, ownerToken }
 }
 
-/** `version` without the v. */
-export function checkNode(version: string, platform: string): Finding {
+function checkNode(): Finding {
   const check = 'node'
-  const summary = `Node ${version} on ${platform}`
-  if (platform.startsWith('linux')) return { check, status: 'ok', summary }
-  return {
-    check,
-    status: 'warn',
-    summary: `${summary}: only Linux is tested so far`,
-    hint: 'file owners and modes may not be checked, and the process on a port is unknown',
-  }
+  const { platform, arch, versions } = process
+  const summary = `Node ${versions.node} on ${platform}-${arch}`
+  if (platform === 'linux') return { check, status: 'ok', summary }
+  const hint = 'owners and modes of files are not checked on Windows'
+  return { check, status: 'warn', summary: `${summary}: only Linux is tested so far`, hint }
 }
 
 /** Whether the state directory is a folder that only this user can use. Changes nothing. */
@@ -107,8 +103,8 @@ async function checkFolder(path: string): Promise<Finding> {
     return { check, status: 'ok', summary: `${what} is private` }
   } catch (error) {
     const code = errnoOf(error)
-    if (code !== 'ENOENT')
-      return fail(`cannot be used (${code})`, `make it writable, or ${elsewhere}`)
+    const hint = `make it writable, or ${elsewhere}`
+    if (code !== 'ENOENT') return fail(`cannot be used (${code})`, hint)
     const summary = `${what} does not exist yet; the first serve creates it`
     return { check, status: 'ok', summary }
   }
@@ -130,11 +126,10 @@ export const variables: Readonly<Record<string, string>> = {
 /** Lists the variables that are set; warns of empty ones, which count as absent. */
 function checkEnvironment(env: Env): Finding {
   const check = 'environment'
-  const names = Object.keys(variables).filter(name => env[name] !== undefined)
-  const empty = names.filter(name => env[name] === '')
-  const details = names
-    .filter(name => env[name] !== '')
-    .map(name => `${name} is set: ${variables[name]}`)
+  const empty = Object.keys(variables).filter(name => env[name] === '')
+  const details = Object.entries(variables).flatMap(([name, effect]) =>
+    env[name] ? `${name} is set: ${effect}` : [],
+  )
   if (empty.length > 0) {
     const summary = `${empty.join(', ')}: empty, which counts as not set`
     const hint = 'unset it, or check the source of its value'
@@ -175,21 +170,16 @@ function summarise({ entries, faults }: LocalInstances, running: number): Findin
   const dead = entries.length - running
   const ended = dead === 0 ? '' : `; ${counted(dead, 'record')} of ended ones`
   if (faults.length > 0) {
-    return {
-      check,
-      status: 'warn',
-      summary: `${counted(faults.length, 'invalid instance record')}${ended}`,
-      details: faults.map(({ source, reason }) => `${source}: ${reason}`),
-      hint: 'check these files in the folder "instances" of the state directory; remove those that are not yours',
-    }
+    const summary = `${counted(faults.length, 'invalid instance record')}${ended}`
+    const details = faults.map(({ source, reason }) => `${source}: ${reason}`)
+    const hint =
+      'check these files in the folder "instances" of the state directory; remove those that are not yours'
+    return { check, status: 'warn', summary, details, hint }
   }
   if (running > 0) {
     const more = running > maxTested ? `; the first ${maxTested} are tested` : ''
-    return {
-      check,
-      status: 'ok',
-      summary: `${counted(running, 'instance')} running${ended}${more}`,
-    }
+    const summary = `${counted(running, 'instance')} running${ended}${more}`
+    return { check, status: 'ok', summary }
   }
   const hint = 'start one beside your application: service-cli serve'
   return { check, status: 'ok', summary: `no instance runs${ended}`, hint }
@@ -261,21 +251,12 @@ async function checkBlender(path: string | undefined, facts: InstanceFacts[]): P
     // A relative folder depends on the working folder.
     if (!isAbsolute(folder)) continue
     const program = join(folder, 'blender')
-    if (
-      !(await access(program, constants.X_OK).then(
-        () => true,
-        () => false,
-      ))
-    )
-      continue
+    if ((await access(program, constants.X_OK).catch(() => false)) === false) continue
     const start =
       facts.length > 0 ? '' : 'start a server: service-cli serve --dcc-type blender; then, '
-    return {
-      check,
-      status: 'warn',
-      summary: `Blender is installed (${program}) but not connected`,
-      hint: `${start}in Blender, press Connect; service-cli adapter blender writes the add-on if it is missing`,
-    }
+    const hint = `${start}in Blender, press Connect; service-cli adapter blender writes the add-on if it is missing`
+    const summary = `Blender is installed (${program}) but not connected`
+    return { check, status: 'warn', summary, hint }
   }
   return { check, status: 'ok', summary: 'Blender is not in PATH' }
 }
