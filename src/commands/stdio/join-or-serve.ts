@@ -12,8 +12,6 @@ import { targetOf } from './locate-instance.ts'
 interface JoinOrServeParts {
   /** Undefined: any kind. */
   readonly dccType: string | undefined
-  /** Flags that have no effect when a running server is joined. */
-  readonly ownOnly: readonly string[]
   readonly live: () => Promise<Instance[]>
   readonly start: () => Promise<ServeHandle>
   /** Runs `work` under a lock of the user, so that two clients do not start two servers. */
@@ -25,23 +23,18 @@ interface JoinOrServeParts {
 
 /** Joins a running server of the user, or starts one in this process. */
 export class JoinOrServe {
-  /** Rejects when the server in this process ends by itself. */
-  readonly failed: Promise<never>
-  readonly #fail: (error: unknown) => void
   readonly #parts: JoinOrServeParts
   #own: ServeHandle | null = null
   #joined: Instance | null = null
   /** When the joined server was missed first. */
   #lostMs: number | null = null
-  #patienceMs = 0
-  #isOpen = false
+  readonly #takeoverMs: number
 
   constructor(parts: JoinOrServeParts) {
-    const { promise, reject } = Promise.withResolvers<never>()
-    promise.catch(() => {})
-    this.failed = promise
-    this.#fail = reject
+    const { takeoverMs = 3000 } = parts
     this.#parts = parts
+    // A random delay, so that one client starts a server and the others join it.
+    this.#takeoverMs = takeoverMs * (1 + Math.random())
   }
 
   /** Throws `usage_invalid` when several servers match, and the errors of a start. */
@@ -57,75 +50,61 @@ export class JoinOrServe {
 
   /** Finds the current server for the bridge. */
   locate = async (): Promise<Result<Target, string>> => {
-    // The local address: `url` may be that of a proxy.
-    if (this.#own !== null) return ok({ url: new URL('/mcp', this.#own.hostUrl), name: null })
-    const isFirst = !this.#isOpen
-    this.#isOpen = true
-    if (isFirst && this.#joined !== null) return ok(targetOf(this.#joined))
+    if (this.#own !== null) return ok(ownTarget(this.#own))
     try {
-      return await this.#parts.locked(() => this.#again())
+      return await this.#parts.locked(() => this.#find())
     } catch (error) {
       return fail(`cannot start a server (${messageOf(error)})`)
     }
   }
 
   async stop(): Promise<void> {
-    const own = this.#own
-    this.#own = null
-    await own?.stop()
+    await this.#own?.stop()
   }
 
-  /** Joins the next run of the joined server or another one, else starts a server. */
-  async #again(): Promise<Result<Target, string>> {
-    const { dccType, live, takeoverMs = 3000 } = this.#parts
-    if (this.#lostMs === null) {
-      this.#lostMs = Date.now()
-      // A random delay, so that one client starts a server and the others join it.
-      this.#patienceMs = takeoverMs * (1 + Math.random())
-    }
+  /** The joined server, its next run or another one; else a server starts here after a while. */
+  async #find(): Promise<Result<Target, string>> {
+    const { dccType, live } = this.#parts
     const instances = await live()
-    const facts = { previous: this.#joined, lostMs: this.#lostMs }
-    const { previous } = facts
-    const next = previous === null ? null : findNextRun(instances, { ...facts, previous })
+    const previous = this.#joined
+    const lostMs = this.#lostMs ?? Date.now()
+    const next = previous && findNextRun(instances, { previous, lostMs })
     const selection = joinable(instances, dccType)
     const found = next ?? (selection.kind === 'one' ? selection.instance : null)
     if (found !== null) return ok(this.#join(found))
     if (selection.kind === 'several') {
       return fail('several servers run; it is unclear which one to join')
     }
-    if (Date.now() - this.#lostMs < this.#patienceMs) {
-      return fail('the joined server does not answer; a new one starts unless it comes back')
-    }
-    await this.#serve()
-    return this.locate()
+    this.#lostMs = lostMs
+    if (Date.now() - lostMs >= this.#takeoverMs) return ok(await this.#serve())
+    return fail('the joined server does not answer; a new one starts unless it comes back')
   }
 
   #join(instance: Instance): Target {
-    const { log, ownOnly } = this.#parts
-    if (this.#joined?.id !== instance.id) {
-      const { url, id, dccType, displayName: name } = instance
-      log.info({ url, instance: id, dcc_type: dccType, name }, 'joined the running server')
-      if (ownOnly.length > 0) {
-        const flags = ownOnly.join(' ')
-        log.warn({ flags }, 'these flags have no effect: the server was already running')
-      }
+    const { url, id, dccType, displayName: name } = instance
+    if (this.#joined?.id !== id) {
+      const facts = { url, instance: id, dcc_type: dccType, name }
+      this.#parts.log.info(facts, 'joined the running server, whose flags apply')
     }
     this.#joined = instance
     this.#lostMs = null
     return targetOf(instance)
   }
 
-  async #serve(): Promise<void> {
-    const server = await this.#parts.start()
+  async #serve(): Promise<Target> {
+    const { start, log } = this.#parts
+    const server = await start()
     this.#own = server
-    const ended = (error: unknown): void => {
-      if (this.#own === server) this.#fail(error)
-    }
-    server.closed.then(() => ended(new Error('the server ended by itself')), ended)
     const { url, instanceId, hostUrl, hostTokenFile } = server
     const facts = { url, instance: instanceId, host_url: hostUrl, host_token_file: hostTokenFile }
-    this.#parts.log.info(facts, 'started a server that ends with this client')
+    log.info(facts, 'started a server that ends with this client')
+    return ownTarget(server)
   }
+}
+
+/** The local address: `url` may be that of a proxy. */
+function ownTarget({ hostUrl }: ServeHandle): Target {
+  return { url: new URL('/mcp', hostUrl), name: null }
 }
 
 /**

@@ -15,25 +15,10 @@ interface ServeStdioSettings {
   readonly serve: ServeSettings
   /** The kind of server to join; undefined for any. */
   readonly dccType: string | undefined
-  /** Flags that have no effect when a running server is joined. */
-  readonly ownOnly: readonly string[]
   /** Sent to the server. */
   readonly key: Secret | null
   readonly takeoverMs?: number
 }
-
-/** Flags that mean the same for a server that is joined. */
-const sharedFlags = new Set([
-  'stdio',
-  'dcc-type',
-  'registry-dir',
-  'auth',
-  'api-key-file',
-  'keys-file',
-  'log-level',
-  'quiet',
-  'json',
-])
 
 /** Joins the running server of the user, or starts one, for one client on stdio. */
 export async function runServeStdio(
@@ -45,14 +30,13 @@ export async function runServeStdio(
     const settings = await readServeStdioSettings(flags, given, env)
     const server = createUpstream(settings, env, log, stop)
     await server.open()
-    const { locate, failed } = server
-    return { locate, key: settings.key, failed, stop: () => server.stop() }
+    return { locate: server.locate, key: settings.key, stop: () => server.stop() }
   })
 }
 
 /** The server to join or to start, before it is opened. */
 export function createUpstream(
-  { serve, dccType, ownOnly, takeoverMs }: ServeStdioSettings,
+  { serve, dccType, takeoverMs }: ServeStdioSettings,
   env: NodeJS.ProcessEnv,
   log: ProgramLog,
   stop: AbortSignal,
@@ -60,7 +44,6 @@ export function createUpstream(
   const registryDir = selectStateDirectory(serve.registryDir, env)
   return new JoinOrServe({
     dccType,
-    ownOnly,
     takeoverMs,
     live: () => liveInstances({ registryDir, log, nowMs: Date.now() }),
     locked: work => withFileLock(join(registryDir, 'stdio.lock'), work),
@@ -82,12 +65,10 @@ export async function readServeStdioSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<ServeStdioSettings> {
   const serve = await readServeSettings(flags, env)
-  const ownOnly = given.filter(name => !sharedFlags.has(name))
   return {
     // A client starts many of them; the usual port is for the one that a person starts.
     serve: given.includes('port') ? serve : { ...serve, port: 0 },
     dccType: given.includes('dcc-type') ? serve.dccType : undefined,
-    ownOnly: [...new Set(ownOnly)].map(name => `--${name}`),
     key: keyOf(serve),
   }
 }

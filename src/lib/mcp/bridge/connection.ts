@@ -1,12 +1,14 @@
 import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
+import type { Secret } from '../../util/secret.ts'
 import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl, type Target } from './context.ts'
 import { exchange, type Exchanged, type Refused } from './exchange.ts'
-import type { HttpAsk, HttpLink } from './http-link.ts'
+import { type HttpAsk, HttpLink } from './http-link.ts'
 import { askOnce, type RpcAnswer } from './own-request.ts'
+import { notificationMessage } from './rpc.ts'
 
 /** The server from the moment it was located until it is lost. */
 export class Upstream {
@@ -28,7 +30,7 @@ export class Upstream {
 }
 
 /** What the loss of a server takes away: a session and streams. */
-export interface ConnectionState {
+interface ConnectionState {
   isEmpty(): boolean
   /** Makes the session usable at this server. Rejects with `Unreachable`. Idempotent. */
   restore(upstream: Upstream): Promise<void>
@@ -37,28 +39,34 @@ export interface ConnectionState {
 }
 
 interface ConnectionParts {
-  readonly link: HttpLink
   readonly locate: Locate
+  readonly key: Secret | null
+  readonly env: NodeJS.ProcessEnv
   readonly log: Logger
 }
 
-type Asked = Omit<HttpAsk, 'url' | 'answerMs'> & { readonly answerMs?: number }
+type Headers = Readonly<Record<string, string>>
+type Asked = Pick<HttpAsk, 'method' | 'headers' | 'body' | 'isHeld' | 'signal'>
+type Hooks = Parameters<typeof exchange>[2]
 
+/** The official SDKs drop a server that sends a line over 10 MiB. */
+export const maxAnswerBytes = 9 * 1024 * 1024
+/** Some servers begin a stream only with the first notification: it then counts as open. */
+export const streamOpenMs = 1000
 /** A request fails after this time without data. */
 const answerMs = 5 * 60_000
 /** For one step of restoring a session. */
 const restoreMs = 10_000
-/** The official SDKs drop a server that sends a line over 10 MiB. */
-export const maxAnswerBytes = 9 * 1024 * 1024
 /** A server that stays this long resets the backoff. */
 const stableMs = 5000
 /** The client never sees it: the bridge consumes the answer. */
 const ownId = 'service-cli'
 
-/** HTTP to one server at a time. Finds it again after a loss, and then restores what it took. */
+/** HTTP to one server at a time. Finds it again after a loss, and restores what that took away. */
 export class Connection {
   readonly #parts: ConnectionParts
   readonly #state: ConnectionState
+  readonly #link: HttpLink
   readonly #stop = new AbortController()
   #current: Upstream | null = null
   #attempt: Promise<Upstream> | null = null
@@ -71,17 +79,18 @@ export class Connection {
   #wake = new AbortController()
 
   constructor(parts: ConnectionParts, state: ConnectionState) {
+    const { key, env, log } = parts
     this.#parts = parts
     this.#state = state
-  }
-
-  /** Aborted when the bridge ends. */
-  get stopped(): AbortSignal {
-    return this.#stop.signal
+    const overdue = (url: URL): void => {
+      const fields = { url: shownUrl(url), pid: this.#current?.target.pid }
+      log.warn(fields, 'the server has not answered for 5 seconds')
+    }
+    this.#link = new HttpLink({ key, env, overdue })
   }
 
   /**
-   * Returns the server for a request. While it is away, tries to reach it at once; rejects with
+   * Returns the server for a request. While it is away, tries to find it at once; rejects with
    * `Unreachable`.
    */
   ready(): Promise<Upstream> {
@@ -90,63 +99,68 @@ export class Connection {
     return this.#attempt
   }
 
-  /** Sends one HTTP request. Never rejects. */
-  async exchange(
+  /** Sends a request of the client. Never rejects. */
+  exchange(
     upstream: Upstream,
-    asked: Asked & { isIdle?: boolean },
-    hooks: Parameters<typeof exchange>[2],
+    asked: Asked & { readonly repeatable: boolean },
+    hooks: Hooks,
   ): Promise<Exchanged> {
-    const { link, log } = this.#parts
-    const { isIdle = false, ...ask } = asked
-    const ended = await exchange(
-      { link, log, maxAnswerBytes, silenceMs: isIdle ? null : answerMs },
-      { answerMs, ...ask, url: upstream.target.url },
-      hooks,
-    )
-    if (ended.kind === 'broken' && !ended.begun) this.lost(upstream, ended.reason)
-    else if (ended.kind !== 'aborted' && !isFailure(ended)) this.#reached(upstream)
-    return ended
+    return this.#exchange(upstream, asked, answerMs, hooks)
   }
 
-  /** Sends a request of the bridge itself. Rejects with `Unreachable` when no answer comes. */
+  /** Opens a stream, which may be idle and ends when the server is lost. Never rejects. */
+  stream(upstream: Upstream, asked: Asked, hooks: Hooks): Promise<Exchanged> {
+    const signal = AbortSignal.any([asked.signal, upstream.lost])
+    return this.#exchange(upstream, { ...asked, repeatable: true, signal }, null, hooks)
+  }
+
+  /** Sends a notification of the bridge itself. */
+  async notify(upstream: Upstream, headers: Headers, method: string): Promise<void> {
+    const body = notificationMessage(method)
+    const asked = {
+      method: 'POST',
+      headers,
+      body,
+      repeatable: true,
+      signal: upstream.lost,
+    } as const
+    await this.#exchange(upstream, asked, restoreMs, { deliver: async () => true })
+  }
+
+  /** Sends a request of the bridge itself. Rejects with `Unreachable` when it is not answered. */
   async ask(
     upstream: Upstream,
-    headers: Record<string, string>,
+    headers: Headers,
     method: string,
     params: JsonObject,
-  ): Promise<RpcAnswer | Refused> {
-    const { link, log } = this.#parts
+  ): Promise<RpcAnswer> {
     const { url } = upstream.target
-    const signal = AbortSignal.any([this.stopped, upstream.lost])
+    const signal = AbortSignal.any([this.#stop.signal, upstream.lost])
     const question = { url, headers, id: ownId, method, params, answerMs: restoreMs, signal }
-    const answer = await askOnce({ link, log, maxAnswerBytes }, question)
-    switch (answer.kind) {
-      case 'result':
-      case 'error':
-      case 'refused':
-        if (!isFailure(answer)) this.#reached(upstream)
-        return answer
-      case 'broken':
-        this.lost(upstream, answer.reason)
-        throw new Unreachable(answer.reason)
-      default:
-        throw new Unreachable('it sent no valid answer')
+    const parts = { link: this.#link, log: this.#parts.log, maxAnswerBytes }
+    const answer = await askOnce(parts, question)
+    if (answer.kind === 'result' || answer.kind === 'error') {
+      this.#reached(upstream)
+      return answer
     }
+    if (answer.kind === 'refused') throw new Unreachable(this.refusal(answer, upstream).message)
+    const reason = answer.kind === 'broken' ? answer.reason : 'it sent no valid answer'
+    this.lost(upstream, reason)
+    throw new Unreachable(reason)
   }
 
   /** Ends the session at the server; waits at most `waitMs`. */
-  async delete(upstream: Upstream, headers: Record<string, string>, waitMs: number): Promise<void> {
-    const { url } = upstream.target
+  async delete({ target: { url } }: Upstream, headers: Headers, waitMs: number): Promise<void> {
     const signal = AbortSignal.timeout(waitMs)
     const ask = { url, method: 'DELETE', headers, repeatable: true, answerMs: waitMs } as const
     // An unreachable server needs no DELETE.
-    const answer = await this.#parts.link.ask({ ...ask, signal }).catch(() => null)
+    const answer = await this.#link.ask({ ...ask, signal }).catch(() => null)
     answer?.resume()
   }
 
   /** The error for a request that the server refused. */
   refusal(refused: Refused, { target }: Upstream): RpcError {
-    return refusalError(refused, target, this.#parts.link.key !== null)
+    return refusalError(refused, target, this.#parts.key !== null)
   }
 
   /** The server is gone, or forgot the session. */
@@ -156,23 +170,41 @@ export class Connection {
     if (this.#current === upstream) this.#current = null
     const isEmpty = this.#state.isEmpty()
     if (!this.#isAway) {
-      const fields = { url: shownUrl(upstream.target.url), reason }
       const words = isEmpty ? 'the server cannot be reached' : 'the server is lost'
-      this.#parts.log.warn(fields, words)
+      this.#parts.log.warn({ url: shownUrl(upstream.target.url), reason }, words)
     }
     this.#isAway = true
     if (!isEmpty) this.reconnect()
   }
 
-  /** Reconnects and opens streams until all are open; waits at least `minMs` before. */
+  /** Finds the server and opens streams until all are open; waits at least `minMs` before. */
   reconnect(minMs = 0): void {
     if (this.#isReconnecting || this.#stop.signal.aborted) return
     this.#isReconnecting = true
     void this.#reconnect(minMs).finally(() => (this.#isReconnecting = false))
   }
 
+  /** Ends all requests. */
   stop(): void {
     this.#stop.abort()
+    this.#link.close()
+  }
+
+  async #exchange(
+    upstream: Upstream,
+    asked: Asked & { readonly repeatable: boolean },
+    silenceMs: number | null,
+    hooks: Hooks,
+  ): Promise<Exchanged> {
+    const ask = { answerMs, ...asked, url: upstream.target.url }
+    const parts = { link: this.#link, log: this.#parts.log, maxAnswerBytes, silenceMs }
+    const begun = (): void => {
+      this.#reached(upstream)
+      hooks.begun?.()
+    }
+    const ended = await exchange(parts, ask, { ...hooks, begun })
+    if (ended.kind === 'broken' && !ended.begun) this.lost(upstream, ended.reason)
+    return ended
   }
 
   async #reconnect(minMs: number): Promise<void> {
@@ -204,11 +236,6 @@ export class Connection {
   #reached({ target: { url, name } }: Upstream): void {
     if (!this.#isAway) return
     this.#isAway = false
-    this.#parts.log.info({ url: shownUrl(url), name }, 'connected to the server again')
+    this.#parts.log.info({ url: shownUrl(url), name }, 'the server answers')
   }
-}
-
-/** A proxy may answer in place of a server that is away. */
-function isFailure(answer: Exchanged | RpcAnswer): boolean {
-  return answer.kind === 'refused' && answer.status >= 500
 }
