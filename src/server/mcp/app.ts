@@ -180,14 +180,17 @@ function createListener(parts: AppParts): RequestListener {
 
   function refuseCaller(
     res: ServerResponse,
-    { peer }: RequestContext,
+    { path, peer }: RequestContext,
     outcome: AuthRefused,
     principal?: string,
   ): void {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
     // The others refuse no caller: another token would not help.
     const isRefusal = status !== 503 && status !== 421
-    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer, principal })
+    // A client asks so whether it needs a key, as `mcp-config` does.
+    const isQuestion = outcome.error === undefined && res.req.method === 'GET' && path === '/mcp'
+    if (isRefusal && !isQuestion)
+      parts.onRefused({ status, reason: reasonOf(outcome), peer, principal })
     const body = JsonText.of({ error, error_description: description })
     const headers = {
       ...(isRefusal && { 'WWW-Authenticate': challenge(outcome) }),

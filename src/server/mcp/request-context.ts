@@ -29,19 +29,6 @@ export class RequestContext {
   }
 }
 
-/** One for callers who may change something, one for all others. */
-export interface ByCaller<Table> {
-  readonly forWriters: Table
-  readonly forReaders: Table
-}
-
-export function tableFor<Table>(
-  { forWriters, forReaders }: ByCaller<Table>,
-  { mayWrite, mayAnswer }: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>,
-): Table {
-  return mayWrite || mayAnswer ? forWriters : forReaders
-}
-
 /** Records what a request is about, for the access log. */
 export function recordCall(
   context: RequestContext,
@@ -88,13 +75,4 @@ export function assertAllowed(
   }
   if (mayWrite || !registry.changes(uriOf(request))) return
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
-}
-
-/** What the server says of itself in both transports. */
-export interface ServerIdentity {
-  readonly name: string
-  readonly title: string
-  readonly version: string
-  /** How a model finds its way about what is served. */
-  readonly instructions: string
 }

@@ -28,8 +28,6 @@ export interface Note {
   /** The view in which it was made, as the application takes it back for a picture. */
   readonly view?: JsonObject
   readonly frame?: number
-  /** Of the scene that the author saw; null: there was none. */
-  readonly revision: number | null
   /** Name of that scene among the checkpoints; null: it is not kept. */
   readonly checkpoint: string | null
   /** URI of the picture of that moment. */

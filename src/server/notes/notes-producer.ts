@@ -135,10 +135,11 @@ export function summary({ id, number, state, text, author, created_at, targets, 
 }
 
 function whole(note: Note, scene: SceneNow) {
-  const { revision, frame } = scene
+  const { run, revision, frame } = scene
   return {
     ...note,
     scene_now: {
+      run,
       revision,
       ...(note.frame !== undefined && frame !== null && frame !== note.frame && { frame }),
     },

@@ -20,7 +20,7 @@ export class MemorySink implements HostSink {
   readonly checkpoints = new Checkpoints({
     comparer: new SceneComparer(systemTimer),
     store: () => new CheckpointFolder('/nowhere/checkpoints'),
-    scene: async () => ({ scene: this.scene.current, unconfirmed: this.scene.unconfirmed }),
+    scene: () => this.scene.fresh(),
     clock: systemClock,
   })
   artefacts: HostSink['artefacts'] = this.memory

@@ -113,7 +113,7 @@ function scenePartUri(selection: JsonObject): string {
   return `${sceneCurrentUri}?${query.join('&')}`
 }
 
-/** The part with its revision. Goes through the resource, which makes it once for all who ask. */
+/** The part with its run and revision. Goes through the resource, which makes it once for all who ask. */
 export async function readScenePart(
   registry: ServedResources,
   selection: JsonObject,
@@ -122,10 +122,10 @@ export async function readScenePart(
   const contents = await registry.read(scenePartUri(selection), reader)
   const part = parsedContent(contents)
   const scene = contents[0]?._meta?.['service-cli/scene']
-  const revision = isJsonObject(scene) ? scene.revision : undefined
+  const { run, revision } = isJsonObject(scene) ? scene : {}
   // Known only once the application was asked.
   const presence = presenceOf(registry.scene)?.facts
-  return { ...presence, revision, ...(isJsonObject(part) ? part : { value: part }) }
+  return { ...presence, run, revision, ...(isJsonObject(part) ? part : { value: part }) }
 }
 
 /** The JSON of contents, whose numbers keep their digits. */

@@ -12,7 +12,7 @@ export function changesBetween(
   before: JsonObject,
   after: JsonObject,
   maxChanges: number,
-  equal: { readonly count: number; readonly objects?: () => readonly JsonObject[] } = { count: 0 },
+  equal: { count: number; objects?: () => readonly JsonObject[] } = { count: 0 },
 ): JsonDifferences {
   const [wasOmitted, isOmitted] = [before, after].map(scene => omissionOf(scene, equal.count))
   return diffJson(followed(before), followed(after), {
@@ -22,14 +22,11 @@ export function changesBetween(
   })
 }
 
-interface Patches {
-  readonly steps: readonly SceneStep[]
-  /** After them. */
-  readonly scene: SceneObjects
-}
-
-/** The same for a scene that was only patched, at the cost of what the patches touched. */
-export function patchedChanges({ steps, scene }: Patches, maxChanges: number): JsonDifferences {
+/** The same for a scene that is the result of these steps, at the cost of what they touched. */
+export function patchedChanges(
+  { steps, scene }: { steps: readonly SceneStep[]; scene: SceneObjects },
+  maxChanges: number,
+): JsonDifferences {
   const objects = new Map<string, string | null>()
   const members = new Map(['omitted', 'truncated'].map(name => [name, scene.member(name)]))
   for (const step of steps.toReversed()) {
@@ -84,26 +81,17 @@ function placesBefore(scene: SceneObjects, steps: readonly SceneStep[]): (id: st
 }
 
 /** Members that differ in each snapshot, or count what the scene lists. */
-const bookkeeping: ReadonlySet<string> = new Set([
-  'change_count',
-  'captured_at',
-  'truncated',
-  'total',
-  'modified',
-])
+const bookkeeping = /^(?:change_count|captured_at|truncated|total|modified)$/
 
 /** In one order, without what differs in each snapshot or when the document is saved. */
 function followed(scene: JsonObject): JsonObject {
-  const entries = Object.entries(scene).filter(([name]) => !bookkeeping.has(name))
-  return Object.fromEntries(
-    entries
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, value]) => {
-        if (name !== 'document' || !isJsonObject(value)) return [name, value]
-        const { modified: _, ...document } = value
-        return [name, document]
-      }),
-  )
+  const entries = Object.entries(scene).filter(([name]) => !bookkeeping.test(name))
+  const shown = entries.map(([name, value]): [string, unknown] => {
+    if (name !== 'document' || !isJsonObject(value)) return [name, value]
+    const { modified: _, ...document } = value
+    return [name, document]
+  })
+  return Object.fromEntries(shown.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 /**
@@ -116,4 +104,26 @@ export function omissionOf(scene: JsonObject, others = 0): (id: unknown) => bool
   if (arrayOf(objects).length + others + arrayOf(omitted).length < total) return () => true
   const ids = new Set(arrayOf(omitted))
   return id => ids.has(id)
+}
+
+/** Up to this size a delta is worth reading even where the whole scene is smaller. */
+const smallDeltaBytes = 1024
+
+/**
+ * The payload of `scene://delta`. `ends` says from what to what the scene changed. Changes of more
+ * bytes than the scene has are left out and summed up.
+ */
+export function deltaPayload(ends: object, found: JsonDifferences, sceneBytes: number): string {
+  const { changes, truncated, summary } = found
+  const text = JSON.stringify({ ...ends, changes, truncated, ...(truncated && { summary }) })
+  const maxBytes = Math.max(sceneBytes, smallDeltaBytes)
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  let bytes = 0
+  const fitting = changes.filter(change => {
+    const size = Buffer.byteLength(JSON.stringify(change))
+    if (bytes + size > maxBytes) return false
+    bytes += size
+    return true
+  })
+  return JSON.stringify({ ...ends, changes: fitting, truncated: true, summary })
 }

@@ -2,8 +2,7 @@ import { toRfc3339 } from '../../../lib/util/time.ts'
 import { changedAt, freezeAll } from '../built-in.ts'
 import type { Descriptor, Template } from '../producer.ts'
 import { sceneParameters } from './query.ts'
-import type { SceneRevision } from './revision.ts'
-import type { SceneState } from './state.ts'
+import type { SceneRevision, SceneState } from './state.ts'
 
 export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
@@ -14,30 +13,38 @@ const sceneSummaryUri = 'scene://current?view=summary'
 /** From this size on readers are told of the summary. */
 const largeSceneBytes = 50 * 1024
 
-export const sceneTemplates: readonly Template[] = freezeAll([
-  {
-    uriTemplate: `scene://current{?${sceneParameters.join(',')}}`,
-    name: 'Part of the scene',
-    title: 'Part of the scene',
-    description:
-      'A part of the scene instead of all of it. Start with view=summary (at most 4 KB). ' +
-      'Objects: type=light, name=*wheel*, ids=Cube,Lamp, where=visible:false, ' +
-      'fields=name,translate, offset and limit for pages. ' +
-      'Any other part: pointer=/render (JSON pointer).',
-    mimeType: 'application/json',
-    annotations: { audience: ['assistant'], priority: 0.8 },
-  },
-  {
-    uriTemplate: 'scene://delta{?since,until}',
-    name: 'Scene changes since a revision',
-    title: 'Scene changes since a revision',
-    description:
-      'What changed in the scene since `since`, up to now or to `until`: each a revision, or the ' +
-      'name of a checkpoint where the server keeps them',
-    mimeType: 'application/json',
-    annotations: { audience: ['assistant'], priority: 0.6 },
-  },
-])
+const currentTemplate: Template = {
+  uriTemplate: `scene://current{?${sceneParameters.join(',')}}`,
+  name: 'Part of the scene',
+  title: 'Part of the scene',
+  description:
+    'A part of the scene instead of all of it. Start with view=summary (at most 4 KB). ' +
+    'Objects: type=light, name=*wheel*, ids=Cube,Lamp, where=visible:false, ' +
+    'fields=name,translate, offset and limit for pages. ' +
+    'Any other part: pointer=/render (JSON pointer).',
+  mimeType: 'application/json',
+  annotations: { audience: ['assistant'], priority: 0.8 },
+}
+
+const deltaTemplate: Template = {
+  uriTemplate: 'scene://delta{?since,run}',
+  name: 'Scene changes since a revision',
+  title: 'Scene changes since a revision',
+  description: 'What changed in the scene since a revision of this run of the server',
+  mimeType: 'application/json',
+  annotations: { audience: ['assistant'], priority: 0.6 },
+}
+
+const checkpointTemplate: Template = {
+  ...deltaTemplate,
+  uriTemplate: 'scene://delta{?since,run,until}',
+  description:
+    'What changed in the scene since a revision of this run of the server, or since a checkpoint, ' +
+    'up to now or to the checkpoint `until`',
+}
+
+export const sceneTemplates = freezeAll([currentTemplate, deltaTemplate])
+export const templatesWithCheckpoints = freezeAll([currentTemplate, checkpointTemplate])
 
 export const checkpointsDescriptor: Descriptor = Object.freeze<Descriptor>({
   uri: checkpointsUri,
@@ -66,9 +73,10 @@ export function sceneText({ text, setAtMs }: SceneRevision): string {
 }
 
 /** What the text of a scene does not say of itself. Member names are those on the wire. */
-export function sceneFacts({ current, application, asOfMs }: SceneState): object {
+export function sceneFacts({ run, current, application, asOfMs }: SceneState): object {
   const { revision, setAtMs, bytes } = current
   return {
+    run,
     revision,
     set_at: setAtMs === null ? null : toRfc3339(setAtMs),
     size: bytes,
@@ -101,7 +109,7 @@ export function describeScene(revision: SceneRevision): readonly Descriptor[] {
       name: 'Scene changes',
       title: 'Scene changes',
       description:
-        'What changed in the scene since the revision before, or since the revision named by ?since=N',
+        'What changed in the scene since the revision before, or since the revision named by ?since=N&run=RUN',
       mimeType: 'application/json',
       annotations: { audience: ['assistant'], priority: 0.6, ...changed },
     },

@@ -8,10 +8,10 @@ import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import { chain, type MaybePromise } from '../maybe-promise.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
-import type { CheckpointSource, NamedRevision } from '../checkpoint-source.ts'
+import type { CheckpointSource } from '../checkpoint-source.ts'
 import { countParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
-import { changesBetween, omissionOf, parseScene, patchedChanges } from './changes.ts'
+import { changesBetween, deltaPayload, omissionOf, parseScene, patchedChanges } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
   checkpointsDescriptor,
@@ -21,14 +21,15 @@ import {
   sceneFacts,
   sceneTemplates,
   sceneText,
+  templatesWithCheckpoints,
 } from './listing.ts'
-import type { SceneRevision } from './revision.ts'
 import type { SceneState } from './state.ts'
 import { summariseScene } from './summary.ts'
 import type { SceneStep } from '../../../lib/host-link/scene-objects.ts'
 
 /** What the scene has now. */
 export interface SceneNow {
+  readonly run: string
   readonly revision: number
   readonly frame: number | null
   /** Names of the listed objects by id. */
@@ -39,23 +40,21 @@ export interface SceneNow {
   readonly mayOmit: (id: string) => boolean
 }
 
-type Meta = Readonly<Record<string, unknown>>
-
 const maxCompleted = 1000
-/** Up to this size a delta is worth reading even where the whole scene is smaller. */
-const smallDeltaBytes = 1024
+const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
 
-/** `scene://current` and `scene://delta`. */
+/** `scene://current`, `scene://delta` and `scene://checkpoints`. */
 export class SceneProducer implements BuiltIn {
   readonly #state: SceneState
   readonly #maxChanges: number
-  readonly #deltas: KeptAnswers
-  readonly #parts: KeptAnswers
-  readonly #parsed: ParsedScene
   readonly #checkpoints: CheckpointSource | undefined
+  readonly #deltas = new KeptAnswers()
+  readonly #parts = new KeptAnswers()
+  /** The scene as a value, for readers of parts. */
+  #parsed: { readonly revision: number; readonly scene: JsonObject } | undefined
   #version = -1
   #contents: readonly Content[] | undefined
-  #meta: Meta = {}
+  #meta: Content['_meta'] = {}
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
 
@@ -67,9 +66,6 @@ export class SceneProducer implements BuiltIn {
     this.#state = state
     this.#checkpoints = checkpoints
     this.#maxChanges = limits.maxSceneChanges
-    this.#deltas = new KeptAnswers()
-    this.#parts = new KeptAnswers()
-    this.#parsed = new ParsedScene(state)
   }
 
   /** Made when asked for after a change, so that changing the scene costs nothing here. */
@@ -84,34 +80,36 @@ export class SceneProducer implements BuiltIn {
   }
 
   templates(): readonly Template[] {
-    return sceneTemplates
+    return this.#checkpoints === undefined ? sceneTemplates : templatesWithCheckpoints
   }
 
   /**
-   * Values that the present scene has; for `since` and `until` the checkpoints and the kept
-   * revisions, newest first.
+   * Values that the present scene has; for `since` and `until` the checkpoints, newest first, for
+   * `since` also the present revision.
    */
   complete(variable: string, prefix: string): MaybePromise<readonly string[]> {
     const matching = (values: readonly string[]) =>
       values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
+    const { run, current } = this.#state
+    if (variable === 'run') return matching([run])
     if (variable === 'since' || variable === 'until') {
-      const revisions = this.#state.revisions.map(String).reverse()
+      const present = variable === 'since' ? [`${current.revision}`] : []
       return chain(this.#checkpoints?.list() ?? [], kept =>
-        matching([...kept.map(({ name }) => name).reverse(), ...revisions]),
+        matching([...kept.map(({ name }) => name).reverse(), ...present]),
       )
     }
-    if (!this.#state.current.hasScene) return []
-    return matching(sceneValues(this.#parsed.value, variable))
+    return current.hasScene ? matching(sceneValues(this.#scene, variable)) : []
   }
 
   /** For notes: what of the scene they were about is still there. */
   get now(): SceneNow {
     const { hasScene, revision } = this.#state.current
-    const scene: JsonObject = hasScene ? this.#parsed.value : {}
+    const scene: JsonObject = hasScene ? this.#scene : {}
     const { objects, time } = scene
     const frame = isJsonObject(time) ? numberOf(time.frame) : null
     const named = Array.isArray(objects) ? objects.filter(isJsonObject) : []
     return {
+      run: this.#state.run,
       revision,
       frame: frame ?? null,
       names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
@@ -154,88 +152,89 @@ export class SceneProducer implements BuiltIn {
     const query = parseSceneQuery(uri)
     const { current, version } = this.#state
     const meta = this.#freshMeta()
-    if (!current.hasScene || query === null) return this.#whole(uri.text, current, meta)
+    if (!current.hasScene || query === null) {
+      // The identical contents for most readers, as long as the version stays.
+      if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, sceneText(current), meta)
+      return (this.#contents ??= jsonContents(uri.text, sceneText(current), meta))
+    }
     const build = () =>
       query.view === 'summary'
-        ? summariseScene(this.#parsed.value)
-        : JSON.stringify(selectPart(this.#parsed.value, query))
+        ? summariseScene(this.#scene)
+        : JSON.stringify(selectPart(this.#scene, query))
     return this.#parts.get(version, uri.text, build, meta)
   }
 
-  /** The identical contents for most readers, as long as the version stays. */
-  #whole(uri: string, current: SceneRevision, meta: Meta): readonly Content[] {
-    if (uri !== sceneCurrentUri) return jsonContents(uri, sceneText(current), meta)
-    return (this.#contents ??= jsonContents(uri, sceneText(current), meta))
-  }
-
   #delta(uri: ResourceUri): MaybePromise<readonly Content[]> {
-    const { since, until } = this.#deltaParameters(uri)
-    const current = this.#state.current
+    const { since, until, run } = this.#deltaParameters(uri)
+    if (typeof since === 'string') return this.#sinceCheckpoint(uri, since, until)
+    const { current, version, run: ownRun } = this.#state
     const meta = this.#freshMeta()
-    if (until !== undefined || typeof since === 'string') {
-      return this.#between(uri, since as number | string, until ?? current)
-    }
     if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
-    const base = since === undefined ? this.#state.previous : this.#state.find(since)
-    if (base === undefined) {
-      // It is not kept (any more): the reader takes the whole scene and goes on from there.
-      const reset = { reset: true, revision: current.revision }
-      return jsonContents(uri.text, JSON.stringify(reset), meta)
-    }
-    const patches = this.#state.patchesSince(base.revision)
+    const { revision, bytes } = current
     const build = () => {
-      const found =
-        patches === null ? this.#compared(base, current) : patchedChanges(patches, this.#maxChanges)
-      return sceneDelta(base, current, found, Math.max(current.bytes, smallDeltaBytes))
+      const base = since ?? revision - 1
+      const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
+      // The reader takes the whole scene and goes on from there.
+      if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
+      return deltaPayload({ run: ownRun, base_revision: base, revision }, found, bytes)
     }
-    return this.#deltas.get(this.#state.version, uri.text, build, meta)
+    return this.#deltas.get(version, uri.text, build, meta)
   }
 
-  async #between(
+  /** Undefined: that revision is not kept. One without a scene counts as an empty object. */
+  #changesSince(base: number): JsonDifferences | undefined {
+    if (base === this.#state.current.revision) return unchanged
+    const patches = this.#state.patchesSince(base)
+    if (patches !== null) return patchedChanges(patches, this.#maxChanges)
+    const text = this.#state.textAt(base)
+    if (text === undefined) return undefined
+    return changesBetween(parseScene(text), this.#scene, this.#maxChanges)
+  }
+
+  async #sinceCheckpoint(
     uri: ResourceUri,
-    since: number | string,
-    until: number | string | SceneRevision,
+    since: string,
+    until: string | undefined,
   ): Promise<readonly Content[]> {
-    const base = await this.#endpoint(since)
-    const end = typeof until === 'object' ? until : await this.#endpoint(until)
-    if (!end.hasScene) return jsonContents(uri.text, sceneText(end), this.#freshMeta())
-    const changes =
-      (await this.#checkpoints?.changes(base, end, this.#maxChanges)) ?? this.#compared(base, end)
-    return jsonContents(uri.text, sceneDelta(base, end, changes), this.#freshMeta())
+    const checkpoints = this.#checkpoints as CheckpointSource
+    const base = await checkpoints.find(since)
+    const end = until === undefined ? null : await checkpoints.find(until)
+    const { current, run } = this.#state
+    const text = end ?? current.text
+    if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
+    const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
+    const found = await checkpoints.changes(base, text, this.#maxChanges)
+    const payload = deltaPayload({ base_checkpoint: since, ...to }, found, Infinity)
+    return jsonContents(uri.text, payload, this.#freshMeta())
   }
 
-  #compared(base: SceneRevision, until: SceneRevision): JsonDifferences {
-    const isCurrent = until === this.#state.current
-    const scene = isCurrent ? this.#parsed.value : parseScene(until.text)
-    return changesBetween(parseScene(base.text), scene, this.#maxChanges)
-  }
-
-  async #endpoint(word: number | string): Promise<SceneRevision> {
-    if (typeof word === 'string') return (this.#checkpoints as CheckpointSource).find(word)
-    const revision = this.#state.find(word)
-    if (revision !== undefined) return revision
-    throw new ResourceUriInvalid(`revision ${word} is not kept`, {
-      hint: 'name a newer revision or a checkpoint',
-    })
-  }
-
-  /** Each a revision, or the name of a checkpoint, which has a letter. */
+  /** `since` is a revision, or the name of a checkpoint, which has a letter. */
   #deltaParameters(uri: ResourceUri) {
-    onlyParameters(uri, ['since', 'until'])
-    const wordOf = (name: 'since' | 'until') => {
-      const text = uri.query.get(name)
-      const isName = text !== undefined && this.#checkpoints !== undefined && /\p{L}/u.test(text)
-      return isName ? text : countParameter(uri, name)
+    onlyParameters(uri, ['since', 'run', 'until'])
+    const [since = '', run, until] = ['since', 'run', 'until'].map(name => uri.query.get(name))
+    if (this.#checkpoints !== undefined && /\p{L}/u.test(since)) return { since, run, until }
+    if (until !== undefined) {
+      throw new ResourceUriInvalid(
+        'query parameter "until" needs "since" with the name of a checkpoint',
+      )
     }
-    const [since, until] = [wordOf('since'), wordOf('until')]
-    if (since === undefined && until !== undefined) {
-      throw new ResourceUriInvalid('query parameter "until" needs "since"')
-    }
-    return { since, until }
+    return { since: countParameter(uri, 'since'), run }
+  }
+
+  /** Only for a state that has a scene. Holds until the next call. A patch costs what it changed. */
+  get #scene(): JsonObject {
+    const { current } = this.#state
+    const { revision, scene: known } = this.#parsed ?? {}
+    if (known !== undefined && revision === current.revision) return known
+    const patches = revision === undefined ? null : this.#state.patchesSince(revision)
+    const scene = patches && known ? known : parseScene(current.text)
+    for (const step of patches?.steps ?? []) follow(scene, step)
+    this.#parsed = { revision: current.revision, scene }
+    return scene
   }
 
   /** Made once for each version of the state. */
-  #freshMeta(): Meta {
+  #freshMeta(): Content['_meta'] {
     const { version } = this.#state
     if (version !== this.#version) {
       this.#version = version
@@ -243,38 +242,6 @@ export class SceneProducer implements BuiltIn {
       this.#contents = undefined
     }
     return this.#meta
-  }
-}
-
-/**
- * The scene as a value, for readers of parts. A patch costs what it changed. Given up under memory
- * pressure, and made again.
- */
-class ParsedScene {
-  readonly #state: Pick<SceneState, 'current' | 'find' | 'patchesSince'>
-  #kept: { readonly revision: number; readonly scene: WeakRef<JsonObject> } | undefined
-
-  constructor(state: Pick<SceneState, 'current' | 'find' | 'patchesSince'>) {
-    this.#state = state
-  }
-
-  /** Only for a state that has a scene. Holds until the next call. */
-  get value(): JsonObject {
-    const { current } = this.#state
-    const scene = this.#upToDate() ?? (parseExact(current.text ?? '{}') as JsonObject)
-    this.#kept = { revision: current.revision, scene: new WeakRef(scene) }
-    return scene
-  }
-
-  #upToDate(): JsonObject | undefined {
-    const { revision = -1, scene } = this.#kept ?? {}
-    const known = scene?.deref()
-    if (known === undefined || this.#state.current.revision === revision) return known
-    if (this.#state.find(revision) === undefined) return undefined
-    const patches = this.#state.patchesSince(revision)
-    if (patches === null) return undefined
-    for (const step of patches.steps) follow(known, step)
-    return known
   }
 }
 
@@ -290,32 +257,4 @@ function follow(scene: Record<string, unknown>, step: SceneStep): void {
   const objects = scene.objects as unknown[]
   if (value === undefined) objects.splice(step.at, 1)
   else objects[step.at] = value
-}
-
-/** A revision of this run, or a checkpoint, whose number is of another run perhaps. */
-type Endpoint = SceneRevision | NamedRevision
-
-/**
- * The payload of `scene://delta`: how the scene went from `base` to `until`. A revision without a
- * scene counts as an empty object. Changes of more than `maxBytes` are left out and summed up.
- */
-function sceneDelta(
-  base: Endpoint,
-  until: Endpoint,
-  { changes, truncated, summary }: JsonDifferences,
-  maxBytes = Infinity,
-): string {
-  const from =
-    'checkpoint' in base ? { base_checkpoint: base.checkpoint } : { base_revision: base.revision }
-  const to = 'checkpoint' in until ? { checkpoint: until.checkpoint } : { revision: until.revision }
-  const text = JSON.stringify({ ...from, ...to, changes, truncated, ...(truncated && { summary }) })
-  if (Buffer.byteLength(text) <= maxBytes) return text
-  let bytes = 0
-  const fitting = changes.filter(change => {
-    const size = Buffer.byteLength(JSON.stringify(change))
-    if (bytes + size > maxBytes) return false
-    bytes += size
-    return true
-  })
-  return sceneDelta(base, until, { changes: fitting, truncated: true, summary })
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { ResourceLimits } from '../limits.ts'
 import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
@@ -9,40 +10,85 @@ import {
   type SceneStep,
 } from '../../../lib/host-link/scene-objects.ts'
 import { SceneDemand } from './demand.ts'
-import type { SceneApplication, SceneOwnership, ShownApplication } from './ownership.ts'
-import { Revision, type SceneRevision } from './revision.ts'
 import { checkSceneText, type SceneLimits, serialiseScene } from './text.ts'
 
-/** Past scenes are kept this long for `scene://delta`. */
-const sceneRevisionMs = 10 * 60_000
-
-/** Told of a scene that was set, and of an application that went or came back. */
-interface SceneListener {
-  sceneSet(): void
-  applicationChanged(): void
+/** The application on the host link, as shown to clients. */
+export interface SceneApplication {
+  /** The same for all links of one run of the application. */
+  readonly instanceId: string
+  readonly connected: boolean
+  readonly dccType: string
 }
 
-interface SceneStateOptions {
-  readonly listener?: SceneListener
-  readonly clock?: Clock
+/** The application that a scene is from. */
+interface ShownApplication extends SceneApplication {
+  /** When it connected or disconnected. */
+  readonly sinceMs: number
+  /** The revision of the scene at that time. */
+  readonly sinceRevision: number
+}
+
+/** The current scene. */
+export interface SceneRevision {
+  /** Counts the scenes of one run of the server. */
+  readonly revision: number
+  /** Null for revision 0, the state before the first scene. */
+  readonly setAtMs: number | null
+  readonly hasScene: boolean
+  /** Of the text; 0 without a scene. */
+  readonly bytes: number
+  /** Null without a scene. Made when it is asked for: of a patched scene it costs all of it. */
+  readonly text: string | null
+}
+
+/** The newest scene that the server has, after its application was asked for it. */
+export interface FreshScene {
+  readonly run: string
+  readonly revision: number
+  /** Null without a scene. */
+  readonly text: string | null
+  readonly unconfirmed: Unconfirmed
+}
+
+/** An earlier scene, as far as the changes since then need it. */
+interface PastScene {
+  readonly endedAtMs: number
+  /** What the patch after it did; null when a whole scene came after it. */
+  readonly steps: readonly SceneStep[] | null
   /**
-   * The revision before the first scene. Runs that begin at different numbers never compare a
-   * scene with one of another run.
+   * Its text when a whole scene came after it, outside of the heap. There, thousands of texts that
+   * live for minutes would let the heap grow to ten times their size.
    */
-  readonly firstRevision?: number
+  readonly archived: Buffer | null
+  readonly keptBytes: number
+}
+
+/** Past scenes are kept this long for `scene://delta`. */
+const pastMs = 10 * 60_000
+/** A step that is kept, beside its text. */
+const stepBytes = 200
+
+interface SceneStateOptions {
+  /** Told of a scene that was set, and of an application that went or came back. */
+  readonly listener?: { sceneSet(): void; applicationChanged(): void }
+  readonly clock?: Clock
 }
 
 type StateLimits = SceneLimits & Pick<ResourceLimits, 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
 
-/** The scene the application sent last, as JSON text, and the revisions before it. */
-export class SceneState implements SceneOwnership {
+/** The scene the application sent last, as JSON text, and what is kept of those before it. */
+export class SceneState {
+  /** Revisions of different runs of the server have nothing in common. */
+  readonly run = randomBytes(4).toString('hex')
+  /** The subscribers of the scene, and the application that can confirm it. */
+  readonly demand = new SceneDemand()
   readonly #limits: StateLimits
-  readonly #listener: SceneListener | undefined
+  readonly #listener: SceneStateOptions['listener']
   readonly #clock: Clock
-  /** Oldest first, the current one last. */
-  #kept: [Revision, ...Revision[]]
-  /** Of all but the current one. */
-  #keptBytes = 0
+  #current = currentScene(0, null, 0, null)
+  /** The scenes before the current one without a gap, oldest first. */
+  #past: PastScene[] = []
+  #pastBytes = 0
   /** The current scene, once it was patched. */
   #objects: SceneObjects | null = null
   /** Instance id of the application that set the scene; null: another source. */
@@ -53,25 +99,18 @@ export class SceneState implements SceneOwnership {
   #version = 0
   #isConfirmed = true
   /** Since the last scene. */
-  #doubts = 0
+  #refusals = 0
   /** When the scene was set, or confirmed after that. */
   #knownAtMs = 0
-  readonly demand = new SceneDemand()
 
-  constructor(limits: StateLimits, options: SceneStateOptions = {}) {
-    const { listener, clock = systemClock, firstRevision = 0 } = options
+  constructor(limits: StateLimits, { listener, clock = systemClock }: SceneStateOptions = {}) {
     this.#limits = limits
     this.#listener = listener
     this.#clock = clock
-    this.#kept = [new Revision(firstRevision, null, 0, null)]
   }
 
   get current(): SceneRevision {
-    return this.#last
-  }
-
-  get #last(): Revision {
-    return this.#kept.at(-1) as Revision
+    return this.#current
   }
 
   /** Another number: another scene, or other facts about its application. */
@@ -84,6 +123,20 @@ export class SceneState implements SceneOwnership {
     return this.#shown
   }
 
+  /** Instance id of the application that set the current scene; null: another source, or none. */
+  get setBy(): string | null {
+    return this.current.hasScene ? this.#setBy : null
+  }
+
+  /** Whether the connected application set the scene: other sources must not replace it. */
+  get isLive(): boolean {
+    return this.setBy !== null && this.#shown?.connected === true
+  }
+
+  /**
+   * When the scene was last known to be what the application shows; null: it is, or no
+   * application can say.
+   */
   get asOfMs(): number | null {
     return this.isLive && !this.#isConfirmed ? this.#knownAtMs : null
   }
@@ -94,49 +147,58 @@ export class SceneState implements SceneOwnership {
     return { as_of: toRfc3339(this.#knownAtMs), ...(!this.isLive && { connected: false }) }
   }
 
-  doubt(): void {
-    this.#doubts++
+  /** The application may show another scene, until it sends one or confirms this one. */
+  markUnconfirmed(): void {
+    this.#refusals++
     this.#confirm(false)
   }
 
+  /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
   refreshed(): Promise<void> | null {
     const asking = this.isLive ? this.demand.refresh() : null
-    const doubts = this.#doubts
+    const refusals = this.#refusals
     if (asking === null) return null
     // A scene that was refused meanwhile is not the one that the server has.
-    return asking.then(isConfirmed => this.#confirm(isConfirmed && this.#doubts <= doubts))
+    return asking.then(isConfirmed => this.#confirm(isConfirmed && this.#refusals <= refusals))
   }
 
-  get setBy(): string | null {
-    return this.current.hasScene ? this.#setBy : null
+  /** The scene, after the application was asked for what it has not sent yet. */
+  async fresh(): Promise<FreshScene> {
+    await this.refreshed()
+    const { revision, text } = this.#current
+    return { run: this.run, revision, text, unconfirmed: this.unconfirmed }
   }
 
-  get isLive(): boolean {
-    return this.setBy !== null && this.#shown?.connected === true
-  }
-
-  /** The revision before the current one, as far as it is still kept. */
-  get previous(): SceneRevision | undefined {
-    return this.#kept.at(-2)
-  }
-
-  /** Oldest first. */
-  get revisions(): readonly number[] {
-    return this.#kept.map(kept => kept.revision)
-  }
-
-  find(revision: number): SceneRevision | undefined {
-    return this.#kept[revision - this.#kept[0].revision]
-  }
-
-  /**
-   * How the scene went from a kept revision to the current one; null when a whole scene was set
-   * in between.
-   */
+  /** How a kept scene became the current one; null when a whole scene was set in between. */
   patchesSince(revision: number): { steps: readonly SceneStep[]; scene: SceneObjects } | null {
-    const later = this.#kept.slice(revision - this.#kept[0].revision, -1)
-    if (this.#objects === null || later.some(({ undoes }) => undoes === null)) return null
-    return { steps: later.flatMap(({ undoes }) => undoes ?? []), scene: this.#objects }
+    const index = this.#indexOf(revision)
+    if (index === undefined || this.#objects === null) return null
+    const steps = this.#past.slice(index).map(past => past.steps)
+    return steps.includes(null)
+      ? null
+      : { steps: steps.flatMap(each => each ?? []), scene: this.#objects }
+  }
+
+  /** The text of an earlier scene, null without one; undefined: it is not kept. */
+  textAt(revision: number): string | null | undefined {
+    const past = this.#past[this.#indexOf(revision) ?? -1]
+    if (past === undefined || past.steps !== null) return undefined
+    return past.archived === null ? null : past.archived.toString()
+  }
+
+  /** The application connected, disconnected or changed its type. */
+  setApplication(application: SceneApplication): void {
+    const { instanceId, connected } = application
+    const before = this.#latest
+    const isSame = before?.instanceId === instanceId && before.connected === connected
+    if (isSame && before.dccType === application.dccType) return
+    const { sinceMs, sinceRevision } = isSame
+      ? before
+      : { sinceMs: this.#clock.now(), sinceRevision: this.current.revision }
+    this.#latest = { ...application, sinceMs, sinceRevision }
+    if (!this.#showLatest()) return
+    this.#version++
+    this.#listener?.applicationChanged()
   }
 
   /**
@@ -153,22 +215,14 @@ export class SceneState implements SceneOwnership {
     return this.#replace(checkSceneText(json, this.#limits), setBy)
   }
 
-  tell(application: SceneApplication): void {
-    const { instanceId, connected } = application
-    const before = this.#latest
-    const isSame = before?.instanceId === instanceId && before.connected === connected
-    if (isSame && before.dccType === application.dccType) return
-    const since = isSame
-      ? { sinceMs: before.sinceMs, sinceRevision: before.sinceRevision }
-      : { sinceMs: this.#clock.now(), sinceRevision: this.current.revision }
-    this.#latest = { ...application, ...since }
-    if (!this.#showLatest()) return
-    this.#version++
-    this.#listener?.applicationChanged()
-  }
-
+  /**
+   * Changes the current scene and returns the new revision. `base`: the revision that the patch
+   * builds on, null for any. Throws `scene_stale` when the scene is another one or not from
+   * `setBy`, `limit_reached` when it would become too large, and `TypeError` when its objects have
+   * no ids; then nothing changes.
+   */
   patch(patch: ScenePatch, base: number | null, setBy: string | null = null): number {
-    const last = this.#last
+    const last = this.#current
     if (!last.hasScene || setBy !== this.#setBy || (base ?? last.revision) !== last.revision) {
       throw new ServiceError('scene_stale', 'the scene is not the one that the patch is for', {
         hint: 'send the whole scene',
@@ -187,52 +241,57 @@ export class SceneState implements SceneOwnership {
       objects.undo(steps)
       throw error
     }
-    last.undoneBy(steps, () => this.#textAt(last.revision))
-    this.#push(objects.bytes, () => objects.text)
-    return this.current.revision
+    this.#keep(steps, null)
+    return this.#show(objects.bytes, () => objects.text)
   }
 
   #replace(text: string | null, setBy: string | null): number {
-    this.#forget(setBy)
-    this.#push(text === null ? 0 : Buffer.byteLength(text), text)
-    return this.current.revision
-  }
-
-  /** The current scene becomes one of the past, of which the next whole one knows nothing. */
-  #forget(setBy: string | null): void {
-    this.#last.settle()
+    const last = this.#current
+    if (setBy === this.#setBy || last.setAtMs === null) {
+      this.#keep(null, last.text === null ? null : Buffer.from(last.text))
+    } else {
+      // A delta between scenes of different sources would be meaningless.
+      this.#past = []
+      this.#pastBytes = 0
+    }
     this.#objects = null
-    // A delta between scenes of different sources would be meaningless.
-    if (setBy !== this.#setBy && this.current.setAtMs !== null) {
-      this.#kept = [this.#last]
-      this.#keptBytes = 0
-      this.#last.isForgotten = true
-    }
     this.#setBy = setBy
+    return this.#show(text === null ? 0 : Buffer.byteLength(text), text)
   }
 
-  #push(bytes: number, text: string | null | (() => string)): void {
+  /** The current scene becomes a past one. */
+  #keep(steps: readonly SceneStep[] | null, archived: Buffer | null): void {
+    const keptBytes =
+      steps?.reduce((sum, { before }) => sum + stepBytes + (before?.length ?? 0), stepBytes) ??
+      archived?.length ??
+      0
     const nowMs = this.#clock.now()
-    const before = this.#last
-    this.#keptBytes += before.keptBytes
-    this.#kept.push(new Revision(before.revision + 1, nowMs, bytes, text))
-    while (this.#kept.length > 1 && this.#isOldestDue(nowMs)) {
-      this.#keptBytes -= this.#kept.shift()?.keptBytes ?? 0
+    this.#past.push({ endedAtMs: nowMs, steps, archived, keptBytes })
+    this.#pastBytes += keptBytes
+    const { maxSceneRevisionBytes: maxBytes } = this.#limits
+    while (this.#pastBytes > maxBytes || nowMs - (this.#past[0]?.endedAtMs ?? nowMs) > pastMs) {
+      this.#pastBytes -= this.#past.shift()?.keptBytes ?? 0
     }
+  }
+
+  #show(bytes: number, text: string | null | (() => string)): number {
+    const nowMs = this.#clock.now()
+    const revision = this.#current.revision + 1
+    this.#current = currentScene(revision, nowMs, bytes, text)
     this.#shown = null
     this.#showLatest()
     this.#isConfirmed = true
-    this.#doubts = 0
+    this.#refusals = 0
     this.#knownAtMs = nowMs
     this.#version++
     this.#listener?.sceneSet()
+    return revision
   }
 
-  /** The oldest one was current until the one after it came. */
-  #isOldestDue(nowMs: number): boolean {
-    const [oldest, next] = this.#kept
-    const isOver = nowMs - (next?.setAtMs ?? nowMs) > sceneRevisionMs
-    return isOver || oldest.isForgotten || this.#keptBytes > this.#limits.maxSceneRevisionBytes
+  /** Among the past scenes; behind the last one for the current scene. */
+  #indexOf(revision: number): number | undefined {
+    const index = revision - this.#current.revision + this.#past.length
+    return index < 0 || index > this.#past.length ? undefined : index
   }
 
   #confirm(isConfirmed: boolean): void {
@@ -241,23 +300,28 @@ export class SceneState implements SceneOwnership {
     this.#isConfirmed = isConfirmed
   }
 
-  /** The text of a revision that was patched: later steps are undone on a copy. */
-  #textAt(revision: number): string | null {
-    const at = revision - this.#kept[0].revision
-    let whole = this.#kept.findIndex((kept, index) => index > at && kept.undoes === null)
-    if (whole === -1) whole = this.#kept.length - 1
-    const isCurrent = whole === this.#kept.length - 1 && this.#objects !== null
-    const scene = isCurrent ? this.#objects?.copy() : SceneObjects.of(this.#kept[whole]?.text ?? '')
-    for (let index = whole - 1; index >= at; index--) {
-      scene?.undo(this.#kept[index]?.undoes ?? [])
-    }
-    return scene?.text ?? null
-  }
-
   /** False when the scene is not of that application. */
   #showLatest(): boolean {
     const isOfLatest = !this.current.hasScene || this.#latest?.instanceId === this.#setBy
     if (isOfLatest) this.#shown = this.#latest
     return isOfLatest
+  }
+}
+
+function currentScene(
+  revision: number,
+  setAtMs: number | null,
+  bytes: number,
+  text: string | null | (() => string),
+): SceneRevision {
+  return {
+    revision,
+    setAtMs,
+    hasScene: bytes > 0,
+    bytes,
+    get text() {
+      if (typeof text === 'function') text = text()
+      return text
+    },
   }
 }

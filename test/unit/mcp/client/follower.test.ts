@@ -36,11 +36,11 @@ describe('createFollower of a scene', () => {
     const follower = createFollower('scene://current')
     expect(await follower.start(read)).to.deep.include({
       text: 'revision 1, 2 members',
-      facts: { revision: 1 },
+      facts: { run: state.run, revision: 1 },
     })
     state.set(frame(2))
     const news = await follower.look(read)
-    expect(asked).to.deep.equal(['scene://current', 'scene://delta?since=1'])
+    expect(asked).to.deep.equal(['scene://current', `scene://delta?since=1&run=${state.run}`])
     expect(news?.lines).to.deep.equal([
       'revision 1 → 2: 2 objects or settings changed',
       '- frame 1 → 2',
