@@ -31,7 +31,7 @@ export class Call {
   readonly #parts: CallParts
   readonly #unanswered = new Map<RequestId, RpcRequest>()
   readonly #cancelled = new AbortController()
-  /** `tools/call` may have side effects and is never sent twice. */
+  /** `tools/call` is never sent twice, and may take its time, such as for wait_for_change. */
   readonly #hasEffects: boolean
 
   constructor(parts: CallParts, line: string, messages: (RpcMessage | null)[], isBatch: boolean) {
@@ -73,15 +73,8 @@ export class Call {
     headers: Record<string, string>,
     answered: Answered,
   ): Promise<Exchanged> {
-    const ask = {
-      method: 'POST',
-      headers,
-      body: this.line,
-      repeatable: !this.#hasEffects,
-      // A tool may take its time, such as wait_for_change.
-      isHeld: this.#hasEffects,
-      signal: this.cancelled,
-    } as const
+    const asked = { headers, body: this.line, signal: this.cancelled }
+    const ask = { method: 'POST', ...asked, hasEffects: this.#hasEffects } as const
     return this.#parts.connection.exchange(upstream, ask, {
       deliver: async text => {
         await this.#pass(text, answered)

@@ -5,28 +5,21 @@ import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl, type Target } from './context.ts'
-import { exchange, type Exchanged, type Refused } from './exchange.ts'
+import {
+  exchange,
+  type Exchanged,
+  type ExchangeHooks,
+  type ExchangeParts,
+  type Refused,
+} from './exchange.ts'
 import { type HttpAsk, HttpLink } from './http-link.ts'
 import { askOnce, type RpcAnswer } from './own-request.ts'
-import { notificationMessage } from './rpc.ts'
 
 /** The server from the moment it was located until it is lost. */
-export class Upstream {
+export interface Upstream {
   readonly target: Target
-  readonly #lost = new AbortController()
-
-  constructor(target: Target) {
-    this.target = target
-  }
-
   /** Aborted with an `Unreachable` when the server is lost. */
-  get lost(): AbortSignal {
-    return this.#lost.signal
-  }
-
-  lose(reason: string): void {
-    this.#lost.abort(new Unreachable(reason))
-  }
+  readonly lost: AbortController
 }
 
 /** What the loss of a server takes away: a session and streams. */
@@ -45,9 +38,12 @@ interface ConnectionParts {
   readonly log: Logger
 }
 
-type Headers = Readonly<Record<string, string>>
-type Asked = Pick<HttpAsk, 'method' | 'headers' | 'body' | 'isHeld' | 'signal'>
-type Hooks = Parameters<typeof exchange>[2]
+interface ConnectionAsk extends Pick<HttpAsk, 'method' | 'headers' | 'body' | 'signal'> {
+  /** May not be sent twice, and may take its time. */
+  readonly hasEffects?: boolean
+  /** May be idle, and ends when the server is lost. */
+  readonly isStream?: boolean
+}
 
 /** The official SDKs drop a server that sends a line over 10 MiB. */
 export const maxAnswerBytes = 9 * 1024 * 1024
@@ -67,6 +63,7 @@ export class Connection {
   readonly #parts: ConnectionParts
   readonly #state: ConnectionState
   readonly #link: HttpLink
+  readonly #exchangeParts: Omit<ExchangeParts, 'silenceMs'>
   readonly #stop = new AbortController()
   #current: Upstream | null = null
   #attempt: Promise<Upstream> | null = null
@@ -87,6 +84,7 @@ export class Connection {
       log.warn(fields, 'the server has not answered for 5 seconds')
     }
     this.#link = new HttpLink({ key, env, overdue })
+    this.#exchangeParts = { link: this.#link, log, maxAnswerBytes }
   }
 
   /**
@@ -99,46 +97,43 @@ export class Connection {
     return this.#attempt
   }
 
-  /** Sends a request of the client. Never rejects. */
-  exchange(
+  /** Sends one HTTP request. Never rejects. */
+  async exchange(
     upstream: Upstream,
-    asked: Asked & { readonly repeatable: boolean },
-    hooks: Hooks,
+    { hasEffects = false, isStream = false, signal, ...asked }: ConnectionAsk,
+    hooks: ExchangeHooks = {},
   ): Promise<Exchanged> {
-    return this.#exchange(upstream, asked, answerMs, hooks)
-  }
-
-  /** Opens a stream, which may be idle and ends when the server is lost. Never rejects. */
-  stream(upstream: Upstream, asked: Asked, hooks: Hooks): Promise<Exchanged> {
-    const signal = AbortSignal.any([asked.signal, upstream.lost])
-    return this.#exchange(upstream, { ...asked, repeatable: true, signal }, null, hooks)
-  }
-
-  /** Sends a notification of the bridge itself. */
-  async notify(upstream: Upstream, headers: Headers, method: string): Promise<void> {
-    const body = notificationMessage(method)
-    const asked = {
-      method: 'POST',
-      headers,
-      body,
-      repeatable: true,
-      signal: upstream.lost,
-    } as const
-    await this.#exchange(upstream, asked, restoreMs, { deliver: async () => true })
+    const ends = [signal, this.#stop.signal]
+    if (isStream) ends.push(upstream.lost.signal)
+    const ask = {
+      ...asked,
+      url: upstream.target.url,
+      repeatable: !hasEffects,
+      isHeld: hasEffects,
+      answerMs,
+      signal: AbortSignal.any(ends),
+    }
+    const begun = (): void => {
+      this.#reached(upstream)
+      hooks.begun?.()
+    }
+    const silenceMs = isStream ? null : answerMs
+    const ended = await exchange({ ...this.#exchangeParts, silenceMs }, ask, { ...hooks, begun })
+    if (ended.kind === 'broken' && !ended.begun) this.lost(upstream, ended.reason)
+    return ended
   }
 
   /** Sends a request of the bridge itself. Rejects with `Unreachable` when it is not answered. */
   async ask(
     upstream: Upstream,
-    headers: Headers,
+    headers: Record<string, string>,
     method: string,
     params: JsonObject,
   ): Promise<RpcAnswer> {
     const { url } = upstream.target
-    const signal = AbortSignal.any([this.#stop.signal, upstream.lost])
+    const { signal } = upstream.lost
     const question = { url, headers, id: ownId, method, params, answerMs: restoreMs, signal }
-    const parts = { link: this.#link, log: this.#parts.log, maxAnswerBytes }
-    const answer = await askOnce(parts, question)
+    const answer = await askOnce(this.#exchangeParts, question)
     if (answer.kind === 'result' || answer.kind === 'error') {
       this.#reached(upstream)
       return answer
@@ -149,15 +144,6 @@ export class Connection {
     throw new Unreachable(reason)
   }
 
-  /** Ends the session at the server; waits at most `waitMs`. */
-  async delete({ target: { url } }: Upstream, headers: Headers, waitMs: number): Promise<void> {
-    const signal = AbortSignal.timeout(waitMs)
-    const ask = { url, method: 'DELETE', headers, repeatable: true, answerMs: waitMs } as const
-    // An unreachable server needs no DELETE.
-    const answer = await this.#link.ask({ ...ask, signal }).catch(() => null)
-    answer?.resume()
-  }
-
   /** The error for a request that the server refused. */
   refusal(refused: Refused, { target }: Upstream): RpcError {
     return refusalError(refused, target, this.#parts.key !== null)
@@ -165,8 +151,9 @@ export class Connection {
 
   /** The server is gone, or forgot the session. */
   lost(upstream: Upstream, reason: string): void {
-    if (upstream.lost.aborted || this.#stop.signal.aborted) return
-    upstream.lose(reason)
+    const { lost } = upstream
+    if (lost.signal.aborted || this.#stop.signal.aborted) return
+    lost.abort(new Unreachable(reason))
     if (this.#current === upstream) this.#current = null
     const isEmpty = this.#state.isEmpty()
     if (!this.#isAway) {
@@ -190,23 +177,6 @@ export class Connection {
     this.#link.close()
   }
 
-  async #exchange(
-    upstream: Upstream,
-    asked: Asked & { readonly repeatable: boolean },
-    silenceMs: number | null,
-    hooks: Hooks,
-  ): Promise<Exchanged> {
-    const ask = { answerMs, ...asked, url: upstream.target.url }
-    const parts = { link: this.#link, log: this.#parts.log, maxAnswerBytes, silenceMs }
-    const begun = (): void => {
-      this.#reached(upstream)
-      hooks.begun?.()
-    }
-    const ended = await exchange(parts, ask, { ...hooks, begun })
-    if (ended.kind === 'broken' && !ended.begun) this.lost(upstream, ended.reason)
-    return ended
-  }
-
   async #reconnect(minMs: number): Promise<void> {
     const { signal } = this.#stop
     if (performance.now() - this.#restoredMs > stableMs) this.#failures = 0
@@ -217,7 +187,7 @@ export class Connection {
       if (signal.aborted) return
       const upstream = await this.ready().catch(() => null)
       if (upstream === null) continue
-      isRestored = (await this.#state.openStreams(upstream)) && !upstream.lost.aborted
+      isRestored = (await this.#state.openStreams(upstream)) && !upstream.lost.signal.aborted
     }
     this.#restoredMs = performance.now()
   }
@@ -225,9 +195,9 @@ export class Connection {
   async #connect(): Promise<Upstream> {
     const place = await this.#parts.locate()
     if (!place.ok) throw new Unreachable(place.failure)
-    const upstream = new Upstream(place.value)
+    const upstream = { target: place.value, lost: new AbortController() }
     await this.#state.restore(upstream)
-    upstream.lost.throwIfAborted()
+    upstream.lost.signal.throwIfAborted()
     this.#current = upstream
     this.#wake.abort()
     return upstream

@@ -74,8 +74,9 @@ export class ListenStream {
       return true
     }
     const headers = call.statelessHeaders ?? {}
-    const ask = { method: 'POST', headers, body: call.line, signal: call.cancelled } as const
-    const ended = await connection.stream(upstream, ask, { deliver })
+    const asked = { headers, body: call.line, signal: call.cancelled }
+    const ask = { method: 'POST', ...asked, isStream: true } as const
+    const ended = await connection.exchange(upstream, ask, { deliver })
     const error = answer === null ? this.#errorOf(upstream, ended) : answer.error
     // The server may be stopping, or have started just now and not offer everything yet.
     const isFinal = error !== null && permanentCodes.includes(error.code)

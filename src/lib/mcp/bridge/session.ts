@@ -56,6 +56,8 @@ interface ClientSessionParts {
 
 /** Subscriptions renewed at the same time. */
 const maxRenewals = 8
+/** For the answer to `notifications/initialized`. */
+const initializedMs = 10_000
 /** For the DELETE that ends the session. */
 const closeTimeoutMs = 500
 
@@ -154,8 +156,10 @@ export class ClientSession {
   async end(): Promise<void> {
     this.#end.abort()
     const upstream = this.#upstream
-    if (this.#session?.id == null || upstream === null || upstream.lost.aborted) return
-    await this.#parts.connection.delete(upstream, this.headers, closeTimeoutMs)
+    if (this.#session?.id == null || upstream === null || upstream.lost.signal.aborted) return
+    const signal = AbortSignal.timeout(closeTimeoutMs)
+    const ask = { method: 'DELETE', headers: this.headers, signal } as const
+    await this.#parts.connection.exchange(upstream, ask)
   }
 
   /** Opens a session for this client, and subscribes again. */
@@ -174,7 +178,9 @@ export class ClientSession {
     }
     const headers = sessionHeaders(session)
     if (this.#isInitialized) {
-      await connection.notify(upstream, headers, 'notifications/initialized')
+      const body = notificationMessage('notifications/initialized')
+      const signal = AbortSignal.timeout(initializedMs)
+      await connection.exchange(upstream, { method: 'POST', headers, body, signal })
     }
     const uris = [...this.#subscriptions]
     const subscribe = (uri: string): Promise<unknown> =>
@@ -193,8 +199,8 @@ export class ClientSession {
       return true
     }
     const headers = { ...this.headers, Accept: 'text/event-stream' }
-    const ask = { method: 'GET', headers, signal: this.#end.signal } as const
-    const ended = await connection.stream(upstream, ask, { begun, deliver })
+    const ask = { method: 'GET', headers, isStream: true, signal: this.#end.signal } as const
+    const ended = await connection.exchange(upstream, ask, { begun, deliver })
     if (ended.kind === 'refused' && isPermanent(ended)) {
       log.info({ status: ended.status }, 'the server has no stream for notifications')
       return true
