@@ -1,5 +1,7 @@
+import { join } from 'node:path'
+import { withFileLock } from '../../lib/config/private-file.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
-import { findNextRun } from '../../lib/instances/live-instances.ts'
+import { findNextRun, liveInstances } from '../../lib/instances/live-instances.ts'
 import { type Selection, selectInstance } from '../../lib/instances/select-instance.ts'
 import type { Target } from '../../lib/mcp/bridge/context.ts'
 import { messageOf } from '../../lib/util/errors.ts'
@@ -9,13 +11,16 @@ import type { ServeHandle } from '../../server/host/serve-options.ts'
 import { several } from './choose-instance.ts'
 import { targetOf } from './locate-instance.ts'
 
+/** A server in this process. */
+interface OwnServer extends Pick<ServeHandle, 'url' | 'hostUrl' | 'hostTokenFile' | 'instanceId'> {
+  stop(): Promise<unknown>
+}
+
 interface JoinOrServeParts {
-  /** Undefined: any kind. */
+  readonly registryDir: string
+  /** The kind of server to join; undefined for any. */
   readonly dccType: string | undefined
-  readonly live: () => Promise<Instance[]>
-  readonly start: () => Promise<ServeHandle>
-  /** Runs `work` under a lock of the user, so that two clients do not start two servers. */
-  readonly locked: <T>(work: () => Promise<T>) => Promise<T>
+  readonly start: () => Promise<OwnServer>
   /** A server starts here when the joined one is away for once to twice this time. Default: 3 s. */
   readonly takeoverMs?: number
   readonly log: Logger
@@ -24,11 +29,11 @@ interface JoinOrServeParts {
 /** Joins a running server of the user, or starts one in this process. */
 export class JoinOrServe {
   readonly #parts: JoinOrServeParts
-  #own: ServeHandle | null = null
+  readonly #takeoverMs: number
+  #own: OwnServer | null = null
   #joined: Instance | null = null
   /** When the joined server was missed first. */
   #lostMs: number | null = null
-  readonly #takeoverMs: number
 
   constructor(parts: JoinOrServeParts) {
     const { takeoverMs = 3000 } = parts
@@ -39,9 +44,9 @@ export class JoinOrServe {
 
   /** Throws `usage_invalid` when several servers match, and the errors of a start. */
   async open(): Promise<void> {
-    const { dccType, live, locked } = this.#parts
-    await locked(async () => {
-      const selection = joinable(await live(), dccType)
+    await this.#locked(async () => {
+      const { dccType } = this.#parts
+      const selection = joinable(await this.#live(), dccType)
       if (selection.kind === 'several') throw several(selection.instances, dccType)
       if (selection.kind === 'one') this.#join(selection.instance)
       else await this.#serve()
@@ -52,7 +57,7 @@ export class JoinOrServe {
   locate = async (): Promise<Result<Target, string>> => {
     if (this.#own !== null) return ok(ownTarget(this.#own))
     try {
-      return await this.#parts.locked(() => this.#find())
+      return await this.#locked(() => this.#find())
     } catch (error) {
       return fail(`cannot start a server (${messageOf(error)})`)
     }
@@ -64,12 +69,11 @@ export class JoinOrServe {
 
   /** The joined server, its next run or another one; else a server starts here after a while. */
   async #find(): Promise<Result<Target, string>> {
-    const { dccType, live } = this.#parts
-    const instances = await live()
+    const instances = await this.#live()
     const previous = this.#joined
     const lostMs = this.#lostMs ?? Date.now()
     const next = previous && findNextRun(instances, { previous, lostMs })
-    const selection = joinable(instances, dccType)
+    const selection = joinable(instances, this.#parts.dccType)
     const found = next ?? (selection.kind === 'one' ? selection.instance : null)
     if (found !== null) return ok(this.#join(found))
     if (selection.kind === 'several') {
@@ -78,6 +82,16 @@ export class JoinOrServe {
     this.#lostMs = lostMs
     if (Date.now() - lostMs >= this.#takeoverMs) return ok(await this.#serve())
     return fail('the joined server does not answer; a new one starts unless it comes back')
+  }
+
+  #live(): Promise<Instance[]> {
+    const { registryDir, log } = this.#parts
+    return liveInstances({ registryDir, log, nowMs: Date.now() })
+  }
+
+  /** Two clients must not start two servers. */
+  #locked<T>(work: () => Promise<T>): Promise<T> {
+    return withFileLock(join(this.#parts.registryDir, 'stdio.lock'), work)
   }
 
   #join(instance: Instance): Target {
@@ -103,7 +117,7 @@ export class JoinOrServe {
 }
 
 /** The local address: `url` may be that of a proxy. */
-function ownTarget({ hostUrl }: ServeHandle): Target {
+function ownTarget({ hostUrl }: OwnServer): Target {
   return { url: new URL('/mcp', hostUrl), name: null }
 }
 

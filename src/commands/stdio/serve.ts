@@ -1,10 +1,7 @@
-import { join } from 'node:path'
-import type { ProgramLog } from '../../lib/cli/log.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
-import { withFileLock } from '../../lib/config/private-file.ts'
-import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
+import type { ServeHandle } from '../../server/host/serve-options.ts'
 import { readServeSettings, type ServeFlags, type ServeSettings } from '../serve-settings.ts'
 import type { OutputFlags } from '../server-flags.ts'
 import { JoinOrServe } from './join-or-serve.ts'
@@ -17,7 +14,6 @@ interface ServeStdioSettings {
   readonly dccType: string | undefined
   /** Sent to the server. */
   readonly key: Secret | null
-  readonly takeoverMs?: number
 }
 
 /** Joins the running server of the user, or starts one, for one client on stdio. */
@@ -27,31 +23,15 @@ export async function runServeStdio(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   await runStdio(flags, async (log, stop) => {
-    const settings = await readServeStdioSettings(flags, given, env)
-    const server = createUpstream(settings, env, log, stop)
-    await server.open()
-    return { locate: server.locate, key: settings.key, stop: () => server.stop() }
-  })
-}
-
-/** The server to join or to start, before it is opened. */
-export function createUpstream(
-  { serve, dccType, takeoverMs }: ServeStdioSettings,
-  env: NodeJS.ProcessEnv,
-  log: ProgramLog,
-  stop: AbortSignal,
-): JoinOrServe {
-  const registryDir = selectStateDirectory(serve.registryDir, env)
-  return new JoinOrServe({
-    dccType,
-    takeoverMs,
-    live: () => liveInstances({ registryDir, log, nowMs: Date.now() }),
-    locked: work => withFileLock(join(registryDir, 'stdio.lock'), work),
-    async start() {
+    const { serve, dccType, key } = await readServeStdioSettings(flags, given, env)
+    const registryDir = selectStateDirectory(serve.registryDir, env)
+    const start = async (): Promise<ServeHandle> => {
       const { startServe } = await import('../../server/serve.ts')
       return startServe({ ...serve, log, accessLog: log.access }, stop)
-    },
-    log,
+    }
+    const server = new JoinOrServe({ registryDir, dccType, start, log })
+    await server.open()
+    return { locate: server.locate, key, stop: () => server.stop() }
   })
 }
 
