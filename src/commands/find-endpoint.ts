@@ -4,18 +4,19 @@ import { isLoopback } from '../lib/util/net.ts'
 import { type ServiceError, usage } from '../lib/util/errors.ts'
 import { ownerFile } from '../lib/instances/files.ts'
 import type { Instance } from '../lib/instances/instance.ts'
-import { findNextRun, liveInstances } from '../lib/instances/live-instances.ts'
+import { liveInstances } from '../lib/instances/live-instances.ts'
 import { readOwnerToken } from '../lib/instances/owner-token.ts'
-import { namesId, selectInstance } from '../lib/instances/select-instance.ts'
+import { namesId } from '../lib/instances/select-instance.ts'
 import type { Logger } from '../lib/util/logger.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
-import { fail, ok } from '../lib/util/result.ts'
+import { ok } from '../lib/util/result.ts'
 import { Secret } from '../lib/util/secret.ts'
-import { type Locate, shownUrl, type Target } from '../lib/mcp/bridge/context.ts'
+import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
 import { findApiKey } from './auth-flags.ts'
 import { readStateDirectory } from './path-flags.ts'
 import { findGateway, gatewayOwnerFileOf, gatewayWord, locateGateway } from './running-gateway.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
+import { locateInstance } from './stdio/locate-instance.ts'
 
 /** The flags of every client command, as the parser returns them. */
 export interface EndpointFlags {
@@ -89,50 +90,6 @@ export async function findEndpoint(
     ...withOwnerToken(locateInstance({ first, word, instancesDir, live, now: Date.now })),
     found: { url, instance: id, dcc_type: dccType, name: displayName },
     key,
-  }
-}
-
-interface LocateInstanceParts {
-  readonly first: Instance
-  /** The argument of the user, if any. */
-  readonly word: string | undefined
-  /** `<registry_dir>/instances` */
-  readonly instancesDir: string
-  readonly live: () => Promise<Instance[]>
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
-
-/**
- * Locates the chosen instance, and after a loss its next run. Unless the user named that instance
- * by id, another instance that matches the argument also counts.
- */
-export function locateInstance(parts: LocateInstanceParts): Locate {
-  const { first, word, instancesDir, live, now } = parts
-  const particular = word !== undefined && word !== first.dccType
-  let current = first
-  let asked = false
-  let lostMs: number | null = null
-  const found = (instance: Instance): Target => {
-    const { url, displayName: name, pid, id } = instance
-    return { url: new URL(url), name, pid, ownerFile: ownerFile(instancesDir, id) }
-  }
-  return async () => {
-    if (!asked) {
-      asked = true
-      return ok(found(current))
-    }
-    lostMs ??= now()
-    const instances = await live()
-    const chosen = selectInstance(instances, word)
-    const other = !particular && chosen.kind === 'one' ? chosen.instance : null
-    const next = findNextRun(instances, { previous: current, lostMs }) ?? other
-    if (next === null) {
-      return fail(`the instance ${current.displayName} does not run or does not answer`)
-    }
-    current = next
-    lostMs = null
-    return ok(found(next))
   }
 }
 

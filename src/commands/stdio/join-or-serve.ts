@@ -7,6 +7,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { ServeHandle } from '../../server/host/serve-options.ts'
 import { several } from './choose-instance.ts'
+import { targetOf } from './locate-instance.ts'
 
 interface JoinOrServeParts {
   /** Undefined: any kind. */
@@ -136,8 +137,4 @@ function joinable(instances: Instance[], dccType: string | undefined): Selection
   const same = instances.filter(instance => instance.dccType === dccType)
   const any = instances.filter(instance => instance.dccType === 'unknown')
   return selectInstance(same.length > 0 ? same : any, undefined)
-}
-
-function targetOf({ url, displayName: name, pid }: Instance): Target {
-  return { url: new URL(url), name, pid }
 }

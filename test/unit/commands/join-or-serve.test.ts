@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { JoinOrServe } from '../../../src/commands/stdio/join-or-serve.ts'
-import { locateInstance } from '../../../src/commands/find-endpoint.ts'
+import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
 import type { Instance } from '../../../src/lib/instances/instance.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { Result } from '../../../src/lib/util/result.ts'

@@ -1,0 +1,53 @@
+import { ownerFile } from '../../lib/instances/files.ts'
+import type { Instance } from '../../lib/instances/instance.ts'
+import { findNextRun } from '../../lib/instances/live-instances.ts'
+import { selectInstance } from '../../lib/instances/select-instance.ts'
+import { fail, ok } from '../../lib/util/result.ts'
+import type { Locate, Target } from '../../lib/mcp/bridge/context.ts'
+
+interface LocateInstanceParts {
+  readonly first: Instance
+  /** The argument of the user, if any. */
+  readonly word: string | undefined
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
+  readonly live: () => Promise<Instance[]>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/**
+ * Locates the chosen instance, and after a loss its next run. Unless the user named that instance
+ * by id, another instance that matches the argument also counts.
+ */
+export function locateInstance(parts: LocateInstanceParts): Locate {
+  const { first, word, instancesDir, live, now } = parts
+  const particular = word !== undefined && word !== first.dccType
+  let current = first
+  let asked = false
+  let lostMs: number | null = null
+  const found = (instance: Instance): Target => {
+    return { ...targetOf(instance), ownerFile: ownerFile(instancesDir, instance.id) }
+  }
+  return async () => {
+    if (!asked) {
+      asked = true
+      return ok(found(current))
+    }
+    lostMs ??= now()
+    const instances = await live()
+    const chosen = selectInstance(instances, word)
+    const other = !particular && chosen.kind === 'one' ? chosen.instance : null
+    const next = findNextRun(instances, { previous: current, lostMs }) ?? other
+    if (next === null) {
+      return fail(`the instance ${current.displayName} does not run or does not answer`)
+    }
+    current = next
+    lostMs = null
+    return ok(found(next))
+  }
+}
+
+export function targetOf(instance: Instance): Target {
+  return { url: new URL(instance.url), name: instance.displayName, pid: instance.pid }
+}
