@@ -202,10 +202,8 @@ describe('settings of serve', () => {
     it('choose a free port and any application, unless they are given', async () => {
       const plain = await readStdio(['stdio'])
       expect([plain.serve.port, plain.dccType]).to.deep.equal([0, undefined])
-      const words = ['port', 'dcc-type', 'registry-dir', 'scene-file']
-      const given = await readStdio(words, { 'dcc-type': 'maya' })
+      const given = await readStdio(['port', 'dcc-type'], { 'dcc-type': 'maya' })
       expect([given.serve.port, given.dccType]).to.deep.equal([8765, 'maya'])
-      expect(given.ownOnly).to.deep.equal(['--port', '--scene-file'])
     })
   })
 })
