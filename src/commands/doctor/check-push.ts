@@ -2,12 +2,9 @@ import { type ErrorCode, messageOf, ServiceError } from '../../lib/util/errors.t
 import type { Finding } from './finding.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { userAgent } from '../../lib/util/version.ts'
-import { silentLogger } from '../../lib/util/logger.ts'
-import { createClientContext, type McpSession } from '../../lib/mcp/client/context.ts'
-import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
-import { openMcp } from '../../lib/mcp/client/open.ts'
+import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
+import { listen, type McpServer } from '../../lib/mcp/client/call.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
-
 import { Secret } from '../../lib/util/secret.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 
@@ -27,16 +24,13 @@ export async function checkOwnPush(
     const server = await start()
     try {
       const { url } = server
-      const session = await openPushSession({ url, uri: scene, apiKey: null, timeoutMs: withinMs })
-      try {
+      return await withSubscription({ url, apiKey: null, withinMs }, async ({ updates }) => {
         const startedMs = performance.now()
         server.setScene({ doctor: 'was here' })
-        await session.updated
+        await updates.next()
         const summary = `push works: a change reached a client in ${msSince(startedMs)} ms`
         return { check, status: 'ok', summary }
-      } finally {
-        await session.close()
-      }
+      })
     } finally {
       await server.stop()
     }
@@ -70,8 +64,8 @@ interface LiveInstance {
 }
 
 /**
- * Checks that an instance answers, accepts a session and a subscription, and has the scene of its
- * connected application. Changes nothing.
+ * Checks that an instance answers, accepts a subscription, and has the scene of its connected
+ * application. Changes nothing.
  */
 export async function checkInstance(
   { shortId, name, url, loopback, ownerToken = null }: LiveInstance,
@@ -91,9 +85,9 @@ export async function checkInstance(
   try {
     const readyMs = await timeReady(url)
     const answer = `${what} answers in ${readyMs} ms`
-    const trial = await trySession(url, apiKey ?? ownerToken?.reveal() ?? null, withinMs)
+    const trial = await trySubscription(url, apiKey ?? ownerToken?.reveal() ?? null, withinMs)
     if (trial !== 'refused') {
-      const summary = `${answer}, sessions and subscriptions work`
+      const summary = `${answer}, subscriptions work`
       if (trial === 'works') return { check, status: 'ok', summary }
       const unshared = `${summary}, but its application shares no scene`
       const hint =
@@ -105,7 +99,7 @@ export async function checkInstance(
       const refused = `${answer}, but refuses the key in SERVICE_MCP_API_KEY`
       return { check, status: 'warn', summary: refused, hint }
     }
-    const hint = 'set SERVICE_MCP_API_KEY to one to test a session too'
+    const hint = 'set SERVICE_MCP_API_KEY to one to test a subscription, too'
     return { check, status: 'ok', summary: `${answer} and requires a key or token`, hint }
   } catch (error) {
     const reason = messageOf(error)
@@ -143,19 +137,16 @@ function msSince(startedMs: number): number {
 const refusals: readonly ErrorCode[] = ['auth_required', 'auth_refused', 'rate_limited']
 
 /** `refused`: the server requires a key or token that this process does not have. */
-async function trySession(
+async function trySubscription(
   url: string,
   apiKey: string | null,
   withinMs: number,
 ): Promise<'works' | 'no_scene' | 'refused'> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
     try {
-      const push = await openPushSession({ url, uri: scene, apiKey: key, timeoutMs: withinMs })
-      try {
+      return await withSubscription({ url, apiKey: key, withinMs }, async push => {
         return (await lacksScene(push)) ? 'no_scene' : 'works'
-      } finally {
-        await push.close()
-      }
+      })
     } catch (error) {
       if (!(error instanceof ServiceError) || !refusals.includes(error.code)) throw error
     }
@@ -164,69 +155,57 @@ async function trySession(
 }
 
 /** Returns whether an application is connected, and clients find no scene. */
-async function lacksScene({ session, signal }: PushSession): Promise<boolean> {
-  const { contents } = await readResource(session, `${scene}?view=summary`, signal).catch(error => {
-    throw signal.aborted ? tooLate('the scene did not come in time') : error
-  })
-  const [content] = contents
-  if (content?.kind !== 'text') return false
-  const read = parseJson(content.text, 64)
-  const facts = content.meta?.['service-cli/scene']
+async function lacksScene({ server, signal }: Subscription): Promise<boolean> {
+  const { contents } = await readResource(server, `${scene}?view=summary`, signal)
+  const [first] = contents
+  if (typeof first?.content !== 'string') return false
+  const read = parseJson(first.content, 64)
+  const facts = first.meta['service-cli/scene']
   const application = isJsonObject(facts) ? facts.application : null
   const isConnected = isJsonObject(application) && application.connected === true
   if (!isConnected || !read.ok || !isJsonObject(read.value)) return false
   return read.value.status === 'no_snapshot'
 }
 
-/** A client that is subscribed to one resource. */
-interface PushSession {
-  readonly session: McpSession
+/** A client that is subscribed to the scene. */
+interface Subscription {
+  readonly server: McpServer
+  readonly updates: AsyncIterator<undefined>
   /** Aborts when the time is over. */
   readonly signal: AbortSignal
-  /** Settles with the first update. */
-  readonly updated: Promise<void>
-  close(): Promise<void>
 }
 
-interface PushSessionOptions {
+interface SubscriptionOptions {
   /** Ends in `/mcp`; on this machine, so that no proxy is used. */
   readonly url: string
-  readonly uri: string
   readonly apiKey: string | null
-  /** From the first request to the update. */
-  readonly timeoutMs: number
+  /** For the subscription and `use`. */
+  readonly withinMs: number
 }
 
-/** Resolves when subscribed. Rejects with `ServiceError`. */
-async function openPushSession(options: PushSessionOptions): Promise<PushSession> {
-  const { url, uri, apiKey, timeoutMs } = options
-  const signal = AbortSignal.timeout(timeoutMs)
-  const context = createClientContext({
+/** Subscribes to the scene and runs `use`. Rejects with `ServiceError`. */
+async function withSubscription<Value>(
+  { url, apiKey, withinMs }: SubscriptionOptions,
+  use: (subscription: Subscription) => Promise<Value>,
+): Promise<Value> {
+  const signal = AbortSignal.timeout(withinMs)
+  const link = new HttpLink({
     key: apiKey === null ? null : new Secret(apiKey),
     env: {},
-    limits: defaultMcpClientLimits,
+    limits: { connectMs: withinMs },
     timer: systemTimer,
-    log: silentLogger,
   })
-  const { promise: updated, resolve, reject } = Promise.withResolvers<void>()
-  // Awaited later; without this, an earlier failure would leave the rejection unhandled.
-  updated.catch(() => {})
-  signal.addEventListener('abort', () => reject(tooLate('no update came in time')), { once: true })
-  let session: McpSession | null = null
-  const close = async () => {
-    await session?.close()
-    context.link.close()
-  }
+  const server = { url: new URL(url), link, isKeyed: apiKey !== null }
+  const updates = listen(server, scene, signal)
   try {
-    session = await openMcp(context, new URL(url), signal)
-    await session.subscribe(uri, resolve, signal)
-    return { session, signal, updated, close }
+    await updates.next()
+    return await use({ server, updates, signal })
   } catch (error) {
-    await close()
-    throw signal.aborted ? tooLate(`no answer within ${timeoutMs} ms`) : error
+    throw signal.aborted
+      ? new ServiceError('net_timeout', `nothing came within ${withinMs} ms`)
+      : error
+  } finally {
+    await updates.return(undefined as never)
+    link.close()
   }
-}
-
-function tooLate(message: string): ServiceError {
-  return new ServiceError('net_timeout', message)
 }

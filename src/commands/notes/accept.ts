@@ -25,6 +25,6 @@ ${hostEnvironment}`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesAccept)
     const { runAct } = await import('./run.ts')
-    await runAct('accept', args, flags, process.env)
+    await runAct('accept', args, flags)
   }
 }

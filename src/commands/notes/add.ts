@@ -37,6 +37,6 @@ ${hostEnvironment}`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesAdd)
     const { runAdd } = await import('./run.ts')
-    await runAdd(args.text, flags, process.env)
+    await runAdd(args.text, flags)
   }
 }

@@ -33,6 +33,6 @@ ${hostEnvironment}`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesAnswer)
     const { runAct } = await import('./run.ts')
-    await runAct('answer', args, flags, process.env)
+    await runAct('answer', args, flags)
   }
 }

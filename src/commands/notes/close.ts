@@ -25,6 +25,6 @@ ${hostEnvironment}`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesClose)
     const { runAct } = await import('./run.ts')
-    await runAct('close', args, flags, process.env)
+    await runAct('close', args, flags)
   }
 }

@@ -23,6 +23,6 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   override async run(): Promise<void> {
     const { flags } = await this.parse(NotesList)
     const { runList } = await import('./run.ts')
-    await runList(flags, process.env)
+    await runList(flags)
   }
 }

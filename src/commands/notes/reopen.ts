@@ -28,6 +28,6 @@ ${hostEnvironment}`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesReopen)
     const { runAct } = await import('./run.ts')
-    await runAct('reopen', args, flags, process.env)
+    await runAct('reopen', args, flags)
   }
 }

@@ -1,30 +1,26 @@
 import { wrapWords } from '../../lib/cli/format.ts'
 import { type Output, processOutput, warningsTo, terminalWidth } from '../../lib/cli/output.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
-import { hostRequest, jsonBody } from '../../lib/mcp/client/host-request.ts'
-import { defaultMcpClientLimits } from '../../lib/mcp/client/limits.ts'
+import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { isNoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { userName } from '../../lib/util/posix.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
-import { type ClientFlags, withSession } from '../resources/client.ts'
+import { type ClientFlags, withServer } from '../resources/client.ts'
 
 const maxDepth = 64
 /** What the list has of the text of a note; `notes show` has the rest. */
 const listedChars = 300
-/** The server waits until the scene has settled, and takes pictures, before it confirms an answer. */
-const proofMs = 20_000
 
 /** Makes a note and prints its number and id. */
 export async function runAdd(
   text: string,
   flags: HostFlags & { by?: string; object?: string[] },
-  env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const { by: author = userName(), object: targets = [] } = flags
-  const { output, note } = await write('v1/notes', { text, author, targets }, flags, env)
+  const { output, note } = await write('v1/notes', { text, author, targets }, flags)
   for (const target of Array.isArray(note.targets) ? note.targets : []) {
     if (!isJsonObject(target) || target.gone !== true) continue
     output.warn(`the scene has no object "${cleanText(asText(target.name), 255)}"`)
@@ -36,19 +32,14 @@ export async function runAct(
   action: string,
   { note, text }: { note: string; text?: string },
   flags: HostFlags,
-  env: NodeJS.ProcessEnv,
 ): Promise<void> {
   const path = `v1/notes/${encodeURIComponent(note)}/${action}`
-  const overdueMs = action === 'answer' ? proofMs : undefined
-  await write(path, { by: userName(), text }, flags, env, overdueMs)
+  await write(path, { by: userName(), text }, flags)
 }
 
-export async function runList(
-  flags: ClientFlags & { all: boolean },
-  env: NodeJS.ProcessEnv,
-): Promise<void> {
+export async function runList(flags: ClientFlags & { all: boolean }): Promise<void> {
   const uri = flags.all ? 'notes://all?limit=1000' : 'notes://open'
-  const list = await read(uri, flags, env, isList)
+  const list = await read(uri, flags, isList)
   const { notes } = list
   const text = notes.map(note => onScreen(lineOf(note, listedChars))).join('\n')
   const output = processOutput(flags)
@@ -62,12 +53,8 @@ export async function runList(
   }
 }
 
-export async function runShow(
-  word: string,
-  flags: ClientFlags,
-  env: NodeJS.ProcessEnv,
-): Promise<void> {
-  const note = await read(`notes://${encodeURIComponent(word)}`, flags, env, isWholeNote)
+export async function runShow(word: string, flags: ClientFlags): Promise<void> {
+  const note = await read(`notes://${encodeURIComponent(word)}`, flags, isWholeNote)
   const lines = [lineOf(note), ...note.entries.flatMap(entryLines)].map(onScreen)
   await processOutput(flags).result(lines.join('\n'), note)
 }
@@ -76,20 +63,10 @@ async function write(
   path: string,
   members: object,
   flags: HostFlags,
-  env: NodeJS.ProcessEnv,
-  overdueMs?: number,
 ): Promise<{ output: Output; note: JsonObject }> {
   const output = processOutput(flags)
-  const { target } = await findHost(flags, env, warningsTo(output))
-  const { signal } = new AbortController()
-  const { note } = await hostRequest(target, {
-    method: 'POST',
-    path,
-    ...jsonBody(members),
-    silenceMs: defaultMcpClientLimits.answerMs,
-    ...(overdueMs !== undefined && { overdueMs }),
-    signal,
-  })
+  const target = await findHost(flags, warningsTo(output))
+  const { note } = await hostRequest(target, { method: 'POST', path, body: members })
   if (!isNote(note)) throw unexpectedAnswer(target.url, path)
   await output.result(onScreen(lineOf(note)), note)
   return { output, note }
@@ -98,15 +75,14 @@ async function write(
 function read<Value>(
   uri: string,
   flags: ClientFlags,
-  env: NodeJS.ProcessEnv,
   isExpected: (value: unknown) => value is Value,
 ): Promise<Value> {
-  return withSession(flags, env, async (session, _client, signal) => {
-    const [content] = (await readResource(session, uri, signal)).contents
-    const parsed = content?.kind === 'text' ? parseJson(content.text, maxDepth) : null
+  return withServer(flags, async server => {
+    const [first] = (await readResource(server, uri)).contents
+    const parsed = typeof first?.content === 'string' ? parseJson(first.content, maxDepth) : null
     const value = parsed?.ok ? parsed.value : null
     if (isExpected(value)) return value
-    throw unexpectedAnswer(session.url, uri)
+    throw unexpectedAnswer(server.url, uri)
   })
 }
 

@@ -22,6 +22,6 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesShow)
     const { runShow } = await import('./run.ts')
-    await runShow(args.note, flags, process.env)
+    await runShow(args.note, flags)
   }
 }
