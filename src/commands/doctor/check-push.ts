@@ -6,7 +6,6 @@ import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import { listen, type McpServer } from '../../lib/mcp/client/call.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { systemTimer } from '../../lib/util/time.ts'
 
 const scene = 'scene://current'
 const timeoutMs = 5000
@@ -189,13 +188,8 @@ async function withSubscription<Value>(
   use: (subscription: Subscription) => Promise<Value>,
 ): Promise<Value> {
   const signal = AbortSignal.timeout(withinMs)
-  const link = new HttpLink({
-    key: apiKey === null ? null : new Secret(apiKey),
-    env: {},
-    limits: { connectMs: withinMs },
-    timer: systemTimer,
-  })
-  const server = { url: new URL(url), link, isKeyed: apiKey !== null }
+  const link = new HttpLink({ key: apiKey === null ? null : new Secret(apiKey), env: {} })
+  const server = { url: new URL(url), link }
   const updates = listen(server, scene, signal)
   try {
     await updates.next()

@@ -2,7 +2,6 @@ import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { HttpLink, overdueText } from '../../lib/mcp/bridge/http-link.ts'
 import type { McpServer } from '../../lib/mcp/client/call.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
-import { systemTimer } from '../../lib/util/time.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
 
@@ -14,8 +13,6 @@ export interface ClientFlags extends EndpointFlags {
   json: boolean
   quiet: boolean
 }
-
-const connectMs = 5000
 
 /**
  * Finds the server, runs `use` and closes the connections. `find` returns the server, or after a
@@ -37,17 +34,15 @@ export async function withClient<Value>(
   const word = url ?? instance ?? dccType
   const { locate, key, ownerToken } = await findEndpoint(word, flags, env, { log, naming })
   const link = new HttpLink({
-    limits: { connectMs },
     key: key ?? ownerToken,
     env,
-    timer: systemTimer,
     userAgent,
     overdue: ({ host }) => output.warn(overdueText(host)),
   })
   const find = async (): Promise<McpServer> => {
     const target = await locate()
     if (!target.ok) throw new ServiceError('network_failed', target.failure)
-    return { url: target.value.url, link, isKeyed: (key ?? ownerToken()) !== null }
+    return { url: target.value.url, link }
   }
   try {
     return await use(find, output)

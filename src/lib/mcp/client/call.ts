@@ -15,8 +15,6 @@ import { type Asked, httpFailure, rpcFailure, unexpectedAnswer } from './failure
 export interface McpServer {
   readonly url: URL
   readonly link: HttpLink
-  /** A key is sent. */
-  readonly isKeyed: boolean
 }
 
 /** The only revision that the commands speak: each request is independent, so one is enough. */
@@ -165,7 +163,7 @@ async function* textsOf(answer: IncomingMessage, url: URL): AsyncGenerator<strin
 
 /** Sends an HTTP request. Resolves with an answer of status 200; rejects with `ServiceError`. */
 export async function openAnswer(
-  { link, isKeyed }: McpServer,
+  { link }: McpServer,
   request: Omit<HttpAsk, 'repeatable' | 'answerMs'>,
   asked: Asked = request,
 ): Promise<IncomingMessage> {
@@ -174,7 +172,7 @@ export async function openAnswer(
     const answer = await link.ask({ ...request, repeatable: true, answerMs })
     if (answer.statusCode === 200) return answer
     const body = await collectBounded(answer, maxRefusalBytes)
-    throw httpFailure(answer, body, { ...asked, url, isKeyed })
+    throw httpFailure(answer, body, { ...asked, url, isKeyed: link.key !== null })
   } catch (error) {
     if (error instanceof ServiceError) throw error
     throw connectionFailure(error, url, signal)

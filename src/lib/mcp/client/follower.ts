@@ -36,8 +36,8 @@ interface State extends Seen {
   readonly kind: 'missing' | 'json' | 'text' | 'bytes'
   /** The JSON value, the text, or the digest of the bytes. */
   readonly value?: unknown
-  /** Of a scene. */
-  readonly revision?: unknown
+  /** Of a scene: the delta since then. Its revisions are those of one run of the server. */
+  readonly deltaUri?: string
   /** The application of a scene is gone, in words. */
   readonly gone?: string | null
 }
@@ -56,9 +56,8 @@ export function createFollower(uri: string): Follower {
     start: async read => (last = stateOf(await read(uri))),
     async look(read) {
       const before = last
-      const { revision } = before
-      if (isScene && revision !== undefined) {
-        last = stateOf(await read(`scene://delta?since=${asText(revision)}`))
+      if (isScene && before.deltaUri !== undefined) {
+        last = stateOf(await read(before.deltaUri))
         return sceneNews(before, last)
       }
       last = await read(uri).then(stateOf, (error: unknown) => {
@@ -71,15 +70,15 @@ export function createFollower(uri: string): Follower {
   }
 }
 
-function sceneNews(before: State, { revision, gone, value, facts }: State): News | null {
+function sceneNews(before: State, { deltaUri, gone, value, facts }: State): News | null {
   const isBack = before.gone != null && gone == null
   const line = isBack ? 'the application is connected again' : before.gone == null ? gone : null
   const known = isBack ? { ...facts, application: { connected: true } } : facts
-  if (revision === before.revision) return line == null ? null : { lines: [line], facts: known }
+  if (deltaUri === before.deltaUri) return line == null ? null : { lines: [line], facts: known }
   const delta = isJsonObject(value) ? value : {}
   return {
     lines: deltaText(delta, line == null ? null : { line }, maxChars).split('\n'),
-    facts: { base_revision: before.revision, ...known, ...shownChanges(delta) },
+    facts: { base_revision: before.facts.revision, ...known, ...shownChanges(delta) },
   }
 }
 
@@ -138,17 +137,21 @@ function stateOf([first]: readonly Contents[]): State {
   }
   const value = withNames(parsed.value)
   const scene = sceneOf(meta)
-  const { revision } = scene
+  const { run, revision } = scene
   const { connected, since } = applicationOf(scene)
   const gone = connected === false ? staleReason(meta) : null
   const words = [sizeOf(value)]
   if (revision !== undefined) words.unshift(`revision ${asText(revision)}`)
   if (gone !== null) words.push(gone)
   const facts = {
-    ...(revision !== undefined && { revision }),
+    ...(revision !== undefined && { run, revision }),
     ...(gone !== null && { application: { connected, since } }),
   }
-  return { kind: 'json', value, revision, gone, text: words.join(', '), facts }
+  const deltaUri =
+    revision === undefined
+      ? undefined
+      : `scene://delta?since=${asText(revision)}&run=${asText(run)}`
+  return { kind: 'json', value, deltaUri, gone, text: words.join(', '), facts }
 }
 
 /** Instances of a gateway have other names for `id` and `name`. */
