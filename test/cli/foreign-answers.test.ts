@@ -127,15 +127,19 @@ describe('a command whose server is another program', () => {
   const refusals: [words: string, status: number, code: number, told: RegExp, headers?: object][] =
     [
       ['resources list', 401, 4, /requires a key or token \(HTTP 401\): no\nhint: set SERVICE_MCP/],
-      ['resources list', 404, 3, /\/mcp has no MCP endpoint \(HTTP 404\): no\n/],
+      ['resources list', 404, 3, /\/mcp not found \(HTTP 404\): no\n/],
       ['resources list', 429, 6, /is busy .*\nhint: try again in 7 s\n/, { 'Retry-After': '7' }],
       ['resources list', 302, 3, /redirects to http:\/\/other\/\n/, { Location: 'http://other/' }],
       ['resources list', 503, 5, /refused the request \(HTTP 503\): no\n/],
       ['resources list', 200, 3, /is not an MCP endpoint\n/, { 'Content-Type': 'text/html' }],
-      ['page', 401, 4, /does not accept the host token: no\n/],
-      ['page', 429, 6, /error: no\n/],
-      ['page', 507, 1, /the server at 127.0.0.1:\d+ failed: no\n/],
-      ['page', 404, 3, /the server refuses the request: no\n/],
+      [
+        'page',
+        401,
+        4,
+        /does not accept the key or token .*: no\nhint: the server may have restarted/,
+      ],
+      ['page', 507, 5, /refused the request \(HTTP 507\): no\n/],
+      ['artefacts put FILE', 413, 3, /refused the request \(HTTP 413\): no\n/],
     ]
   for (const [words, refused, expected, told, more = {}] of refusals) {
     it(`exits with ${expected} for ${words} and HTTP ${refused}, and says ${told.source}`, async () => {

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import { version } from '../../util/version.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
 import { shownUrl } from '../bridge/context.ts'
-import type { HttpAsk, HttpLink } from '../bridge/http-link.ts'
+import type { HttpLink, HttpUpload } from '../bridge/http-link.ts'
 import { encodeHeaderValue, metaKeys } from '../request-metadata.ts'
 import { type Asked, httpFailure, rpcFailure, unexpectedAnswer } from './failure.ts'
 
@@ -161,16 +161,17 @@ async function* textsOf(answer: IncomingMessage, url: URL): AsyncGenerator<strin
   })
 }
 
-/** Sends an HTTP request. Resolves with an answer of status 200; rejects with `ServiceError`. */
+/** Sends an HTTP request. Resolves with a successful answer; rejects with `ServiceError`. */
 export async function openAnswer(
   { link }: McpServer,
-  request: Omit<HttpAsk, 'repeatable' | 'answerMs'>,
+  request: Omit<HttpUpload, 'repeatable' | 'answerMs'>,
   asked: Asked = request,
 ): Promise<IncomingMessage> {
   const { url, signal } = request
   try {
     const answer = await link.ask({ ...request, repeatable: true, answerMs })
-    if (answer.statusCode === 200) return answer
+    const { statusCode: status = 0 } = answer
+    if (status >= 200 && status < 300) return answer
     const body = await collectBounded(answer, maxRefusalBytes)
     throw httpFailure(answer, body, { ...asked, url, isKeyed: link.key !== null })
   } catch (error) {

@@ -53,7 +53,7 @@ export function rpcFailure(
   return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
 }
 
-/** Translates an HTTP status other than 200. `body`: null when it is too long to be an error. */
+/** Translates a status that is no success. `body`: null when it is too long to be an error. */
 export function httpFailure(
   { statusCode: status = 0, headers }: IncomingMessage,
   body: Buffer | null,
@@ -61,11 +61,12 @@ export function httpFailure(
 ): ServiceError {
   const where = shownUrl(url)
   const parsed = parseJson(body?.toString('utf8') ?? '', 64)
-  const { error, detail, error_description, title } =
-    parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
-  const rpc = isJsonObject(error) ? error : {}
+  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+  const rpc = isJsonObject(value.error) ? value.error : {}
   if (requestCodes.includes(rpc.code)) return rpcFailure(rpc, { method, uri })
+  const { detail, error_description, title, code: problem } = value
   const said = textOf(rpc.message ?? detail ?? error_description ?? title)
+  const hint = textOf(value.hint)
   const words = `(HTTP ${status})${said === undefined ? '' : `: ${said}`}`
   if (status === 401) {
     const what = isKeyed ? 'does not accept the key or token' : 'requires a key or token'
@@ -74,9 +75,21 @@ export function httpFailure(
   }
   if (status === 429) {
     const after = headers['retry-after']
-    const hint = after === undefined ? undefined : `try again in ${cleanText(after, 20)} s`
-    return new ServiceError('rate_limited', `${where} is busy ${words}`, { hint })
+    const wait = after === undefined ? hint : `try again in ${cleanText(after, 20)} s`
+    return new ServiceError('rate_limited', `${where} is busy ${words}`, { hint: wait })
   }
+  // Servers of this project say what is wrong.
+  if (problem === 'resource-not-found')
+    return new ServiceError('resource_not_found', said ?? words, { hint })
+  const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
+  const details = { hint: hint ?? root, data: { status } }
+  if (typeof problem === 'string') {
+    const code = status >= 500 ? 'storage_failed' : 'request_refused'
+    const what = status >= 500 ? 'the server failed' : 'the server refuses the request'
+    return new ServiceError(code, `${what}: ${said ?? problem}`, details)
+  }
+  if (status === 404)
+    return new ServiceError('request_refused', `${where} not found ${words}`, details)
   if (status >= 300 && status < 400) {
     const target = URL.parse(headers.location ?? '', url.href)
     const to = target === null ? 'another address' : cleanText(shownUrl(target), 200)
@@ -84,14 +97,7 @@ export function httpFailure(
       hint: 'redirects are not followed: use that address if you trust it',
     })
   }
-  if (status === 404) {
-    const hint = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
-    return new ServiceError('request_refused', `${where} has no MCP endpoint ${words}`, {
-      hint,
-      data: { status },
-    })
-  }
-  if ([400, 405, 406].includes(status)) {
+  if ([400, 405, 406].includes(status) && method.includes('/')) {
     return new ServiceError('request_refused', `${where} does not serve MCP 2026-07-28 ${words}`, {
       hint: 'the commands need a server of that revision: update it, or connect an AI client to it',
     })
