@@ -23,11 +23,13 @@ describe('a command whose server is another program', () => {
   let answer: unknown
   let status: number
   let headers: Record<string, string>
+  let asked: number
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'cli-foreign-'))
     await writeFile(join(home, 'file'), 'bytes')
     server = createServer(async (req, res) => {
+      asked++
       let body = ''
       for await (const chunk of req) body += String(chunk)
       res.writeHead(status, { 'Content-Type': 'application/json', ...headers })
@@ -44,6 +46,7 @@ describe('a command whose server is another program', () => {
   beforeEach(() => {
     status = 200
     headers = {}
+    asked = 0
   })
   after(async () => {
     server.closeAllConnections()
@@ -51,11 +54,7 @@ describe('a command whose server is another program', () => {
     await rm(home, { recursive: true, force: true })
   })
 
-  function resultOf(method: string, { uri, protocolVersion }: any): unknown {
-    if (method === 'initialize') {
-      const serverInfo = { name: 'other', version: '1' }
-      return { protocolVersion, serverInfo, capabilities: { resources: {} } }
-    }
+  function resultOf(method: string, { uri }: any): unknown {
     return method === 'resources/read' && uri !== 'x://y'
       ? { contents: [{ uri, text: JSON.stringify(answer) }] }
       : answer
@@ -105,6 +104,14 @@ describe('a command whose server is another program', () => {
     answer = { url: `http://127.0.0.1/#${escapes}`, expires_in: 300 }
     const { code, stdout } = await run('page')
     expect([code, stdout]).to.deep.equal([0, 'http://127.0.0.1/#%1B[31mred%07%E2%80%AE\n'])
+  })
+
+  it('reads a resource and lists one page with one request each', async () => {
+    answer = { resources: [] }
+    for (const words of ['resources read scene://current', 'resources list']) {
+      expect((await run(words)).code).to.equal(0)
+    }
+    expect(asked).to.equal(2)
   })
 
   it('escapes control characters with --json, which parses to the same', async () => {

@@ -34,12 +34,8 @@ export async function callMethod(
   params: JsonObject,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<JsonObject> {
-  for await (const { id, result } of messagesOf(server, {
-    method,
-    params,
-    uri: params.uri,
-    signal,
-  })) {
+  const request = { method, params, uri: params.uri, signal }
+  for await (const { id, result } of messagesOf(server, request)) {
     if (id === requestId && isJsonObject(result)) return result
   }
   const where = shownUrl(server.url)
@@ -122,7 +118,7 @@ async function* messagesOf(
     },
     { method, uri },
   )
-  if (!mayBeIdle) answer.setTimeout(answerMs, () => answer.destroy(new Unreachable('it stopped')))
+  if (!mayBeIdle) answer.setTimeout(answerMs, () => answer.destroy(new Unreachable('it stopped answering')))
   try {
     for await (const text of textsOf(answer, url)) {
       const parsed = parseJson(text, maxDepth)
