@@ -93,7 +93,7 @@ function redirectedTo(location: string | undefined, from: URL): string {
 }
 
 /** The code of a 401, and a clause with the detail that the server gave. */
-export function keyRefusal(refused: Refused, keyed: boolean) {
+function keyRefusal(refused: Refused, keyed: boolean) {
   const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
   const detail = detailOf(refused)
   const clause = `${what} (HTTP 401)${detail === null ? '' : `: ${detail}`}`
@@ -101,7 +101,7 @@ export function keyRefusal(refused: Refused, keyed: boolean) {
 }
 
 /** Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status. */
-export function rpcErrorOf({ body }: Refused): RpcError | null {
+function rpcErrorOf({ body }: Refused): RpcError | null {
   const [message, ...others] = parseServerText(String(body)) ?? []
   return message?.kind === 'response' && others.length === 0 ? message.error : null
 }
