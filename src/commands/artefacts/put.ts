@@ -11,6 +11,7 @@ import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
+import { jsonFault } from '../../lib/mcp/json-fault.ts'
 import { artefactUri } from '../../lib/mcp/uris.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
@@ -70,7 +71,7 @@ ${hostEnvironment}`
     if (name !== undefined) parameters.set('display_name', name)
     if (metadata !== undefined) {
       if (!parseJson(metadata, 64).ok) {
-        throw usage('--metadata is not JSON', `example: '{"frame":24}'`)
+        throw usage(`--metadata is not JSON: ${jsonFault(metadata)}`, `example: '{"frame":24}'`)
       }
       parameters.set('metadata', metadata)
     }
