@@ -116,10 +116,11 @@ async function trySubscription(
     try {
       return await withSubscription(url, key, async ({ server, signal }) => {
         const { contents } = await readResource(server, `${sceneUri}?view=summary`, signal)
-        const [{ content } = { content: '' }] = contents
-        const scene = parseJson(String(content), 64)
-        const isNone = scene.ok && isJsonObject(scene.value) && scene.value.status === 'no_snapshot'
-        return isNone ? 'no_scene' : 'works'
+        const text = contents[0]?.content
+        const scene = parseJson(typeof text === 'string' ? text : '', 64)
+        const hasNone =
+          scene.ok && isJsonObject(scene.value) && scene.value.status === 'no_snapshot'
+        return hasNone ? 'no_scene' : 'works'
       })
     } catch (error) {
       if (!(error instanceof ServiceError) || !refusals.includes(error.code)) throw error

@@ -12,6 +12,7 @@ export const timeoutMs = 5000
  * to the update at a client.
  */
 export async function checkPush(): Promise<Finding> {
+  const check = 'push'
   const { McpHttpServer } = await import('../../server/mcp/mcp-http-server.ts')
   const server = new McpHttpServer()
   try {
@@ -22,22 +23,18 @@ export async function checkPush(): Promise<Finding> {
       await updates.next()
       return Math.round((performance.now() - startedMs) * 10) / 10
     })
-    const summary = `push works: a change reached a client in ${ms} ms`
-    return { check: 'push', status: 'ok', summary }
+    return { check, status: 'ok', summary: `push works: a change reached a client in ${ms} ms` }
   } catch (error) {
-    return {
-      check: 'push',
-      status: 'fail',
-      summary: `push does not work on this machine: ${messageOf(error)}`,
-      hint: 'check whether a firewall or another program blocks connections to 127.0.0.1',
-    }
+    const summary = `push does not work on this machine: ${messageOf(error)}`
+    const hint = 'check whether a firewall or another program blocks connections to 127.0.0.1'
+    return { check, status: 'fail', summary, hint }
   } finally {
     await server.stop()
   }
 }
 
 /** A client that is subscribed to the scene. */
-interface Subscription {
+export interface Subscription {
   readonly server: McpServer
   readonly updates: AsyncIterator<undefined>
   /** Aborts when the time is over. */
@@ -58,9 +55,11 @@ export async function withSubscription<Value>(
     await updates.next()
     return await use({ server, updates, signal })
   } catch (error) {
-    if (!signal.aborted) throw error
-    throw new ServiceError('net_timeout', `nothing came within ${timeoutMs} ms`)
+    throw signal.aborted
+      ? new ServiceError('net_timeout', `nothing came within ${timeoutMs} ms`)
+      : error
   } finally {
+    await updates.return(undefined as never)
     link.close()
   }
 }
