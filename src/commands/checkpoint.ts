@@ -6,7 +6,7 @@ import { processOutput, warningsTo } from '../lib/cli/output.ts'
 import { unexpectedAnswer } from '../lib/mcp/client/failure.ts'
 import { hostRequest, jsonBody } from '../lib/mcp/client/host-request.ts'
 import { defaultMcpClientLimits } from '../lib/mcp/client/limits.ts'
-import { isUnconfirmed, unconfirmedLine } from '../lib/mcp/unconfirmed.ts'
+import { unconfirmedLine } from '../lib/mcp/unconfirmed.ts'
 import { isJsonObject } from '../lib/util/json.ts'
 import { userName } from '../lib/util/posix.ts'
 import { cleanText } from '../lib/util/text.ts'
@@ -71,9 +71,7 @@ async function runCheckpoint(
   const made = jsonBody({ name, by: userName() })
   const path = 'v1/checkpoints'
   const { checkpoint } = await hostRequest(target, { method: 'POST', path, ...made, ...settings })
-  if (!isJsonObject(checkpoint) || !isUnconfirmed(checkpoint)) {
-    throw unexpectedAnswer(target.url, path)
-  }
+  if (!isJsonObject(checkpoint)) throw unexpectedAnswer(target.url, path)
   const warning = unconfirmedLine(checkpoint)
   const words = [`checkpoint "${name}" made`, ...(warning === null ? [] : [warning])].join('; ')
   await output.result(cleanText(words, 300), checkpoint)

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { asText, cleanText } from '../../util/text.ts'
-import { doubtLine, goneLine } from '../unconfirmed.ts'
+import { cleanText } from '../../util/text.ts'
+import { unconfirmedLine } from '../unconfirmed.ts'
 import { type Contents, type Listed, parseContents, parseListed } from './ask.ts'
 import { unexpectedAnswer } from './failure.ts'
 import type { McpClientLimits } from './limits.ts'
@@ -88,11 +88,7 @@ export async function completeTemplate(
 
 /** Why a scene may be older than what its application shows; null when it is not. */
 export function staleReason(meta: JsonObject | undefined): string | null {
-  const { connected, since, as_of: asOf } = applicationOf(meta)
-  if (connected === false) {
-    return goneLine({ since: asText(since), hasScene: sceneOf(meta).size !== 0 })
-  }
-  return asOf === undefined ? null : doubtLine(asText(asOf))
+  return unconfirmedLine(applicationOf(meta), sceneOf(meta).size !== 0)
 }
 
 /** What the `_meta` of a scene says of its application. */

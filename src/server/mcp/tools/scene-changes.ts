@@ -1,14 +1,12 @@
 import { z } from 'zod'
-import { parseExact } from '../../../lib/util/exact-json.ts'
-import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import type { Content } from '../../resources/producer.ts'
 import { deltaText } from '../../../lib/mcp/change-words.ts'
+import { arrayOf } from '../../../lib/util/json.ts'
 import { sceneDeltaUri } from '../../resources/scene-listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
-import { kinds } from './arguments.ts'
-import { fitting, maxChars } from './pages.ts'
+import * as arg from './arguments.ts'
+import { fitting } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { createTool, failedResult, textResult, type Tool } from './tool.ts'
+import { contentObject, createTool, failedResult, textResult, type Tool } from './tool.ts'
 
 export const sceneChangesDefinition = {
   name: 'scene_changes',
@@ -18,11 +16,11 @@ export const sceneChangesDefinition = {
     'added, removed, renamed or set. Answers name the revision to use as since next time.',
   searchHint: 'what changed, difference, history, compare with before, moved added removed objects',
   input: z.strictObject({
-    since: kinds.offset('revision seen last; absent: the one before the present').optional(),
-    checkpoint: kinds
+    since: arg.count('revision seen last; absent: the one before the present').optional(),
+    checkpoint: arg
       .text('name of a checkpoint (scene://checkpoints lists them), instead of since')
       .optional(),
-    max_chars: maxChars,
+    max_chars: arg.maxChars,
   }),
 }
 
@@ -36,9 +34,8 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       }
       const base = since ?? checkpoint
       const query = base === undefined ? '' : `?since=${encodeURIComponent(String(base))}`
-      const contents = await registry.read(`${sceneDeltaUri}${query}`, reader)
+      const delta = contentObject(await registry.read(`${sceneDeltaUri}${query}`, reader))
       const presence = presenceOf(registry.scene, since)
-      const delta = parsedDelta(contents)
       const changes = arrayOf(delta.changes)
       // Like the words, the data is no longer than the caller asked for.
       const kept = changes.slice(0, fitting(changes, most, JSON.stringify))
@@ -46,10 +43,4 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       return textResult(deltaText(delta, presence, most), { ...delta, ...cut, ...presence?.facts })
     },
   )
-}
-
-/** The payload of `scene://delta`. */
-export function parsedDelta([content]: readonly Content[]): JsonObject {
-  const delta: unknown = content !== undefined && 'text' in content ? parseExact(content.text) : {}
-  return isJsonObject(delta) ? delta : {}
 }
