@@ -31,7 +31,7 @@ import type { Page } from '../page/page.ts'
 import type { McpEndpoint } from './endpoint.ts'
 import { JsonText } from './json-text.ts'
 import { refusalMessage } from './refusal.ts'
-import { RequestNotes, type RequestContext } from './request-context.ts'
+import { RequestContext } from './request-context.ts'
 import { createUpgrades, type HostEndpoint, type JoinEndpoint } from './upgrades.ts'
 import { sendRefusal } from './send.ts'
 
@@ -100,60 +100,60 @@ function createListener(parts: AppParts): RequestListener {
   function route(
     req: IncomingMessage,
     res: ServerResponse,
-    notes: RequestNotes,
+    context: RequestContext,
   ): void | Promise<void> {
     const target = parseTarget(req.url ?? '')
-    const path = (notes.path = target?.path ?? '')
+    const path = (context.path = target?.path ?? '')
     const isHotPath = path === '/mcp' || path.startsWith(artefactPath) || isOfInstance(path)
     if (isHotPath) parts.cors.vary(res)
     const refusal = checkRequest(req, target, parts.guard)
-    if (refusal !== null) return refuse(req, res, notes, refusal)
+    if (refusal !== null) return refuse(req, res, context, refusal)
     if (path === '*') throw new ServiceError('route_not_found', 'nothing is served at *')
     const isHost = path === '/host' || path.startsWith('/host/')
     if (isHost && parts.host !== undefined) return parts.host.handle(req, res, path)
     if (path === parts.activeGateway?.path) {
-      notes.isLogged = false
+      context.isLogged = false
       return parts.activeGateway.handle(req, res)
     }
 
     // No page of another origin gets in by CORS here.
-    if (page?.serves(path) === true) return page.handle(req, res, path, notes)
+    if (page?.serves(path) === true) return page.handle(req, res, path, context)
 
     if (parts.cors.admit(req, res)) return
     const metrics = path === metricsPath && req.method === 'GET' ? parts.metrics : undefined
     if (metrics?.answers(req)) return metrics.send(res)
     if (!isHotPath && metrics === undefined) return publicRoutes(req, res)
 
-    const outcome = auth.authenticate({ headers: req.headers, peer: notes.peer })
+    const outcome = auth.authenticate({ headers: req.headers, peer: context.peer })
     return outcome instanceof Promise
-      ? outcome.then(settled => serve(req, res, notes, settled))
-      : serve(req, res, notes, outcome)
+      ? outcome.then(settled => serve(req, res, context, settled))
+      : serve(req, res, context, outcome)
   }
 
   function serve(
     req: IncomingMessage,
     res: ServerResponse,
-    notes: RequestNotes,
+    context: RequestContext,
     outcome: AuthOutcome,
   ): void | Promise<void> {
-    if (!outcome.ok) return refuseCaller(res, notes, outcome)
+    if (!outcome.ok) return refuseCaller(res, context, outcome)
     const { principal, mayWrite = true, mayAnswer = mayWrite, expiresAtMs } = outcome
     const { viewer, watch } = outcome
-    Object.assign(notes, { principal, mayWrite, mayAnswer, viewer })
+    Object.assign(context, { principal, mayWrite, mayAnswer, viewer })
     if (auth.onRevoked !== undefined || expiresAtMs !== undefined || watch !== undefined) {
       // A client that left while it was authenticated closes nothing any more.
       if (!res.destroyed) {
         // Pushed one by one: a single closure over both kept whole requests alive until V8's next full
         // collection, and cost a third of the time of a read.
-        notes.over.push(open.add(principal, expiresAtMs, res))
-        if (watch !== undefined) notes.over.push(watch(() => void res.destroy()))
+        context.onClose.push(open.add(principal, expiresAtMs, res))
+        if (watch !== undefined) context.onClose.push(watch(() => void res.destroy()))
       }
     }
-    const { path } = notes
-    if (path === '/mcp') return parts.mcp.handle(req, res, notes)
+    const { path } = context
+    if (path === '/mcp') return parts.mcp.handle(req, res, context)
     if (path === metricsPath && viewer === undefined) return parts.metrics?.send(res)
     if (isOfInstance(path))
-      return parts.instances?.(req, res, path.slice(instancesPath.length), notes)
+      return parts.instances?.(req, res, path.slice(instancesPath.length), context)
     if (path === metricsPath) {
       throw new ServiceError('route_not_found', 'metrics are for holders of the key of the server')
     }
@@ -166,7 +166,7 @@ function createListener(parts: AppParts): RequestListener {
   function refuse(
     req: IncomingMessage,
     res: ServerResponse,
-    { path, peer }: RequestNotes,
+    { path, peer }: RequestContext,
     refusal: Refusal,
   ): void {
     const { status, reason, message } = refusal
@@ -180,14 +180,17 @@ function createListener(parts: AppParts): RequestListener {
 
   function refuseCaller(
     res: ServerResponse,
-    { peer }: RequestNotes,
+    { path, peer }: RequestContext,
     outcome: AuthRefused,
     principal?: string,
   ): void {
     const { status, error = 'invalid_request', description, retryAfterSeconds } = outcome
     // The others refuse no caller: another token would not help.
     const isRefusal = status !== 503 && status !== 421
-    if (isRefusal) parts.onRefused({ status, reason: reasonOf(outcome), peer, principal })
+    // A client asks so whether it needs a key, as `mcp-config` does.
+    const isQuestion = outcome.error === undefined && res.req.method === 'GET' && path === '/mcp'
+    if (isRefusal && !isQuestion)
+      parts.onRefused({ status, reason: reasonOf(outcome), peer, principal })
     const body = JsonText.of({ error, error_description: description })
     const headers = {
       ...(isRefusal && { 'WWW-Authenticate': challenge(outcome) }),
@@ -196,18 +199,18 @@ function createListener(parts: AppParts): RequestListener {
     return sendRefusal(res, status, body, headers, drainMs)
   }
 
-  function failed(res: ServerResponse, notes: RequestNotes, error: unknown): void {
+  function failed(res: ServerResponse, context: RequestContext, error: unknown): void {
     const problem = toProblem(error)
     if (isWriteRefusal(error) && !res.headersSent) {
-      refuseCaller(res, notes, auth.refuseWrite?.() ?? writeRefused(), notes.principal)
+      refuseCaller(res, context, auth.refuseWrite?.() ?? writeRefused(), context.principal)
       return
     }
     if (problem.status >= 500 && problem.status !== 503)
-      parts.log.error({ err: error, path: notes.path }, 'a request failed')
+      parts.log.error({ err: error, path: context.path }, 'a request failed')
     if (res.destroyed) return
     // Half an answer is out: only cutting the connection tells the client that it is not whole.
     if (res.headersSent) res.destroy()
-    else if (notes.path === '/mcp') {
+    else if (context.path === '/mcp') {
       const answer = refusalMessage(res.req.headers, problem.status, problem.detail)
       sendRefusal(res, problem.status, answer, retryHeaders(problem.status), drainMs)
     } else writeProblem(res, error, {}, drainMs)
@@ -215,11 +218,11 @@ function createListener(parts: AppParts): RequestListener {
 
   return (req, res) => {
     // Once the connection is closed the address is unknown.
-    const notes = new RequestNotes(parts.peerOf(req))
+    const context = new RequestContext(parts.peerOf(req))
     logWhenClosed(parts, res, () => {
-      for (const end of notes.over) end()
-      if (!notes.isLogged) return null
-      const { path, rpc, uri, principal, peer } = notes
+      for (const end of context.onClose) end()
+      if (!context.isLogged) return null
+      const { path, rpc, uri, principal, peer } = context
       return {
         path: shortened(path),
         rpc: rpc === undefined ? undefined : shortened(rpc),
@@ -230,9 +233,9 @@ function createListener(parts: AppParts): RequestListener {
       }
     })
     try {
-      route(req, res, notes)?.catch((error: unknown) => failed(res, notes, error))
+      route(req, res, context)?.catch((error: unknown) => failed(res, context, error))
     } catch (error) {
-      failed(res, notes, error)
+      failed(res, context, error)
     }
   }
 }

@@ -25,10 +25,10 @@ export class DeferredEndpoint {
     this.#opened.resolve(endpoint)
   }
 
-  handle(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void> {
-    if (this.#real !== null) return this.#real.handle(req, res, notes)
+  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void> {
+    if (this.#real !== null) return this.#real.handle(req, res, context)
     return this.#opened.promise.then(real => {
-      if (!res.destroyed) return real.handle(req, res, notes)
+      if (!res.destroyed) return real.handle(req, res, context)
     })
   }
 

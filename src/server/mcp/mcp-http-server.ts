@@ -25,7 +25,8 @@ import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
-import { activityGauges, createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
+import { activityGauges } from './activity.ts'
+import { Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
@@ -202,7 +203,7 @@ export class McpHttpServer {
     const instructions = serverInstructions('application', { hasTools, hasNotes })
     const served = { registry, resourcesEnabled, tools, instructions }
     const { clients } = this.#parts
-    const endpoint = (this.#endpoint ??= createMcpEndpoint({
+    const endpoint = (this.#endpoint ??= new Endpoint({
       ...common,
       ...served,
       clients,
@@ -293,11 +294,9 @@ export class McpHttpServer {
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
-    // No number of another run: each has fewer scenes than the milliseconds it lasts.
-    const firstRevision = Math.floor(this.#clock.now())
     const { notes, checkpoints, clients } = this.#parts
     const liveApp = this.#hasLiveApp()
-    const kept = { notes, checkpoints, clients, capture, liveApp, firstRevision }
+    const kept = { notes, checkpoints, clients, capture, liveApp }
     const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>

@@ -5,32 +5,23 @@ import type { ServedResources } from '../resources/schemes.ts'
 import type { Viewer } from '../http/authentication.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
-/** What is known of a request beyond its bytes; the endpoint notes what it did, for the access log. */
-export interface RequestContext {
-  readonly principal: string
-  /** False: the caller may not drain events. */
-  readonly mayWrite: boolean
-  readonly mayAnswer: boolean
-  /** Absent: the caller sees everything. */
-  readonly viewer?: Viewer
-  rpc: string | undefined
-  /** The resource that the call is about, as the client wrote it. */
-  uri: unknown
-}
-
-/** What is known of one request, and noted of it. */
-export class RequestNotes implements RequestContext {
+/** What is known of one request beyond its bytes; the endpoint adds what was asked, for the access log. */
+export class RequestContext {
   isLogged = true
   /** Without the query; empty until it is known. */
   path = ''
   principal = 'anonymous'
+  /** False: the caller may not drain events. */
   mayWrite = true
   mayAnswer = true
-  viewer: RequestContext['viewer'] = undefined
+  /** Undefined: the caller sees everything. */
+  viewer: Viewer | undefined = undefined
   /** Called when the response has closed. */
-  readonly over: (() => void)[] = []
+  readonly onClose: (() => void)[] = []
   rpc: string | undefined = undefined
+  /** The resource that the call is about, as the client wrote it. */
   uri: unknown = undefined
+  /** Address of the client. */
   readonly peer: string
 
   constructor(peer: string) {
@@ -38,27 +29,14 @@ export class RequestNotes implements RequestContext {
   }
 }
 
-/** One for callers who may change something, one for all others. */
-export interface ByCaller<Table> {
-  readonly forWriters: Table
-  readonly forReaders: Table
-}
-
-export function tableFor<Table>(
-  { forWriters, forReaders }: ByCaller<Table>,
-  { mayWrite, mayAnswer }: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>,
-): Table {
-  return mayWrite || mayAnswer ? forWriters : forReaders
-}
-
-/** Notes what a request is about, for the access log. */
-export function noteCall(
-  notes: RequestContext,
+/** Records what a request is about, for the access log. */
+export function recordCall(
+  context: RequestContext,
   { method, params }: Pick<RequestMessage, 'method' | 'params'>,
 ): void {
   const name = method === 'tools/call' ? params.name : undefined
-  notes.rpc = typeof name === 'string' ? `${method} ${cleanText(name, maxToolChars)}` : method
-  notes.uri = uriOf({ method, params }) ?? urisOf(params.arguments)
+  context.rpc = typeof name === 'string' ? `${method} ${cleanText(name, maxToolChars)}` : method
+  context.uri = uriOf({ method, params }) ?? urisOf(params.arguments)
 }
 
 const maxToolChars = 64
@@ -97,13 +75,4 @@ export function assertAllowed(
   }
   if (mayWrite || !registry.changes(uriOf(request))) return
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
-}
-
-/** What the server says of itself in both transports. */
-export interface ServerIdentity {
-  readonly name: string
-  readonly title: string
-  readonly version: string
-  /** How a model finds its way about what is served. */
-  readonly instructions: string
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Viewer } from '../../../src/server/http/authentication.ts'
 import type { View } from '../../../src/server/gateway/views/view.ts'
 import type { OpenRequests } from '../../../src/server/gateway/relay/open-requests.ts'
+import { RequestContext } from '../../../src/server/mcp/request-context.ts'
 import { Views } from '../../../src/server/gateway/views/views.ts'
 
 const idle = {
@@ -60,11 +61,10 @@ describe('the views of users', () => {
 
   const ask = (viewer?: Partial<Viewer>, principal = 'user:x'): void => {
     const all = { accountId: 'ada', username: 'ada', team: 'fx', schemes: null, ...viewer }
-    const rights = { principal, mayWrite: true, mayAnswer: true, rpc: undefined, uri: undefined }
-    void views.handle({} as IncomingMessage, {} as ServerResponse, {
-      ...rights,
-      ...(viewer && { viewer: all }),
-    })
+    const context = new RequestContext('127.0.0.1')
+    context.principal = principal
+    context.viewer = viewer && all
+    void views.handle({} as IncomingMessage, {} as ServerResponse, context)
   }
 
   it('are shared by the tokens of one account with equal rights, and by no other', () => {

@@ -5,7 +5,7 @@ import type { McpEndpoint } from '../../../src/server/mcp/endpoint.ts'
 import type { RequestContext } from '../../../src/server/mcp/request-context.ts'
 
 const req = {} as IncomingMessage
-const notes = {} as RequestContext
+const context = {} as RequestContext
 const open = { destroyed: false } as ServerResponse
 
 function recording(): { endpoint: McpEndpoint; handled: ServerResponse[] } {
@@ -20,12 +20,12 @@ describe('an endpoint whose port is bound before it can serve', () => {
   it('lets requests wait until it can', async () => {
     const deferred = new DeferredEndpoint()
     const { endpoint, handled } = recording()
-    const waiting = deferred.handle(req, open, notes)
+    const waiting = deferred.handle(req, open, context)
     expect(deferred.isOpen).to.equal(false)
     deferred.open(endpoint)
     await waiting
     expect(handled).to.deep.equal([open])
-    void deferred.handle(req, open, notes)
+    void deferred.handle(req, open, context)
     expect(handled).to.have.length(2)
     expect(deferred.isOpen).to.equal(true)
   })
@@ -33,7 +33,7 @@ describe('an endpoint whose port is bound before it can serve', () => {
   it('forgets a request whose client has gone', async () => {
     const deferred = new DeferredEndpoint()
     const { endpoint, handled } = recording()
-    const waiting = deferred.handle(req, { destroyed: true } as ServerResponse, notes)
+    const waiting = deferred.handle(req, { destroyed: true } as ServerResponse, context)
     deferred.open(endpoint)
     await waiting
     expect(handled).to.deep.equal([])
@@ -41,7 +41,7 @@ describe('an endpoint whose port is bound before it can serve', () => {
 
   it('fails those that wait when it is closed first', async () => {
     const deferred = new DeferredEndpoint()
-    const waiting = Promise.resolve(deferred.handle(req, open, notes))
+    const waiting = Promise.resolve(deferred.handle(req, open, context))
     deferred.close()
     const error = await waiting.catch((cause: unknown) => cause)
     expect(error).to.include({ code: 'internal' })

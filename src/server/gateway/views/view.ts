@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
-import { createMcpEndpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
+import { Endpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
 import { serverInstructions } from '../../mcp/instructions.ts'
 import { gatewayTools } from '../../mcp/tools/tools.ts'
 import type { CatalogFile } from '../catalog/catalog-file.ts'
@@ -62,14 +62,12 @@ export function openUserView(
   open: OpenRequests,
 ): View {
   const share = (most: number) => Math.max(1, Math.floor(most * userShare))
-  const { maxSessions, maxListenStreams, maxSubscriptions, maxWaits } = parts.limits
+  const { maxSessions, maxSubscriptions, maxWaits } = parts.limits
   const limits = {
     ...parts.limits,
     maxSessions: share(maxSessions),
-    maxListenStreams: share(maxListenStreams),
     maxSubscriptions: share(maxSubscriptions),
     maxWaits: share(maxWaits),
-    maxHeldAnswerBytes: share(parts.limits.maxHeldAnswerBytes),
   }
   const directory = new VisibleInstances(all, viewer, parts.log)
   const isVisible = (id: string) => directory.has(id)
@@ -108,7 +106,7 @@ export function openView(parts: ViewParts): View {
     instances,
     activity: () => endpoint.activity(),
   })
-  const endpoint = createMcpEndpoint({
+  const endpoint = new Endpoint({
     registry: resources,
     clients,
     resourcesEnabled: true,

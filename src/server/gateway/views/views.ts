@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import type { Viewer } from '../../http/authentication.ts'
-import type { EndpointActivity, McpEndpoint } from '../../mcp/endpoint.ts'
+import type { EndpointActivity } from '../../mcp/activity.ts'
+import type { McpEndpoint } from '../../mcp/endpoint.ts'
 import type { RequestContext } from '../../mcp/request-context.ts'
 import { OpenRequests } from '../relay/open-requests.ts'
 import type { View } from './view.ts'
@@ -52,19 +53,19 @@ export class Views implements McpEndpoint {
     return this.#views.size
   }
 
-  handle(req: IncomingMessage, res: ServerResponse, notes: RequestContext): void | Promise<void> {
-    return this.#viewOf(notes).endpoint.handle(req, res, notes)
+  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void> {
+    return this.#viewOf(context).endpoint.handle(req, res, context)
   }
 
   async download(
     req: IncomingMessage,
     res: ServerResponse,
     path: string,
-    notes: RequestContext,
+    context: RequestContext,
   ): Promise<void> {
-    const { download } = this.#viewOf(notes)
+    const { download } = this.#viewOf(context)
     if (download === undefined) throw new ServiceError('route_not_found', 'nothing is served here')
-    const user = this.#views.get(keyOf(notes))?.user
+    const user = this.#views.get(keyOf(context))?.user
     if (user !== undefined && user.downloads >= maxDownloads) {
       throw new ServiceError(
         'overloaded',
@@ -106,25 +107,26 @@ export class Views implements McpEndpoint {
     this.#views.clear()
   }
 
-  #viewOf(notes: RequestContext): View {
+  #viewOf(context: RequestContext): View {
     const { all, ticks } = this.#parts
-    const { viewer } = notes
+    const { viewer } = context
     if (viewer === undefined) return all
-    const key = keyOf(notes)
+    const key = keyOf(context)
     const known = this.#views.get(key)
     const isSameTeam = known?.viewer.team === viewer.team
     // One who comes back to a team finds nothing of the time between.
     if (known !== undefined && !isSameTeam) this.#close(key, known)
-    const users = known !== undefined && isSameTeam ? known : this.#open(notes, viewer, known?.user)
+    const users =
+      known !== undefined && isSameTeam ? known : this.#open(context, viewer, known?.user)
     users.usedMs = ticks.now()
     this.#views.delete(key)
     this.#views.set(key, users)
     return users.view
   }
 
-  #open(notes: RequestContext, viewer: Viewer, before?: User): UsersView {
+  #open(context: RequestContext, viewer: Viewer, before?: User): UsersView {
     const { open, limits } = this.#parts
-    const name = nameOf(notes, viewer)
+    const name = nameOf(context, viewer)
     const own = [...this.#views].filter(([, { user }]) => user.name === name)
     if (own.length >= maxViewsOfUser) {
       this.#makeRoom(own, 'tokens of the user with other schemes are in use; end their sessions')
@@ -162,9 +164,9 @@ export class Views implements McpEndpoint {
 }
 
 /** Another account, or other schemes: another view. */
-function keyOf(notes: RequestContext): string {
-  const { viewer } = notes
-  return viewer === undefined ? '' : JSON.stringify([nameOf(notes, viewer), viewer.schemes])
+function keyOf(context: RequestContext): string {
+  const { viewer } = context
+  return viewer === undefined ? '' : JSON.stringify([nameOf(context, viewer), viewer.schemes])
 }
 
 function nameOf({ principal }: RequestContext, { accountId }: Viewer): string {

@@ -12,13 +12,18 @@ export interface Presence {
 
 /**
  * What every answer about a scene says whose application has left, or has connected since the
- * caller saw revision `base`, or does not confirm the scene; null while nothing of that happened.
+ * caller saw revision `base` of that run, or does not confirm the scene; null while nothing of that
+ * happened.
  */
-export function presenceOf(scene: ServedResources['scene'], base?: number): Presence | null {
+export function presenceOf(
+  scene: ServedResources['scene'],
+  base?: number,
+  run = scene?.run,
+): Presence | null {
   const { application, current, asOfMs = null } = scene ?? {}
   if (application == null) return null
   const { connected, sinceMs, sinceRevision } = application
-  const isNew = connected && base !== undefined && base <= sinceRevision
+  const isNew = connected && base !== undefined && (base <= sinceRevision || run !== scene?.run)
   const since = toRfc3339(sinceMs)
   const facts = {
     connected,

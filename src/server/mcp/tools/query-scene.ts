@@ -5,8 +5,8 @@ import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.t
 import { asText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { readDetail } from '../../resources/object-detail.ts'
-import { defaultSceneItems, maxSceneItems } from '../../resources/scene-query.ts'
-import { sceneCurrentUri } from '../../resources/scene-listing.ts'
+import { defaultSceneItems, maxSceneItems } from '../../resources/scene/query.ts'
+import { sceneCurrentUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import * as arg from './arguments.ts'
 import { fitting } from './pages.ts'
@@ -119,7 +119,7 @@ function scenePartUri(selection: JsonObject): string {
   return `${sceneCurrentUri}?${query.join('&')}`
 }
 
-/** The part with its revision. Goes through the resource, which makes it once for all who ask. */
+/** The part with its run and revision. Goes through the resource, which makes it once for all who ask. */
 export async function readScenePart(
   registry: ServedResources,
   selection: JsonObject,
@@ -127,8 +127,8 @@ export async function readScenePart(
 ): Promise<JsonObject> {
   const contents = await registry.read(scenePartUri(selection), reader)
   const scene = contents[0]?._meta?.['service-cli/scene']
-  const revision = isJsonObject(scene) ? scene.revision : undefined
+  const { run, revision } = isJsonObject(scene) ? scene : {}
   // Known only once the application was asked.
   const presence = presenceOf(registry.scene)?.facts
-  return { ...presence, revision, ...contentObject(contents) }
+  return { ...presence, run, revision, ...contentObject(contents) }
 }

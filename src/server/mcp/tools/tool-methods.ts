@@ -6,8 +6,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { meantWords } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
-import { JsonText, type JsonPart } from '../json-text.ts'
-import { blobPart } from '../resource-methods.ts'
+import { blobPart, JsonText, type JsonPart } from '../json-text.ts'
 import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 /** `tools/list` and `tools/call`, the same in both transports. */

@@ -8,13 +8,14 @@ import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
 import type { Content } from '../../resources/producer.ts'
-import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene-listing.ts'
+import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { McpLimits } from '../limits.ts'
 import type { SubscriptionHub, Topic } from '../subscriptions.ts'
 import * as arg from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
+import { deltaUri, runArgument } from './scene-changes.ts'
 import {
   type Caller,
   contentObject,
@@ -81,7 +82,7 @@ export class WaitForChange {
   }
 
   async #call(
-    { uris: words = [], since, timeout_s: seconds }: z.output<typeof sceneInput>,
+    { uris: words = [], since, run, timeout_s: seconds }: z.output<typeof sceneInput>,
     caller: Caller,
   ): Promise<ToolResult> {
     const { defaultUris, limits } = this.#parts
@@ -95,8 +96,10 @@ export class WaitForChange {
       }
     }
     const now = this.#sceneRevision
-    if (since !== undefined && since !== now && sceneUris.some(uri => uris.has(uri))) {
-      return this.#sceneChanged(sceneCurrentUri, since)
+    const current = this.#registry.scene?.run
+    const isCurrent = (since ?? now) === now && (run ?? current) === current
+    if (since !== undefined && !isCurrent && sceneUris.some(uri => uris.has(uri))) {
+      return this.#sceneChanged(sceneCurrentUri, since, run)
     }
     if (caller.isBatched) return batchRefused()
     if (this.#isStopping) return this.#unchanged(stopping)
@@ -205,17 +208,22 @@ export class WaitForChange {
   }
 
   /** `since`: the present revision when only the application came or went. */
-  async #sceneChanged(uri: string, since: number): Promise<ToolResult> {
+  async #sceneChanged(
+    uri: string,
+    since: number,
+    run = this.#registry.scene?.run,
+  ): Promise<ToolResult> {
     await this.#refreshed()
-    const presence = presenceOf(this.#registry.scene, since)
+    const { scene } = this.#registry
+    const presence = presenceOf(scene, since, run)
     const data = { changed: true, uris: [uri], ...presence?.facts }
-    if (since === this.#sceneRevision && presence !== null) {
+    if (run === scene?.run && since === this.#sceneRevision && presence !== null) {
       return this.#answer(data, [`changed: ${uri}`, presence.line])
     }
     // The application may have sent a newer scene when it was asked.
-    const delta = contentObject(await this.#registry.read(`${sceneDeltaUri}?since=${since}`))
+    const delta = contentObject(await this.#registry.read(deltaUri(since, run)))
     const text = `changed: ${uri}\n${deltaText(delta, presence, defaultChars)}`
-    return textResult(text, { ...data, revision: delta.revision })
+    return textResult(text, { ...data, run: delta.run, revision: delta.revision })
   }
 
   /** Default reason: the application is gone. */
@@ -229,8 +237,9 @@ export class WaitForChange {
   /** With the revision from which a next wait goes on, where the server has a scene. */
   #answer(data: JsonObject, lines: readonly string[], revision = this.#sceneRevision): ToolResult {
     if (revision === null) return textResult(lines.join('\n'), data)
-    const text = [...lines, `go on with since=${revision}`].join('\n')
-    return textResult(text, { ...data, revision })
+    const run = this.#registry.scene?.run
+    const text = [...lines, `go on with since=${revision}, run=${run}`].join('\n')
+    return textResult(text, { ...data, run, revision })
   }
 }
 
@@ -257,14 +266,15 @@ function objectChanges(uri: string, before: string, after: string): readonly str
 }
 
 /** Where one scene is waited for. */
-export const sinceArgument = arg
-  .count('revision seen last: a newer scene answers at once')
-  .optional()
+export const sinceArguments = {
+  since: arg.count('revision seen last: a newer scene answers at once').optional(),
+  run: runArgument,
+}
 
 const sceneInput = z.strictObject({
-  uris: z.array(z.string()).max(20).describe('resources or objects to wait for').optional(),
-  since: sinceArgument,
-  timeout_s: z.int().min(1).max(longestWaitSeconds).describe('seconds to wait at most').default(30),
+  uris: arg.texts(20, 'resources or objects to wait for').optional(),
+  ...sinceArguments,
+  timeout_s: arg.integer(1, longestWaitSeconds, 'seconds to wait at most').default(30),
 })
 
 function definitionFor(defaultUris: readonly string[]) {
@@ -272,7 +282,7 @@ function definitionFor(defaultUris: readonly string[]) {
   const what = isScene ? 'the user edits the scene' : 'the list of instances changes'
   const note = defaultUris.includes(openNotesUri) ? ', a person makes a note' : ''
   const goOn = isScene
-    ? ', with since = the revision of the answer before, so that nothing is missed. Only what the ' +
+    ? ', with the revision (since) and run of the answer before, so that nothing is missed. Only what the ' +
       'scene shows counts: for more of one object name it in uris'
     : ''
   return {
@@ -283,6 +293,6 @@ function definitionFor(defaultUris: readonly string[]) {
       `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and notify you of what ` +
       `changed. Call it again to go on waiting${goOn}.`,
     searchHint: 'notify when the user edits, wait for the artist, watch, monitor, subscribe, poll',
-    input: isScene ? sceneInput : sceneInput.omit({ since: true }),
+    input: isScene ? sceneInput : sceneInput.omit({ since: true, run: true }),
   }
 }
