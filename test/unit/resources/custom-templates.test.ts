@@ -61,7 +61,8 @@ describe('a custom producer with templates', () => {
   }
 
   it('is completed from its list when it does not complete', async () => {
-    const list = ['docs://rig/1', 'docs://rig/2', 'docs://lamp/1'].map(uri => ({ uri, name: uri }))
+    const uris = ['docs://rig/1', 'docs://rig/2', 'docs://A%20B/1', 'docs://']
+    const list = uris.map(uri => ({ uri, name: uri }))
     const uriTemplate = 'docs://{book}/{page}'
     const { resources } = serving({
       list: async () => list,
@@ -71,10 +72,10 @@ describe('a custom producer with templates', () => {
       const resolved = new Map(book === undefined ? [] : [['book', book]])
       return (await resources.complete(uriTemplate, variable, prefix, resolved)).values
     }
-    expect(await values('book', '')).to.deep.equal(['rig', 'lamp'])
-    expect(await values('book', 'l')).to.deep.equal(['lamp'])
-    expect(await values('page', '')).to.deep.equal(['1', '2'])
-    expect(await values('page', '', 'lamp')).to.deep.equal(['1'])
+    expect(await values('book', '')).to.deep.equal(['rig', 'A B'])
+    expect(await values('book', 'A')).to.deep.equal(['A B'])
+    expect(await values('page', '')).to.deep.equal([])
+    expect(await values('page', '', 'A B')).to.deep.equal(['1'])
   })
 
   const broken: [how: string, complete: () => unknown][] = [
