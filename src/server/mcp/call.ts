@@ -3,7 +3,7 @@ import { isRequestId, type RequestId } from '../../lib/mcp/json-rpc.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { accepts } from '../http/media.ts'
 import type { Reader } from '../resources/producer.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { Client } from './client-table.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
 import type { RequestMessage } from './json-rpc.ts'
@@ -12,7 +12,7 @@ import type { Session } from './sessions.ts'
 import type { Caller, Progress } from './tools/tool.ts'
 import type { ToolMethods } from './tools/tool-methods.ts'
 
-/** What a caller is served: another selection for those who may change nothing. */
+/** What the endpoint serves. */
 export interface Served {
   readonly resources: ServedResources
   /** Null: the server has no tools. */
@@ -43,6 +43,7 @@ export class Call implements Caller, Reader {
   readonly client: Client | undefined
   readonly principal: string
   readonly mayAnswer: boolean
+  readonly isReadOnly: boolean
   readonly isBatched: boolean
   readonly progress: Progress | null
   readonly #cancelled = Promise.withResolvers<null>()
@@ -60,6 +61,7 @@ export class Call implements Caller, Reader {
     this.client = client
     this.principal = context.principal
     this.mayAnswer = context.mayAnswer
+    this.isReadOnly = !context.mayWrite && !context.mayAnswer
     this.isBatched = isBatched
     this.progress = isBatched ? null : progressOf(parts.res, message)
   }
@@ -70,13 +72,6 @@ export class Call implements Caller, Reader {
 
   get reader(): Reader {
     return this
-  }
-
-  onLeave(left: () => void): () => void {
-    const { signal } = this
-    if (signal.aborted) left()
-    else signal.addEventListener('abort', left, { once: true })
-    return () => signal.removeEventListener('abort', left)
   }
 
   /** Aborted when the client cancels the request or, without a session, closes its connection. */

@@ -9,7 +9,7 @@ import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import { awaitTurn } from '../http/open-answers.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { EndpointActivity } from './activity.ts'
 import { Call, type Served } from './call.ts'
 import type { ClientTable } from './client-table.ts'
@@ -80,9 +80,8 @@ export class Endpoint implements McpEndpoint {
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
   readonly #initializeResults: ReadonlyMap<SessionRevision, JsonText>
-  readonly #forWriters: Served
-  readonly #forReaders: Served
-  readonly #toolBoxes: ToolBox[] = []
+  readonly #served: Served
+  readonly #toolBox: ToolBox | undefined
   readonly #detach: () => void
   /** The first members of every result of the stateless transport. */
   readonly #opening: string
@@ -92,29 +91,26 @@ export class Endpoint implements McpEndpoint {
     const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
     this.#parts = parts
     const serverInfo = { name: 'service-cli', title: 'service-cli', version }
-    const hub = new SubscriptionHub(limits, (uri, isFollowed) =>
-      registry.followed?.(uri, isFollowed),
-    )
+    const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
     this.#hub = hub
     this.#sessions = new Sessions({ hub, clients, clock, limits })
     this.#streams = new ListenStreams({ hub, serverInfo, limits })
-    const toolParts = { hub, clock, timer: systemTimer, limits, waits: new Set<() => void>() }
-    const served = (resources: ServedResources): Served => {
-      const box = resourcesEnabled
-        ? parts.tools?.({ ...toolParts, registry: resources })
-        : undefined
-      if (box === undefined) return { resources, tools: null }
-      this.#toolBoxes.push(box)
-      return { resources, tools: createToolMethods(box.tools, log) }
+    const toolParts = {
+      registry,
+      hub,
+      clock,
+      timer: systemTimer,
+      limits,
+      waits: new Set<() => void>(),
     }
-    this.#forWriters = served(registry)
-    this.#forReaders =
-      registry.forReaders === undefined ? this.#forWriters : served(registry.forReaders)
+    const box = resourcesEnabled ? parts.tools?.(toolParts) : undefined
+    this.#toolBox = box
+    this.#served = { resources: registry, tools: box ? createToolMethods(box.tools, log) : null }
     const offered = {
       identity: { ...serverInfo, instructions },
       resourcesEnabled,
-      toolsEnabled: this.#forWriters.tools !== null,
-      extensions: this.#toolBoxes[0]?.extensions,
+      toolsEnabled: box !== undefined,
+      extensions: box?.extensions,
     }
     this.#methods = createMethods({ ...offered, sessions: this.#sessions, streams: this.#streams })
     this.#initializeResults = createInitializeResults(offered)
@@ -139,7 +135,7 @@ export class Endpoint implements McpEndpoint {
   activity(): EndpointActivity {
     return {
       pendingCalls: this.#pendingCalls,
-      tools: this.#forWriters.tools?.count ?? 0,
+      tools: this.#served.tools?.count ?? 0,
       sessions: this.#sessions.size,
       streams: this.#sessions.streams + this.#streams.size,
       subscriptions: this.#hub.size.subscriptions,
@@ -148,7 +144,7 @@ export class Endpoint implements McpEndpoint {
   }
 
   endWaits(): void {
-    for (const box of this.#toolBoxes) box.close()
+    this.#toolBox?.close()
   }
 
   close(): void {
@@ -215,7 +211,7 @@ export class Endpoint implements McpEndpoint {
     if (isBatch(inbound)) return this.#answerBatch(res, inbound, session, context)
     if (inbound.kind === 'request') {
       recordCall(context, inbound)
-      const call = new Call(inbound, { ...this.#served(context), res, context, session })
+      const call = new Call(inbound, { ...this.#served, res, context, session })
       return this.#deliver(call, this.#dispatch(inbound, call, context))
     }
     applyNotification(inbound, session)
@@ -265,7 +261,7 @@ export class Endpoint implements McpEndpoint {
     for (const message of messages) applyNotification(message, session)
     const asked = messages.filter(each => each.kind === 'request' || each.kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
-    const parts = { ...this.#served(context), res, context, session }
+    const parts = { ...this.#served, res, context, session }
     for (const message of asked) {
       if (!this.#sessions.isLive(session)) break
       const answer =
@@ -301,15 +297,10 @@ export class Endpoint implements McpEndpoint {
     // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
     if (message.method === 'subscriptions/listen') context.uri = undefined
     const client = this.#parts.clients?.ofRequest(message.params, context.principal)
-    const call = new Call(message, { ...this.#served(context), res, context, client })
+    const call = new Call(message, { ...this.#served, res, context, client })
     // Closing the connection cancels a request here ("Cancellation"), but not in a session.
     res.once('close', () => call.cancel())
     return this.#deliver(call, this.#dispatch(message, call, context))
-  }
-
-  /** What the caller may find. */
-  #served({ mayWrite, mayAnswer }: RequestContext): Served {
-    return mayWrite || mayAnswer ? this.#forWriters : this.#forReaders
   }
 
   #method(name: string, transport: 'session' | 'stateless') {

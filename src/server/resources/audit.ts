@@ -1,5 +1,5 @@
 import type { AuditLog } from './audit-log.ts'
-import { type BuiltIn, changedAt, freezeAll } from './built-in.ts'
+import { type SchemeProducer, changedAt, freezeAll } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -29,7 +29,7 @@ const templates: readonly Template[] = freezeAll([
 ])
 
 /** `audit://recent`: the end of the wired audit log. */
-export class AuditProducer implements BuiltIn {
+export class AuditProducer implements SchemeProducer {
   readonly #kept = new KeptAnswers()
   #log: AuditLog | undefined
   #listedId = -1

@@ -1,5 +1,6 @@
 import { type ErrorDetails, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import type { ResourceUri } from './resource-uri.ts'
 
 /**
  * Thrown by a producer (built-in or custom) for a URI it does not have; `data.uri` is it.
@@ -68,8 +69,7 @@ export function producerFailure(scheme: string, reason: FailureReason): ServiceE
  */
 export function ownReadError(
   error: unknown,
-  scheme: string,
-  uri: string,
+  { scheme, text: uri }: ResourceUri,
   log: Logger,
 ): ServiceError {
   if (error instanceof ServiceError && isForReader(error)) return naming(error, uri)
@@ -91,19 +91,4 @@ function naming(error: ServiceError, uri: string): ServiceError {
 
 function isForReader({ code }: ServiceError): boolean {
   return code.startsWith('resource_') || code === 'artefact_corrupt'
-}
-
-/** A custom producer may say "not found" and "bad URI"; nothing else of it reaches the reader. */
-export function customReadError(
-  error: unknown,
-  scheme: string,
-  uri: string,
-  log: Logger,
-): ServiceError {
-  if (error instanceof ServiceError && error.code === 'resource_not_found') {
-    return new ResourceNotFound(uri)
-  }
-  if (error instanceof ResourceUriInvalid) return new ResourceUriInvalid(error.message)
-  log.warn({ err: error, scheme, uri }, 'custom producer failed to read')
-  return producerFailure(scheme, 'producer_failed')
 }

@@ -63,7 +63,11 @@ const head = { uri: z.string(), mimeType: z.string().optional() }
 export const contentForm = z.union([
   z.object({ ...head, text: z.string(), blob: z.undefined().optional() }).readonly(),
   z
-    .object({ ...head, blob: z.custom<BlobContent['blob']>(isBlob), text: z.undefined().optional() })
+    .object({
+      ...head,
+      blob: z.custom<BlobContent['blob']>(isBlob),
+      text: z.undefined().optional(),
+    })
     .readonly(),
 ])
 
@@ -74,13 +78,3 @@ function isBlob(blob: unknown): boolean {
   if (blob['base64'] instanceof Uint8Array) return true
   return Number.isSafeInteger(blob['size']) && typeof blob['open'] === 'function'
 }
-
-/** What `complete` may return. */
-export const completionForm = z.union([
-  z.array(z.string()),
-  z.object({
-    values: z.array(z.string()),
-    total: z.int().min(0).optional(),
-    hasMore: z.boolean().optional(),
-  }),
-])

@@ -106,7 +106,7 @@ export interface ResourceProducer {
    * becomes `resource_failed`, of which the client learns nothing.
    */
   read(uri: string): readonly Content[] | Promise<readonly Content[]>
-  /** Forms of URIs that `list` does not enumerate. Asked once. */
+  /** Forms of URIs that `list` does not enumerate. Asked for again when the listing has changed. */
   templates?(): readonly Template[]
   /**
    * Values for a template variable that start with `prefix`, best first. Without this method they
@@ -116,12 +116,7 @@ export interface ResourceProducer {
     variable: string,
     prefix: string,
     context: CompletionContext,
-  ): CompletionValues | Promise<CompletionValues>
-}
-
-/** A producer with too many resources for one array lists them page by page. */
-export interface PagedProducer extends ResourceProducer {
-  page(after: string | undefined, limit: number): DescriptorPage | Promise<DescriptorPage>
+  ): readonly string[] | Promise<readonly string[]>
 }
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */
@@ -146,41 +141,10 @@ export interface Icon {
   readonly theme?: 'light' | 'dark'
 }
 
-/** What each member must be; used in error messages. */
-export const hintForms = {
-  audience: 'must be an array of "user" and "assistant"',
-  priority: 'must be a number from 0 to 1',
-  src: 'must be an https, http or data:image address',
-  sizes: 'must be an array of sizes such as "48x48" or "any"',
-} as const
-
-export function isAudience(value: unknown): value is readonly Audience[] {
-  return (
-    Array.isArray(value) &&
-    value.length <= 2 &&
-    value.every(each => each === 'user' || each === 'assistant')
-  )
-}
-
-export function isPriority(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= 1
-}
-
-/** Clients must not follow any other scheme. */
-export function isIconSource(value: unknown): value is string {
-  return typeof value === 'string' && /^(?:https?:\/\/[^\s]+|data:image\/[^\s]+)$/i.test(value)
-}
-
-export function isIconSizes(value: unknown, most: number): value is readonly string[] {
-  return (
-    Array.isArray(value) &&
-    value.length <= most &&
-    value.every(each => typeof each === 'string' && /^(?:\d{1,5}x\d{1,5}|any)$/.test(each))
-  )
-}
-
-/** The caller of a read, where it can be known that the caller has left. */
+/** The caller of a read. */
 export interface Reader {
-  /** Calls `left` once, at once if it has left already. Returns how to call it off. */
-  onLeave(left: () => void): () => void
+  /** Aborted once the caller has left. */
+  readonly signal: AbortSignal
+  /** What is for writers alone is as if it were not served. Absent: it is served. */
+  readonly isReadOnly?: boolean
 }

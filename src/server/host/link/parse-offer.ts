@@ -4,8 +4,6 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import { descriptorForm, templateForm } from '../../resources/producer-check.ts'
 import { isScheme } from '../../resources/resource-uri.ts'
-import { pointerTo } from '../../../lib/host-link/member-reader.ts'
-import { firstIssue } from '../../../lib/util/first-issue.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { LinkRefusal } from './failures.ts'
 
@@ -53,7 +51,9 @@ function parseList<Key extends string, Item extends Readonly<Record<Key, string>
   for (const [index, raw] of value.entries()) {
     const { success, data, error } = form.safeParse(withoutNulls(raw))
     if (!success) {
-      return fail(new LinkRefusal('invalid', `${pointerTo(pointer, index)} ${firstIssue(error)}`))
+      const { path = [], message = '' } = error.issues[0] ?? {}
+      const where = [pointer, index, ...path.map(String)].join('/')
+      return fail(new LinkRefusal('invalid', `${where}: ${message}`))
     }
     const name = data[key]
     if (!items.has(name)) items.set(name, Object.freeze(data))

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { cleanText } from '../../../lib/util/text.ts'
 import type { ListPage } from '../../resources/listing.ts'
 import type { Descriptor, Reader, Template } from '../../resources/producer.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import * as arg from './arguments.ts'
 import { defaultChars, fitting } from './pages.ts'
 import { createTool, textResult, type Tool } from './tool.ts'
@@ -78,15 +78,13 @@ async function firstMatching(
   reader: Reader | undefined,
 ): Promise<readonly Entry[]> {
   const matching: Entry[] = registry.templates().filter(wants)
-  let hasLeft = false
-  reader?.onLeave(() => (hasLeft = true))
   let cursor: string | undefined
   do {
-    const page: ListPage = await registry.page(cursor)
+    const page: ListPage = await registry.page(cursor, reader)
     matching.push(...page.descriptors.filter(wants))
     cursor = page.nextCursor
     await setImmediate()
-  } while (cursor !== undefined && matching.length < most && !hasLeft)
+  } while (cursor !== undefined && matching.length < most && reader?.signal.aborted !== true)
   return matching
 }
 

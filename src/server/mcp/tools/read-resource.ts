@@ -6,7 +6,7 @@ import { asText, cleanText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
 import type { Content, TextContent } from '../../resources/producer.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import * as arg from './arguments.ts'
 import { sliceText } from './pages.ts'
 import { byteLength, maxPictureSide, pictureContent, readPicture } from './picture.ts'
@@ -98,7 +98,7 @@ async function readUri(
       width,
     )
   } catch (error) {
-    throw await withSuggestedUri(registry, uri, error)
+    throw await withSuggestedUri(registry, uri, error, reader)
   }
 }
 

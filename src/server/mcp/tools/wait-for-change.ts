@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { deltaText, describeChanges } from '../../../lib/mcp/change-words.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
@@ -9,7 +10,7 @@ import { openNotesUri } from '../../notes/note.ts'
 import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
 import type { Content } from '../../resources/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import type { McpLimits } from '../limits.ts'
 import type { SubscriptionHub, Topic } from '../subscriptions.ts'
 import * as arg from './arguments.ts'
@@ -90,9 +91,9 @@ export class WaitForChange {
     for (const word of words.length > 0 ? words : defaultUris) {
       const uri = writtenUri(word) ?? detailUri(this.#registry, word) ?? word
       try {
-        uris.set(this.#assertPushed(uri), uri)
+        uris.set(this.#assertPushed(uri, caller.reader), uri)
       } catch (error) {
-        throw await withSuggestedUri(this.#registry, uri, error)
+        throw await withSuggestedUri(this.#registry, uri, error, caller.reader)
       }
     }
     const now = this.#sceneRevision
@@ -118,6 +119,9 @@ export class WaitForChange {
     const { uris, seconds } = wait
     const { hub, timer, clock, limits } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<Topic | string>()
+    const over = new AbortController()
+    const signal = AbortSignal.any([over.signal, ...(reader === undefined ? [] : [reader.signal])])
+    const asking = { signal, isReadOnly: reader?.isReadOnly }
     const started = clock.now()
     const isScene = sceneUris.some(uri => uris.has(uri))
     const timeOut = async () => {
@@ -132,7 +136,7 @@ export class WaitForChange {
     const stops = [
       timer.after(seconds * 1000, () => void timeOut()),
       ...(progress === null ? [] : [repeat(timer, limits.waitProgressMs, report)]),
-      reader?.onLeave(() => resolve('the caller has left')),
+      onAbort(reader?.signal, () => resolve('the caller has left')),
     ]
     const subscriber = { resourceUpdated: resolve, listChanged: () => {} }
     hub.add(subscriber)
@@ -140,13 +144,14 @@ export class WaitForChange {
     try {
       for (const [canonical, uri] of uris) {
         hub.subscribe(subscriber, uri, canonical)?.catch(reject)
-        if (isOfApplication(canonical)) this.#keep(uri, wait, reader).catch(reject)
+        if (isOfApplication(canonical)) this.#keep(uri, wait, asking).catch(reject)
       }
       return await promise
     } finally {
       this.#waits.delete(resolve)
       hub.remove(subscriber)
-      for (const stop of stops) stop?.()
+      over.abort()
+      for (const stop of stops) stop()
     }
   }
 
@@ -155,13 +160,13 @@ export class WaitForChange {
     try {
       objects.set(uri, objectText(await this.#registry.read(uri, reader)))
     } catch (error) {
-      if (isMissing(error)) throw await withSuggestedUri(this.#registry, uri, error)
+      if (isMissing(error)) throw await withSuggestedUri(this.#registry, uri, error, reader)
     }
   }
 
   /** The canonical spelling. Throws for what does not exist or never changes by itself. */
-  #assertPushed(uri: string): string {
-    const canonical = this.#registry.assertSubscribable(uri).replace(/\?.*$/, '')
+  #assertPushed(uri: string, reader: Caller['reader']): string {
+    const canonical = this.#registry.assertSubscribable(uri, reader).replace(/\?.*$/, '')
     const known = [...sceneUris, checkpointsUri]
     if (canonical.startsWith('scene://') && !known.includes(canonical)) {
       throw new ServiceError('resource_not_found', `there is no ${canonical}`, {

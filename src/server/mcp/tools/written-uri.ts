@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { nearest } from '../../../lib/util/text.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { Reader } from '../../resources/producer.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 
 /**
  * The URI that a model wrote, with what a URI must not have (spaces, umlauts, brackets) escaped.
@@ -24,12 +25,13 @@ export async function withSuggestedUri(
   registry: ServedResources,
   uri: string,
   error: unknown,
+  reader: Reader | undefined,
 ): Promise<unknown> {
   if (!isMissing(error) || error.hint !== undefined) return error
-  const { descriptors } = await registry.page(undefined)
+  const { descriptors } = await registry.page(undefined, reader)
   const known = descriptors.map(descriptor => descriptor.uri)
-  const meant = nearest(uri.replace(/\?.*$/s, ''), known)
-  if (meant === undefined) return error
-  const hint = `did you mean ${meant}?`
+  const suggested = nearest(uri.replace(/\?.*$/s, ''), known)
+  if (suggested === undefined) return error
+  const hint = `did you mean ${suggested}?`
   return new ServiceError(error.code, error.message, { hint, cause: error })
 }
