@@ -1,6 +1,5 @@
 import type { ResourceLimits } from './limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { type Result } from '../../lib/util/result.ts'
 import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Completion, completion, templateVariables } from './completion.ts'
@@ -11,9 +10,6 @@ import { maxUriChars, normaliseUri, parseResourceUri, type ResourceUri } from '.
 import type { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { isPolledScheme } from './schemes.ts'
-
-/** URIs whose parsed form is kept: clients read and subscribe to few, over and over. */
-const maxParsedUris = 256
 
 interface ServedResourcesOptions {
   /** By scheme, in the order of the listing. */
@@ -43,7 +39,6 @@ export class ServedResources {
   readonly #producers: Map<string, SchemeProducer>
   readonly #whereToLook: (scheme: string) => string
   readonly #log: Logger
-  readonly #parsedUris = new Map<string, Result<ResourceUri, string>>()
   readonly #listing: Listing
   /** What callers find who may only read. */
   readonly #readOnlyListing: Listing
@@ -55,9 +50,8 @@ export class ServedResources {
   /** Cancels the change of the listing that is told later; null: there is none. */
   #cancelListChange: (() => void) | null = null
   #listChangedMs = Number.NEGATIVE_INFINITY
-  /** By URI template, the producer that knows its values; null: to be asked for again. */
-  #owners: Map<string, SchemeProducer> | null = null
-  #templates: readonly Template[] = []
+  /** One request takes its URI apart more than once. */
+  #lastUri: ResourceUri | undefined
 
   constructor(options: ServedResourcesOptions) {
     const { limits, log = silentLogger, timer = systemTimer } = options
@@ -79,17 +73,15 @@ export class ServedResources {
   /** One page of the listing. Rejects with `ResourceUriInvalid` for an invalid cursor. */
   page(cursor: unknown, reader?: Reader): Promise<ListPage> {
     const listing = reader?.isReadOnly === true ? this.#readOnlyListing : this.#listing
-    const shown = [...this.#producers].filter(([scheme]) => !isHidden(scheme, reader))
+    const schemes = [...this.#producers.keys()]
     return listing.page(
       cursor,
-      shown.map(([, producer]) => producer),
+      schemes.flatMap(scheme => this.#find(scheme, reader) ?? []),
     )
   }
 
-  /** Of all producers; the same array until one is added or changes. */
-  templates(): readonly Template[] {
-    this.#ownersOfTemplates()
-    return this.#templates
+  templates(): Template[] {
+    return [...this.#producers.values()].flatMap(producer => producer.templates?.() ?? [])
   }
 
   /**
@@ -138,7 +130,7 @@ export class ServedResources {
 
   /** Whether reading the URI changes what others find. */
   changes(uri: unknown): boolean {
-    const parsed = this.#parse(uri)
+    const parsed = parseResourceUri(uri, maxUriChars)
     return parsed.ok && this.#producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
   }
 
@@ -159,7 +151,9 @@ export class ServedResources {
     prefix: string,
     resolved: ReadonlyMap<string, string> = new Map(),
   ): Promise<Completion> {
-    const producer = this.#ownersOfTemplates().get(uriTemplate)
+    const producer = this.#producers
+      .values()
+      .find(each => each.templates?.().some(template => template.uriTemplate === uriTemplate))
     if (producer === undefined) {
       throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
     }
@@ -203,7 +197,6 @@ export class ServedResources {
 
   /** Tells them that the listing or the templates are others now, at most once an interval. */
   listChanged(): void {
-    this.#owners = null
     if (this.#cancelListChange !== null) return
     const waitMs = this.#listChangedMs + this.#limits.listChangedIntervalMs - this.#clock.now()
     if (waitMs <= 0) this.#tellListChanged()
@@ -243,9 +236,10 @@ export class ServedResources {
 
   /** The URI taken apart, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
-    const parsed = this.#parse(uri)
+    if (this.#lastUri !== undefined && uri === this.#lastUri.text) return this.#lastUri
+    const parsed = parseResourceUri(uri, maxUriChars)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    return parsed.value
+    return (this.#lastUri = parsed.value)
   }
 
   #tellListChanged(): void {
@@ -254,30 +248,16 @@ export class ServedResources {
     for (const listener of this.#listeners) listener.listChanged?.()
   }
 
-  #parse(uri: unknown): Result<ResourceUri, string> {
-    const known = this.#parsedUris.get(uri as string)
-    if (known !== undefined) return known
-    const parsed = parseResourceUri(uri, maxUriChars)
-    if (!parsed.ok) return parsed
-    if (this.#parsedUris.size >= maxParsedUris) this.#parsedUris.clear()
-    this.#parsedUris.set(parsed.value.text, parsed)
-    return parsed
+  #find(scheme: string, reader: Reader | undefined): SchemeProducer | undefined {
+    // Who else is connected is not shown to callers who may only read.
+    if (scheme === 'server' && reader?.isReadOnly === true) return undefined
+    return this.#producers.get(scheme)
   }
 
   #producerOf({ scheme, text }: ResourceUri, reader: Reader | undefined): SchemeProducer {
-    const producer = isHidden(scheme, reader) ? undefined : this.#producers.get(scheme)
+    const producer = this.#find(scheme, reader)
     if (producer === undefined) throw new ResourceNotFound(text)
     return producer
-  }
-
-  #ownersOfTemplates(): Map<string, SchemeProducer> {
-    if (this.#owners !== null) return this.#owners
-    const owned = Array.from(this.#producers.values()).flatMap(producer =>
-      (producer.templates?.() ?? []).map(template => ({ template, producer })),
-    )
-    this.#templates = Object.freeze(owned.map(({ template }) => template))
-    this.#owners = new Map(owned.map(({ template, producer }) => [template.uriTemplate, producer]))
-    return this.#owners
   }
 
   /** Says in the message, which clients show to a model, where to look for what is not there. */
@@ -286,9 +266,4 @@ export class ServedResources {
     const { code, message, hint, data } = error
     return new ServiceError(code, `${message}; ${this.#whereToLook(scheme)}`, { hint, data })
   }
-}
-
-/** Who else is connected is not shown to callers who may only read. */
-function isHidden(scheme: string, reader: Reader | undefined): boolean {
-  return scheme === 'server' && reader?.isReadOnly === true
 }

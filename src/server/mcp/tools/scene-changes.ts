@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { asText } from '../../../lib/util/text.ts'
 import { deltaText } from '../../../lib/mcp/change-words.ts'
-import { arrayOf } from '../../../lib/util/json.ts'
+import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
 import { sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import * as arg from './arguments.ts'
@@ -43,7 +44,9 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       // Like the words, the data is no longer than the caller asked for.
       const kept = changes.slice(0, fitting(changes, most, JSON.stringify))
       const cut = kept.length < changes.length ? { changes: kept, truncated: true } : {}
-      return textResult(deltaText(delta, presence, most), { ...delta, ...cut, ...presence?.facts })
+      const more = goOn(delta)
+      const words = deltaText(delta, presence, most - more.length) + more
+      return textResult(words, { ...delta, ...cut, ...presence?.facts })
     },
   )
 }
@@ -54,4 +57,9 @@ export function deltaUri(since: number | string | undefined, run: string | undef
     value === undefined ? [] : [`${name}=${encodeURIComponent(String(value).toWellFormed())}`],
   )
   return query.length === 0 ? sceneDeltaUri : `${sceneDeltaUri}?${query.join('&')}`
+}
+
+/** Names the scene from which the caller goes on; empty where the server has none. */
+export function goOn({ run, revision }: JsonObject): string {
+  return revision === undefined ? '' : `\ngo on with since=${asText(revision)}, run=${asText(run)}`
 }

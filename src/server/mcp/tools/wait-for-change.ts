@@ -16,7 +16,7 @@ import type { SubscriptionHub, Topic } from '../subscriptions.ts'
 import * as arg from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { deltaUri, runArgument } from './scene-changes.ts'
+import { deltaUri, goOn, runArgument } from './scene-changes.ts'
 import {
   type Caller,
   contentObject,
@@ -227,7 +227,7 @@ export class WaitForChange {
     }
     // The application may have sent a newer scene when it was asked.
     const delta = contentObject(await this.#registry.read(deltaUri(since, run)))
-    const text = `changed: ${uri}\n${deltaText(delta, presence, defaultChars)}`
+    const text = `changed: ${uri}\n${deltaText(delta, presence, defaultChars)}${goOn(delta)}`
     return textResult(text, { ...data, run: delta.run, revision: delta.revision })
   }
 
@@ -242,9 +242,8 @@ export class WaitForChange {
   /** With the revision from which a next wait goes on, where the server has a scene. */
   #answer(data: JsonObject, lines: readonly string[], revision = this.#sceneRevision): ToolResult {
     if (revision === null) return textResult(lines.join('\n'), data)
-    const run = this.#registry.scene?.run
-    const text = [...lines, `go on with since=${revision}, run=${run}`].join('\n')
-    return textResult(text, { ...data, run, revision })
+    const known = { run: this.#registry.scene?.run, revision }
+    return textResult(lines.join('\n') + goOn(known), { ...data, ...known })
   }
 }
 
