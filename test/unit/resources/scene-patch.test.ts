@@ -38,14 +38,14 @@ describe('a scene that is patched', () => {
     expect(delta.summary).to.deep.equal({ changed: { objects: 3 } })
   })
 
-  it('keeps its application, its revision and its listing as any scene', () => {
+  it('keeps its application, its revision and its listing as any scene', async () => {
     const resources = registry()
     const revision = resources.setScene(scene)
     const updates: string[] = []
     resources.listen({ resourceUpdated: uri => void updates.push(uri), listChanged() {} })
     expect(resources.patchScene({ members: { frame: 2 } })).to.equal(revision + 1)
     expect(updates).to.deep.equal(['scene://current', 'scene://delta'])
-    const listed: any = resources.page(undefined)
+    const listed: any = await resources.page(undefined)
     const entry = listed.descriptors.find((each: any) => each.uri === 'scene://current')
     expect(entry.size).to.equal(JSON.stringify({ ...scene, frame: 2 }).length)
   })

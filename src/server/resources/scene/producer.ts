@@ -1,12 +1,11 @@
 import type { ResourceLimits } from '../limits.ts'
-import { type BuiltIn, jsonContents } from '../built-in.ts'
+import { type SchemeProducer, jsonContents } from '../scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
 import { numberOf } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
-import { chain, type MaybePromise } from '../maybe-promise.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
 import type { CheckpointSource } from '../checkpoint-source.ts'
 import { countParameter, onlyParameters } from '../query-parameters.ts'
@@ -43,7 +42,7 @@ const maxCompleted = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
 
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
-export class SceneProducer implements BuiltIn {
+export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
   readonly #maxChanges: number
   readonly #checkpoints: CheckpointSource | undefined
@@ -86,16 +85,15 @@ export class SceneProducer implements BuiltIn {
    * Values that the present scene has; for `since` and `until` the checkpoints, newest first, for
    * `since` also the present revision.
    */
-  complete(variable: string, prefix: string): MaybePromise<readonly string[]> {
+  async complete(variable: string, prefix: string): Promise<readonly string[]> {
     const matching = (values: readonly string[]) =>
       values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
     const { run, current } = this.#state
     if (variable === 'run') return matching([run])
     if (variable === 'since' || variable === 'until') {
       const present = variable === 'since' ? [`${current.revision}`] : []
-      return chain(this.#checkpoints?.list() ?? [], kept =>
-        matching([...kept.map(({ name }) => name).reverse(), ...present]),
-      )
+      const kept = (await this.#checkpoints?.list()) ?? []
+      return matching([...kept.map(({ name }) => name).reverse(), ...present])
     }
     return current.hasScene ? matching(sceneValues(this.#scene, variable)) : []
   }
@@ -126,12 +124,12 @@ export class SceneProducer implements BuiltIn {
   }
 
   /** Waits for the application, where it is asked for its newest scene. */
-  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  read(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
     this.checkParameters(uri)
-    return chain(this.#state.refreshed() ?? undefined, () => this.#read(uri))
+    return this.#state.refreshed()?.then(() => this.#read(uri)) ?? this.#read(uri)
   }
 
-  #read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  #read(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
     switch (uri.path) {
       case 'current':
         return this.#current(uri)
@@ -139,9 +137,9 @@ export class SceneProducer implements BuiltIn {
         return this.#delta(uri)
       case 'checkpoints':
         if (this.#checkpoints === undefined) throw new ResourceNotFound(uri.text)
-        return chain(this.#checkpoints.list(), checkpoints =>
-          jsonContents(checkpointsUri, JSON.stringify({ checkpoints })),
-        )
+        return this.#checkpoints
+          .list()
+          .then(checkpoints => jsonContents(checkpointsUri, JSON.stringify({ checkpoints })))
       default:
         throw new ResourceNotFound(uri.text)
     }
@@ -163,7 +161,7 @@ export class SceneProducer implements BuiltIn {
     return this.#parts.get(version, uri.text, build, meta)
   }
 
-  #delta(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  #delta(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
     const { since, until, run } = this.#deltaParameters(uri)
     if (typeof since === 'string') return this.#sinceCheckpoint(uri, since, until)
     const { current, version, run: ownRun } = this.#state

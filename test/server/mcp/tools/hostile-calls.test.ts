@@ -83,11 +83,10 @@ describe('hostile texts of a document and of an application', () => {
     server = await startServer({ enableTools: true })
     server.server
       .resources()
-      .attach({
-        scheme: 'app',
+      .attach('app', {
         list: () => [{ uri: 'app://a', name: hostile, mimeType: hostile, description: hostile }],
         templates: () => [{ uriTemplate: `app://{x}${hostile}`, name: hostile }],
-        read: uri =>
+        read: ({ text: uri }) =>
           uri === 'app://text'
             ? [{ uri, mimeType: hostile, text: hostile }]
             : [{ uri: `${uri}${hostile}`, mimeType: hostile, blob: Buffer.from('x') }],
