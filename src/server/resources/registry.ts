@@ -63,14 +63,11 @@ export class ResourceRegistry extends ServedResources {
   constructor(options: ResourceRegistryOptions) {
     const { limits, clock, log = silentLogger, timer = systemTimer, capture = noCapture } = options
     const { notes, checkpoints, clients, liveApp = false } = options
-    const sceneChanges = {
-      sceneSet: () => {
-        this.updated(sceneCurrentUri)
-        this.updated(sceneDeltaUri)
-      },
-      applicationChanged: () => this.updated(sceneCurrentUri),
+    const sceneChanged = (what: 'scene' | 'application') => {
+      this.updated(sceneCurrentUri)
+      if (what === 'scene') this.updated(sceneDeltaUri)
     }
-    const state = new SceneState(limits, { listener: sceneChanges, clock })
+    const state = new SceneState(limits, sceneChanged, clock)
     const scene = new SceneProducer(state, limits, checkpoints)
     const audit = new AuditProducer()
     const events = new SessionEventsProducer()
