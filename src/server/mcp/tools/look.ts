@@ -6,6 +6,7 @@ import type { ServedResources } from '../../resources/served-resources.ts'
 import * as arg from './arguments.ts'
 import { maxPictureSide, pictureContent, readPicture } from './picture.ts'
 import { createTool, failedResult, type Tool } from './tool.ts'
+import { withQuery } from './written-uri.ts'
 
 /** An application tells a change before it draws it. After this time the window shows it. */
 const drawnMs = 300
@@ -52,13 +53,9 @@ export function lookTool(registry: ServedResources, timer: Timer): Tool {
       const revision = registry.scene?.current.revision
       // The view alone is drawn anew for the picture.
       if (!isViewport) await untilDrawn()
-      const path = isViewport ? 'viewport' : 'current_window'
-      const asked = Object.entries(shot).map(([name, value]) => {
-        const text = Array.isArray(value) ? JSON.stringify(value) : value
-        return `&${name}=${encodeURIComponent(text.toWellFormed())}`
-      })
+      const uri = `capture://${isViewport ? 'viewport' : 'current_window'}`
       const [picture] = await readPicture(
-        width => registry.read(`capture://${path}?max_width=${width}${asked.join('')}`, reader),
+        width => registry.read(withQuery(uri, { max_width: width, ...shot }), reader),
         maxWidth,
       )
       const scene = revision === undefined ? '' : `, scene revision ${revision}`

@@ -19,6 +19,7 @@ import {
   textResult,
   type Tool,
 } from './tool.ts'
+import { withQuery } from './written-uri.ts'
 
 /** Each object that is asked for in detail costs the application time. */
 const maxDetailed = 10
@@ -64,7 +65,7 @@ export function querySceneTool(registry: ServedResources): Tool {
       if (detail && ids === undefined) return failedResult('argument_invalid', 'detail needs ids')
       if (detail) selection.limit = Math.min(limit, maxDetailed)
       const given = Object.keys(selection).length === 0 ? { view: 'summary' } : selection
-      if (scenePartUri(given).length > maxUriChars) {
+      if (withQuery(sceneCurrentUri, given).length > maxUriChars) {
         throw new ResourceUriInvalid('the selection is too long: name fewer ids or fields')
       }
       const part = await readScenePart(registry, given, reader)
@@ -110,22 +111,13 @@ function fit(part: JsonObject, most: number, offset: number): JsonObject | null 
   return { ...rest, returned: kept, next_offset: offset + kept, items: items.slice(0, kept) }
 }
 
-/** The URI of the part of the scene that the parameters select. */
-function scenePartUri(selection: JsonObject): string {
-  const query = Object.entries(selection).map(([name, value]) => {
-    const text = Array.isArray(value) ? JSON.stringify(value) : String(value)
-    return `${name}=${encodeURIComponent(text.toWellFormed())}`
-  })
-  return `${sceneCurrentUri}?${query.join('&')}`
-}
-
 /** The part with its run and revision. Goes through the resource, which makes it once for all who ask. */
 export async function readScenePart(
   registry: ServedResources,
   selection: JsonObject,
   reader: Caller['reader'],
 ): Promise<JsonObject> {
-  const contents = await registry.read(scenePartUri(selection), reader)
+  const contents = await registry.read(withQuery(sceneCurrentUri, selection), reader)
   const scene = contents[0]?._meta?.['service-cli/scene']
   const { run, revision } = isJsonObject(scene) ? scene : {}
   // Known only once the application was asked.

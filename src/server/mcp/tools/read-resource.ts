@@ -154,30 +154,22 @@ async function textFile(registry: ServedResources, file: string, slice: Slice) {
 function textOf({ text, _meta }: TextContent, { offset, most }: Slice): readonly ToolContent[] {
   const file = _meta?.['service-cli/slice']
   if (isJsonObject(file)) {
-    return sliced(
+    return [
       textPart(text),
-      'bytes',
-      Number(file.offset),
-      Number(file.bytes),
-      Number(file.total),
-    )
+      ...rangeOf('bytes', Number(file.offset), Number(file.bytes), Number(file.total)),
+    ]
   }
   const slice = sliceText(text, offset, most)
   const from = Math.min(offset, text.length)
-  return sliced({ ...textPart(slice), _meta }, 'characters', from, slice.length, text.length)
+  return [{ ...textPart(slice), _meta }, ...rangeOf('characters', from, slice.length, text.length)]
 }
 
-function sliced(
-  part: ToolContent,
-  unit: 'bytes' | 'characters',
-  offset: number,
-  length: number,
-  total: number,
-): readonly ToolContent[] {
-  if (length === total) return [part]
+/** Where the slice is, and how to go on; nothing for a whole text. */
+function rangeOf(unit: string, offset: number, length: number, total: number): ToolContent[] {
+  if (length === total) return []
   const end = offset + length
   const goOn = end < total ? `go on with offset=${end}` : 'that is the end'
-  return [part, textPart(`${unit} ${offset} to ${end} of ${total}; ${goOn}`)]
+  return [textPart(`${unit} ${offset} to ${end} of ${total}; ${goOn}`)]
 }
 
 function textPart(text: string): ToolContent & { type: 'text' } {
