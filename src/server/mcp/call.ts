@@ -8,6 +8,7 @@ import type { Client } from './client-table.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
 import type { RequestMessage } from './json-rpc.ts'
 import type { RequestContext } from './request-context.ts'
+import { sendNoAnswer } from './send.ts'
 import type { Session } from './sessions.ts'
 import type { Caller, Progress } from './tools/tool.ts'
 import type { ToolMethods } from './tools/tool-methods.ts'
@@ -19,7 +20,7 @@ export interface Served {
   readonly tools: ToolMethods | null
 }
 
-interface CallParts extends Served {
+export interface CallParts extends Served {
   readonly res: ServerResponse
   readonly context: RequestContext
   /** Absent: of the stateless transport. */
@@ -46,7 +47,6 @@ export class Call implements Caller, Reader {
   readonly isReadOnly: boolean
   readonly isBatched: boolean
   readonly progress: Progress | null
-  readonly #cancelled = Promise.withResolvers<null>()
   #abort: AbortController | undefined
   #isCancelled = false
 
@@ -76,8 +76,12 @@ export class Call implements Caller, Reader {
 
   /** Aborted when the client cancels the request or, without a session, closes its connection. */
   get signal(): AbortSignal {
-    this.#abort ??= new AbortController()
-    if (this.#isCancelled) this.#abort.abort()
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController()
+      if (this.#isCancelled) this.#abort.abort()
+      // Most requests end before anything waits; only one that waits is worth cancelling.
+      this.session?.add(this)
+    }
     return this.#abort.signal
   }
 
@@ -85,15 +89,11 @@ export class Call implements Caller, Reader {
     return this.#isCancelled
   }
 
-  /** Resolves when the call is cancelled. */
-  get cancelled(): Promise<null> {
-    return this.#cancelled.promise
-  }
-
+  /** Ends the response without an answer, unless others of the batch are still to be answered. */
   cancel(): void {
     this.#isCancelled = true
     this.#abort?.abort()
-    this.#cancelled.resolve(null)
+    if (!this.isBatched) sendNoAnswer(this.res)
   }
 }
 

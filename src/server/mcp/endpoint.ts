@@ -11,7 +11,7 @@ import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import { awaitTurn } from '../http/open-answers.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { EndpointActivity } from './activity.ts'
-import { Call, type Served } from './call.ts'
+import { Call, type CallParts, type Served } from './call.ts'
 import type { ClientTable } from './client-table.ts'
 import { rpcCodes, toRpcError } from './errors.ts'
 import { EventStream } from './event-stream.ts'
@@ -189,8 +189,7 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): void | Promise<void> {
     const id = isBatch(inbound) || !('id' in inbound) ? null : inbound.id
-    const { accept } = res.req.headers
-    if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream')) {
+    if (!acceptsAnswers(res.req.headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
       return this.#refuse(res, 406, rpcCodes.refused, message, id)
     }
@@ -259,15 +258,12 @@ export class Endpoint implements McpEndpoint {
     }
     context.rpc = `batch of ${values.length}`
     for (const message of messages) applyNotification(message, session)
-    const asked = messages.filter(each => each.kind === 'request' || each.kind === 'invalid')
+    const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
-    const parts = { ...this.#served, res, context, session }
+    const parts = { ...this.#served, res, context, session, isBatched: true }
     for (const message of asked) {
       if (!this.#sessions.isLive(session)) break
-      const answer =
-        message.kind === 'invalid'
-          ? errorMessage(message.id, { code: message.code, message: message.problem })
-          : await this.#dispatch(message, new Call(message, { ...parts, isBatched: true }), context)
+      const answer = await this.#answerInBatch(message, parts)
       if (answer === null) continue
       const isFirst = !res.headersSent
       if (isFirst) res.writeHead(200, { 'Content-Type': 'application/json' })
@@ -277,6 +273,18 @@ export class Endpoint implements McpEndpoint {
     }
     if (res.headersSent) res.end(']')
     else sendNoAnswer(res)
+  }
+
+  async #answerInBatch(message: Message, parts: CallParts): Promise<JsonText | null> {
+    if (message.kind === 'invalid') {
+      return errorMessage(message.id, { code: message.code, message: message.problem })
+    }
+    if (message.kind !== 'request') return null
+    const call = new Call(message, parts)
+    const cancelled = new Promise<null>(resolve => {
+      call.signal.addEventListener('abort', () => resolve(null))
+    })
+    return Promise.race([this.#dispatch(message, call, parts.context), cancelled])
   }
 
   /** Revision 2026-07-28: every POST stands for itself. No session is made, asked for or named. */
@@ -338,9 +346,8 @@ export class Endpoint implements McpEndpoint {
     succeeded: (() => void) | undefined,
   ): Promise<JsonText | null> {
     this.#pendingCalls++
-    call.session?.add(call)
     try {
-      const members = await Promise.race([running, call.cancelled])
+      const members = await running
       if (members === null) return null
       if (!members.isFailure) succeeded?.()
       return resultMessage(call.id, members, opening)
@@ -354,8 +361,7 @@ export class Endpoint implements McpEndpoint {
 
   async #deliver(call: Call, answering: Promise<JsonText | null>): Promise<void> {
     const answer = await answering
-    if (answer !== null) return sendAnswer(call.res, answer)
-    if (call.isCancelled) sendNoAnswer(call.res)
+    if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
   /** Results of the stateless transport say how long they may be cached; never by others ("public"). */
@@ -433,6 +439,12 @@ export class Endpoint implements McpEndpoint {
     const answer = refusalMessage(res.req.headers, status, message)
     sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
   }
+}
+
+function acceptsAnswers(accept: string | undefined): boolean {
+  // As the official SDKs write it.
+  if (accept === 'application/json, text/event-stream') return true
+  return accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
 }
 
 /** The one notification that has an effect. */
