@@ -53,9 +53,8 @@ export type SchemeState = 'free' | 'taken' | 'reserved'
  * endpoint takes pages and contents out and passes changes on.
  */
 export class ResourceRegistry extends ServedResources {
-  readonly #limits: ResourceLimits
-  readonly #log: Logger
-  readonly #timer: Timer
+  /** Of producers of the host. */
+  readonly #context: { limits: ResourceLimits; log: Logger; timer: Timer }
   readonly #scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
@@ -86,9 +85,7 @@ export class ResourceRegistry extends ServedResources {
       artefact: options.artefacts ?? artefactsOff,
     }
     super({ producers, whereToLook, limits, log, clock, timer })
-    this.#limits = limits
-    this.#log = log
-    this.#timer = timer
+    this.#context = { limits, log, timer }
     this.#scene = state
     this.#audit = audit
     this.#events = events
@@ -184,8 +181,7 @@ export class ResourceRegistry extends ServedResources {
     if (typeof producer?.list !== 'function' || typeof producer.read !== 'function') {
       throw new TypeError('a producer needs scheme, list and read')
     }
-    const context = { limits: this.#limits, log: this.#log, timer: this.#timer }
-    this.attach(producer.scheme, new CustomProducer(producer, context))
+    this.attach(producer.scheme, new CustomProducer(producer, this.#context))
   }
 
   /**
