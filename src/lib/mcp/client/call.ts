@@ -118,7 +118,8 @@ async function* messagesOf(
     },
     { method, uri },
   )
-  if (!mayBeIdle) answer.setTimeout(answerMs, () => answer.destroy(new Unreachable('it stopped answering')))
+  if (!mayBeIdle)
+    answer.setTimeout(answerMs, () => answer.destroy(new Unreachable('it stopped answering')))
   try {
     for await (const text of textsOf(answer, url)) {
       const parsed = parseJson(text, maxDepth)

@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import { cleanText } from '../../util/text.ts'
-import { keyHint } from '../bridge/bridge-errors.ts'
 import { shownUrl } from '../bridge/context.ts'
 import { jsonRpcCodes } from '../json-rpc.ts'
 
+const keyHint =
+  'set SERVICE_MCP_API_KEY or --api-key-file to a key of the server; service-cli keys create makes one there'
 /** "Resource not found" before 2026-07-28. */
 const notFoundCode = -32002
 const { methodNotFound, invalidParams, internalError } = jsonRpcCodes
