@@ -82,8 +82,6 @@ class Bridge {
   readonly #inFlight = new Set<Promise<void>>()
   /** Pending while too many messages are being forwarded. */
   #room = Promise.withResolvers<void>()
-  /** The last request was one of 2026-07-28. */
-  #isStateless = false
 
   constructor({ locate, key, env, log }: BridgeParts, output: Output) {
     this.#log = log
@@ -140,17 +138,12 @@ class Bridge {
     // The server judges the elements of a batch.
     if (messages.length === 0 || (!isBatch && messages[0] === null)) {
       const id = isJsonObject(value) && isRequestId(value.id) ? value.id : null
-      return this.#refuse(id, invalidRequest('the line is not a JSON-RPC 2.0 message'))
+      const message = 'the line is not a JSON-RPC 2.0 message'
+      return this.#refuse(id, { code: jsonRpcCodes.invalidRequest, message })
     }
     const parts = { connection: this.#connection, output: this.#output, log: this.#log }
     const call = new Call(parts, line, messages, isBatch)
     const ids = call.unanswered.map(({ id }) => id)
-    const duplicate = ids.find(id => this.#open.has(id))
-    if (duplicate !== undefined) {
-      // An error with this id would look like the answer to the other request.
-      const which = JSON.stringify(duplicate)
-      return this.#refuse(null, invalidRequest(`a request with the id ${which} is already open`))
-    }
     for (const id of ids) this.#open.set(id, call)
     try {
       await this.#route(call)
@@ -165,8 +158,7 @@ class Bridge {
   async #route(call: Call): Promise<void> {
     const { message } = call
     if (message?.kind === 'request') {
-      this.#isStateless = call.statelessHeaders !== null
-      if (this.#isStateless) {
+      if (call.statelessHeaders !== null) {
         return message.method === listenMethod ? this.#listen(call, message) : this.#forward(call)
       }
       if (message.method === 'initialize') {
@@ -267,11 +259,6 @@ class Bridge {
   }
 
   #refuse(id: RequestId | null, error: RpcError): Promise<void> {
-    const known = id === null && this.#isStateless ? undefined : id
-    return this.#output.send(errorMessage(known, error))
+    return this.#output.send(errorMessage(id, error))
   }
-}
-
-function invalidRequest(message: string): RpcError {
-  return { code: jsonRpcCodes.invalidRequest, message }
 }
