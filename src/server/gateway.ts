@@ -35,7 +35,6 @@ import { Metrics } from './http/metrics.ts'
 import { createRequestChecks } from './http/request-checks.ts'
 import { ServerSocket, stoppable } from './http/server-socket.ts'
 import { Page } from './page/page.ts'
-import { chain } from './resources/maybe-promise.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { version } from '../lib/util/version.ts'
 
@@ -180,7 +179,7 @@ export async function startGateway(
     aggregate,
     accounts,
     onRefused,
-    mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
+    mayUseKey: async () => !(await auth.policy.authenticate(stranger)).ok,
     limits,
     log,
   })

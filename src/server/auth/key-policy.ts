@@ -22,7 +22,6 @@ import {
   keyMissing,
   openAccess,
 } from '../http/authentication.ts'
-import type { MaybePromise } from '../resources/maybe-promise.ts'
 import type { AuthDeps, KeySettings } from './auth.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
@@ -85,7 +84,7 @@ export class KeyPolicy implements AuthPolicy {
   }
 
   // Functions of the instance: other policies are made by `{ ...policy, authenticate }`.
-  readonly authenticate = ({ headers, peer }: Caller): MaybePromise<AuthOutcome> => {
+  readonly authenticate = ({ headers, peer }: Caller): AuthOutcome | Promise<AuthOutcome> => {
     const decide = () => {
       const outcome = this.#decide(headers.authorization)
       const isGuess = !outcome.ok && outcome !== keyMissing

@@ -23,7 +23,6 @@ import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
 import { activityGauges } from '../mcp/activity.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
-import type { MaybePromise } from '../resources/maybe-promise.ts'
 import type { Gauge } from '../http/metrics.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 
@@ -40,7 +39,7 @@ interface GatewayAssemblyParts {
   readonly accounts: AccountTokens | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
-  readonly mayUseKey: () => MaybePromise<boolean>
+  readonly mayUseKey: () => Promise<boolean>
   readonly limits: GatewayLimits
   readonly log: Logger
 }

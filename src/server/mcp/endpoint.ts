@@ -9,9 +9,9 @@ import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import { awaitTurn } from '../http/open-answers.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { EndpointActivity } from './activity.ts'
-import { Call, type Served } from './call.ts'
+import { Call, type CallParts, type Served } from './call.ts'
 import type { ClientTable } from './client-table.ts'
 import { rpcCodes, toRpcError } from './errors.ts'
 import { EventStream } from './event-stream.ts'
@@ -80,9 +80,8 @@ export class Endpoint implements McpEndpoint {
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
   readonly #initializeResults: ReadonlyMap<SessionRevision, JsonText>
-  readonly #forWriters: Served
-  readonly #forReaders: Served
-  readonly #toolBoxes: ToolBox[] = []
+  readonly #served: Served
+  readonly #toolBox: ToolBox | undefined
   readonly #detach: () => void
   /** The first members of every result of the stateless transport. */
   readonly #opening: string
@@ -92,29 +91,26 @@ export class Endpoint implements McpEndpoint {
     const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
     this.#parts = parts
     const serverInfo = { name: 'service-cli', title: 'service-cli', version }
-    const hub = new SubscriptionHub(limits, (uri, isFollowed) =>
-      registry.followed?.(uri, isFollowed),
-    )
+    const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
     this.#hub = hub
     this.#sessions = new Sessions({ hub, clients, clock, limits })
     this.#streams = new ListenStreams({ hub, serverInfo, limits })
-    const toolParts = { hub, clock, timer: systemTimer, limits, waits: new Set<() => void>() }
-    const served = (resources: ServedResources): Served => {
-      const box = resourcesEnabled
-        ? parts.tools?.({ ...toolParts, registry: resources })
-        : undefined
-      if (box === undefined) return { resources, tools: null }
-      this.#toolBoxes.push(box)
-      return { resources, tools: createToolMethods(box.tools, log) }
+    const toolParts = {
+      registry,
+      hub,
+      clock,
+      timer: systemTimer,
+      limits,
+      waits: new Set<() => void>(),
     }
-    this.#forWriters = served(registry)
-    this.#forReaders =
-      registry.forReaders === undefined ? this.#forWriters : served(registry.forReaders)
+    const box = resourcesEnabled ? parts.tools?.(toolParts) : undefined
+    this.#toolBox = box
+    this.#served = { resources: registry, tools: box ? createToolMethods(box.tools, log) : null }
     const offered = {
       identity: { ...serverInfo, instructions },
       resourcesEnabled,
-      toolsEnabled: this.#forWriters.tools !== null,
-      extensions: this.#toolBoxes[0]?.extensions,
+      toolsEnabled: box !== undefined,
+      extensions: box?.extensions,
     }
     this.#methods = createMethods({ ...offered, sessions: this.#sessions, streams: this.#streams })
     this.#initializeResults = createInitializeResults(offered)
@@ -139,7 +135,7 @@ export class Endpoint implements McpEndpoint {
   activity(): EndpointActivity {
     return {
       pendingCalls: this.#pendingCalls,
-      tools: this.#forWriters.tools?.count ?? 0,
+      tools: this.#served.tools?.count ?? 0,
       sessions: this.#sessions.size,
       streams: this.#sessions.streams + this.#streams.size,
       subscriptions: this.#hub.size.subscriptions,
@@ -148,7 +144,7 @@ export class Endpoint implements McpEndpoint {
   }
 
   endWaits(): void {
-    for (const box of this.#toolBoxes) box.close()
+    this.#toolBox?.close()
   }
 
   close(): void {
@@ -193,8 +189,7 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): void | Promise<void> {
     const id = isBatch(inbound) || !('id' in inbound) ? null : inbound.id
-    const { accept } = res.req.headers
-    if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream')) {
+    if (!acceptsAnswers(res.req.headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
       return this.#refuse(res, 406, rpcCodes.refused, message, id)
     }
@@ -215,7 +210,7 @@ export class Endpoint implements McpEndpoint {
     if (isBatch(inbound)) return this.#answerBatch(res, inbound, session, context)
     if (inbound.kind === 'request') {
       recordCall(context, inbound)
-      const call = new Call(inbound, { ...this.#served(context), res, context, session })
+      const call = new Call(inbound, { ...this.#served, res, context, session })
       return this.#deliver(call, this.#dispatch(inbound, call, context))
     }
     applyNotification(inbound, session)
@@ -263,15 +258,12 @@ export class Endpoint implements McpEndpoint {
     }
     context.rpc = `batch of ${values.length}`
     for (const message of messages) applyNotification(message, session)
-    const asked = messages.filter(each => each.kind === 'request' || each.kind === 'invalid')
+    const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
-    const parts = { ...this.#served(context), res, context, session }
+    const parts = { ...this.#served, res, context, session, isBatched: true }
     for (const message of asked) {
       if (!this.#sessions.isLive(session)) break
-      const answer =
-        message.kind === 'invalid'
-          ? errorMessage(message.id, { code: message.code, message: message.problem })
-          : await this.#dispatch(message, new Call(message, { ...parts, isBatched: true }), context)
+      const answer = await this.#answerInBatch(message, parts)
       if (answer === null) continue
       const isFirst = !res.headersSent
       if (isFirst) res.writeHead(200, { 'Content-Type': 'application/json' })
@@ -281,6 +273,18 @@ export class Endpoint implements McpEndpoint {
     }
     if (res.headersSent) res.end(']')
     else sendNoAnswer(res)
+  }
+
+  async #answerInBatch(message: Message, parts: CallParts): Promise<JsonText | null> {
+    if (message.kind === 'invalid') {
+      return errorMessage(message.id, { code: message.code, message: message.problem })
+    }
+    if (message.kind !== 'request') return null
+    const call = new Call(message, parts)
+    const cancelled = new Promise<null>(resolve => {
+      call.signal.addEventListener('abort', () => resolve(null))
+    })
+    return Promise.race([this.#dispatch(message, call, parts.context), cancelled])
   }
 
   /** Revision 2026-07-28: every POST stands for itself. No session is made, asked for or named. */
@@ -301,15 +305,10 @@ export class Endpoint implements McpEndpoint {
     // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
     if (message.method === 'subscriptions/listen') context.uri = undefined
     const client = this.#parts.clients?.ofRequest(message.params, context.principal)
-    const call = new Call(message, { ...this.#served(context), res, context, client })
+    const call = new Call(message, { ...this.#served, res, context, client })
     // Closing the connection cancels a request here ("Cancellation"), but not in a session.
     res.once('close', () => call.cancel())
     return this.#deliver(call, this.#dispatch(message, call, context))
-  }
-
-  /** What the caller may find. */
-  #served({ mayWrite, mayAnswer }: RequestContext): Served {
-    return mayWrite || mayAnswer ? this.#forWriters : this.#forReaders
   }
 
   #method(name: string, transport: 'session' | 'stateless') {
@@ -347,9 +346,8 @@ export class Endpoint implements McpEndpoint {
     succeeded: (() => void) | undefined,
   ): Promise<JsonText | null> {
     this.#pendingCalls++
-    call.session?.add(call)
     try {
-      const members = await Promise.race([running, call.cancelled])
+      const members = await running
       if (members === null) return null
       if (!members.isFailure) succeeded?.()
       return resultMessage(call.id, members, opening)
@@ -363,8 +361,7 @@ export class Endpoint implements McpEndpoint {
 
   async #deliver(call: Call, answering: Promise<JsonText | null>): Promise<void> {
     const answer = await answering
-    if (answer !== null) return sendAnswer(call.res, answer)
-    if (call.isCancelled) sendNoAnswer(call.res)
+    if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
   /** Results of the stateless transport say how long they may be cached; never by others ("public"). */
@@ -442,6 +439,12 @@ export class Endpoint implements McpEndpoint {
     const answer = refusalMessage(res.req.headers, status, message)
     sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
   }
+}
+
+function acceptsAnswers(accept: string | undefined): boolean {
+  // As the official SDKs write it.
+  if (accept === 'application/json, text/event-stream') return true
+  return accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
 }
 
 /** The one notification that has an effect. */

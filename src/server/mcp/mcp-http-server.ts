@@ -298,14 +298,14 @@ export class McpHttpServer {
     const liveApp = this.#hasLiveApp()
     const kept = { notes, checkpoints, clients, capture, liveApp }
     const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
-    if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
+    if (store === null) return new ResourceRegistry(parts)
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`
     const shrink = (file: Uint8Array<ArrayBuffer>, maxWidth: number) =>
       this.#pictures.shrink(file, { maxWidth, maxBytes: maxSmallerBytes })
     const artefacts = createArtefactProducer({ store, limits, downloadUrl, shrink })
-    const registry = new ResourceRegistry({ ...parts, artefacts, enableArtefactResources: true })
-    store.onChange(() => registry.artefactsChanged())
+    const registry = new ResourceRegistry({ ...parts, artefacts })
+    store.onChange(() => registry.listChanged())
     return registry
   }
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { Viewer } from '../http/authentication.ts'
 import type { RequestMessage } from './json-rpc.ts'
 

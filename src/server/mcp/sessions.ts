@@ -78,7 +78,6 @@ interface SessionsParts {
 
 /** All live sessions of a server. */
 export class Sessions {
-  /** Least recently used first. */
   readonly #byId = new Map<string, Session>()
   readonly #parts: SessionsParts
   readonly #stopSweeps: () => void
@@ -104,9 +103,9 @@ export class Sessions {
   create(revision: SessionRevision, principal: string, clientInfo?: unknown): Session | null {
     const { hub, clients, clock, limits } = this.#parts
     if (this.#byId.size >= limits.maxSessions) {
-      const idlest = this.#byId.values().find(({ stream }) => stream === null)
-      if (idlest === undefined) return null
-      this.delete(idlest)
+      const idle = [...this.#byId.values()].filter(({ stream }) => stream === null)
+      if (idle.length === 0) return null
+      this.delete(idle.reduce((a, b) => (b.lastSeenMs < a.lastSeenMs ? b : a)))
     }
     const client = clients?.ofSession(clientInfo, principal)
     const session = new Session(revision, principal, client, clock.now())
@@ -130,8 +129,6 @@ export class Sessions {
   /** The session is in use now, which keeps it alive. */
   touch(session: Session): void {
     session.lastSeenMs = this.#parts.clock.now()
-    this.#byId.delete(session.id)
-    this.#byId.set(session.id, session)
   }
 
   isLive(session: Session): boolean {

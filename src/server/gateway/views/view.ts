@@ -10,7 +10,7 @@ import type { CatalogFile } from '../catalog/catalog-file.ts'
 import type { DiagnosticParts } from '../diagnostics.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import { EventRing } from '../event-ring.ts'
-import { GatewayResources } from '../gateway-resources.ts'
+import { createGatewayResources } from '../gateway-resources.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import { AccessTrail } from '../relay/access-trail.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
@@ -97,10 +97,10 @@ export function openView(parts: ViewParts): View {
       schemes: parts.schemes,
       trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
       clock: systemClock,
-      updated: uri => resources.instanceUpdated(uri),
-      listChanged: () => resources.instanceListChanged(),
+      updated: uri => resources.updated(uri),
+      listChanged: () => resources.listChanged(),
     })
-  const resources = new GatewayResources({
+  const resources = createGatewayResources({
     ...parts,
     clients,
     instances,
