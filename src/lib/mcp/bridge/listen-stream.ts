@@ -81,6 +81,8 @@ export class ListenStream {
     // The server may be stopping, or have started just now and not offer everything yet.
     const isFinal = error !== null && permanentCodes.includes(error.code)
     if (this.#isAcknowledged && !isFinal && !this.#isDone) {
+      // Another server may have its stream by now.
+      if (this.#streaming !== upstream) return true
       this.#streaming = null
       connection.reconnect(ended.kind === 'ended' ? ended.retryMs : 0)
       return false

@@ -5,7 +5,7 @@ import type { Logger } from '../../util/logger.ts'
 import { Unreachable } from './bridge-errors.ts'
 import { type Connection, streamOpenMs, type Upstream } from './connection.ts'
 import { postHeaders, shownUrl } from './context.ts'
-import type { Exchanged, ServerText } from './exchange.ts'
+import type { ServerText } from './exchange.ts'
 import type { Output } from './output.ts'
 import { notificationMessage, type RpcRequest, type RpcResponse } from './rpc.ts'
 
@@ -201,12 +201,15 @@ export class ClientSession {
     const headers = { ...this.headers, Accept: 'text/event-stream' }
     const ask = { method: 'GET', headers, isStream: true, signal: this.#end.signal } as const
     const ended = await connection.exchange(upstream, ask, { begun, deliver })
-    if (ended.kind === 'refused' && isPermanent(ended)) {
-      log.info({ status: ended.status }, 'the server has no stream for notifications')
-      return true
+    if (ended.kind === 'refused' && ended.status < 500 && ended.status !== 429) {
+      const isUnknown = ended.status === 404 && this.endedByServer(upstream)
+      if (!isUnknown) {
+        log.info({ status: ended.status }, 'the server has no stream for notifications')
+        return true
+      }
     }
-    if (ended.kind === 'refused' && ended.status === 404) this.endedByServer(upstream)
-    if (this.#end.signal.aborted) return true
+    // Another server may have its stream by now.
+    if (this.#end.signal.aborted || this.#streaming !== upstream) return true
     this.#streaming = null
     this.#hasGap = true
     connection.reconnect(ended.kind === 'ended' ? ended.retryMs : 0)
@@ -230,8 +233,4 @@ export class ClientSession {
       await output.send(notificationMessage('notifications/resources/updated', { uri }))
     }
   }
-}
-
-function isPermanent({ status }: Exchanged & { kind: 'refused' }): boolean {
-  return status < 500 && status !== 404 && status !== 429
 }
