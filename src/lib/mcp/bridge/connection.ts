@@ -6,14 +6,15 @@ import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl, type Target } from './context.ts'
 import {
+  askOnce,
   exchange,
   type Exchanged,
   type ExchangeHooks,
   type ExchangeParts,
   type Refused,
+  type RpcAnswer,
 } from './exchange.ts'
 import { type HttpAsk, HttpLink } from './http-link.ts'
-import { askOnce, type RpcAnswer } from './own-request.ts'
 
 /** The server from the moment it was located until it is lost. */
 export interface Upstream {

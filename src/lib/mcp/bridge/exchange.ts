@@ -1,10 +1,12 @@
 import { createParser } from 'eventsource-parser'
 import type { IncomingHttpHeaders } from 'node:http'
 import { collectBounded } from '../../util/bytes.ts'
+import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
+import type { RequestId, RpcError } from '../json-rpc.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
-import { parseServerText, type RpcMessage } from './rpc.ts'
+import { parseServerText, requestMessage, type RpcMessage } from './rpc.ts'
 
 /** A JSON text of the server: the line for the client and its messages. */
 export interface ServerText {
@@ -102,6 +104,46 @@ export async function exchange(
     if (!(error instanceof Unreachable)) throw error
     return { kind: 'broken', begun: hasBegun, reason: error.message }
   }
+}
+
+/** The answer to a request, and the headers of the response that carried it. */
+export type RpcAnswer =
+  | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
+  | { readonly kind: 'error'; readonly error: RpcError }
+
+export interface Question {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly id: RequestId
+  readonly method: string
+  readonly params: JsonObject
+  readonly answerMs: number
+  readonly isHeld?: boolean
+  readonly signal: AbortSignal
+}
+
+/** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
+export async function askOnce(
+  parts: Omit<ExchangeParts, 'silenceMs'>,
+  { id, method, params, ...question }: Question,
+): Promise<RpcAnswer | Exchanged> {
+  const answers: RpcAnswer[] = []
+  const ended = await exchange(
+    { ...parts, silenceMs: question.answerMs },
+    { ...question, method: 'POST', body: requestMessage(id, method, params), repeatable: true },
+    {
+      async deliver({ messages, headers }) {
+        for (const message of messages) {
+          if (message.kind !== 'response' || (message.id !== null && message.id !== id)) continue
+          const { result, error } = message
+          if (error !== null) answers.push({ kind: 'error', error })
+          else if (result !== null) answers.push({ kind: 'result', result, headers })
+        }
+        return answers.length === 0
+      },
+    },
+  )
+  return answers[0] ?? ended
 }
 
 async function* eventsOf(
