@@ -76,24 +76,18 @@ class Bridge {
   #session: ClientSession | null = null
   /** Later messages wait for this: `initialize` and `initialized` keep their order. */
   #beginning: Promise<void> = Promise.resolve()
-  readonly #listens = new Set<ListenStream>()
   /** Calls by the ids of their requests. */
   readonly #open = new Map<RequestId, Call>()
   readonly #inFlight = new Set<Promise<void>>()
+  /** Subscriptions among them, which last. */
+  #listening = 0
   /** Pending while too many messages are being forwarded. */
   #room = Promise.withResolvers<void>()
 
   constructor({ locate, key, env, log }: BridgeParts, output: Output) {
     this.#log = log
     this.#output = output
-    this.#connection = new Connection(
-      { locate, key, env, log },
-      {
-        isEmpty: () => this.#session?.isOpen !== true && this.#listens.size === 0,
-        restore: async upstream => this.#session?.restore(upstream),
-        openStreams: upstream => this.#openStreams(upstream),
-      },
-    )
+    this.#connection = new Connection({ locate, key, env, log })
   }
 
   /** Handles one line. Resolves when the next one may be read (backpressure). */
@@ -104,7 +98,7 @@ class Bridge {
       this.#room.resolve()
     })
     this.#inFlight.add(work)
-    if (this.#inFlight.size - this.#listens.size < maxInFlight) return
+    if (this.#inFlight.size - this.#listening < maxInFlight) return
     this.#room = Promise.withResolvers()
     await this.#room.promise
   }
@@ -228,18 +222,12 @@ class Bridge {
     if (upstream === null) return
     const parts = { connection: this.#connection, output: this.#output }
     const stream = new ListenStream({ ...parts, request, call })
-    this.#listens.add(stream)
-    void stream.open(upstream)
+    this.#connection.restorables.add(stream)
+    this.#listening++
+    void stream.openStream(upstream)
     await stream.done
-    this.#listens.delete(stream)
-  }
-
-  async #openStreams(upstream: Upstream): Promise<boolean> {
-    const opened = await Promise.all([
-      this.#session?.openStream(upstream),
-      ...[...this.#listens].map(stream => stream.open(upstream)),
-    ])
-    return !opened.includes(false)
+    this.#listening--
+    this.#connection.restorables.delete(stream)
   }
 
   /** The server for the call. Null when the client has an error instead, or has cancelled it. */

@@ -48,7 +48,7 @@ export class ListenStream {
   }
 
   /** Opens the stream unless it is open. Resolves with false when it must be tried again. */
-  async open(upstream: Upstream): Promise<boolean> {
+  async openStream(upstream: Upstream): Promise<boolean> {
     if (this.#isDone || this.#streaming === upstream) return true
     this.#streaming = upstream
     const begun = Promise.withResolvers<boolean>()

@@ -84,10 +84,6 @@ export class ClientSession {
     this.#params = params
   }
 
-  get isOpen(): boolean {
-    return this.#session !== null && !this.#end.signal.aborted
-  }
-
   get headers(): Record<string, string> {
     return sessionHeaders(this.#session)
   }
@@ -100,16 +96,21 @@ export class ClientSession {
     upstream: Upstream,
   ): void {
     if (result === null) return
-    if (method === 'initialize') {
-      this.#session = openedSession(result, headers)
-      this.#upstream = upstream
-      this.#url = upstream.target.url.href
-      const fields = { url: shownUrl(upstream.target.url), revision: this.#session?.revision }
-      this.#parts.log.info(fields, 'session opened')
-    }
+    if (method === 'initialize') this.#opened(openedSession(result, headers), upstream)
     if (typeof uri !== 'string') return
     if (method === 'resources/subscribe') this.#subscriptions.add(uri)
     if (method === 'resources/unsubscribe') this.#subscriptions.delete(uri)
+  }
+
+  #opened(session: Session | null, upstream: Upstream): void {
+    if (session === null) return
+    const { connection, log } = this.#parts
+    const { url } = upstream.target
+    this.#session = session
+    this.#upstream = upstream
+    this.#url = url.href
+    connection.restorables.add(this)
+    log.info({ url: shownUrl(url), revision: session.revision }, 'session opened')
   }
 
   /** The client has sent `notifications/initialized`. */
@@ -138,7 +139,7 @@ export class ClientSession {
 
   /** Opens the stream unless it is open. Resolves with false when it must be tried again. */
   async openStream(upstream: Upstream): Promise<boolean> {
-    const isReady = this.isOpen && this.#isInitialized && this.#upstream === upstream
+    const isReady = this.#isInitialized && this.#upstream === upstream
     if (!isReady || this.#streaming === upstream) return true
     this.#streaming = upstream
     const begun = Promise.withResolvers<boolean>()
@@ -155,6 +156,7 @@ export class ClientSession {
   /** Ends the session at the server. */
   async end(): Promise<void> {
     this.#end.abort()
+    this.#parts.connection.restorables.delete(this)
     const upstream = this.#upstream
     if (this.#session?.id == null || upstream === null || upstream.lost.signal.aborted) return
     const signal = AbortSignal.timeout(closeTimeoutMs)
