@@ -25,6 +25,7 @@ import {
   type RequestMessage,
 } from './json-rpc.ts'
 import { errorMessage, JsonText, resultMessage } from './json-text.ts'
+import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createInitializeResults, createMethods, type MethodTable } from './methods.ts'
@@ -63,6 +64,8 @@ interface McpEndpointParts {
   resourcesEnabled: boolean
   /** Told who asks for what. */
   clients?: ClientTable
+  /** Sessions of the server that had the port before. Absent: a restart ends all. */
+  kept?: KeptSessions
   /** Absent: no tools. Without resources there are none either. */
   tools?: (parts: ToolParts) => ToolBox
   /** How a model finds its way about what is served. */
@@ -88,12 +91,12 @@ export class Endpoint implements McpEndpoint {
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
-    const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
+    const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
     this.#parts = parts
     const serverInfo = { name: 'service-cli', title: 'service-cli', version }
     const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
     this.#hub = hub
-    this.#sessions = new Sessions({ hub, clients, clock, limits })
+    this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ hub, serverInfo, limits })
     const toolParts = {
       registry,
@@ -387,9 +390,7 @@ export class Endpoint implements McpEndpoint {
     if (session === null || res.destroyed) return
     const stream = new EventStream(res, sessionEncoder, this.#parts.limits)
     stream.open()
-    // Each message goes to exactly one stream of a session: the newest, the older one ends.
-    session.stream?.end()
-    session.stream = stream
+    this.#sessions.attach(session, stream)
     res.on('close', () => {
       if (session.stream !== stream) return
       session.stream = null
@@ -397,10 +398,10 @@ export class Endpoint implements McpEndpoint {
     })
   }
 
-  #deleteSession(res: ServerResponse, context: RequestContext): void {
+  async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
     const session = this.#sessionOf(res, context)
     if (session === null) return
-    this.#sessions.delete(session)
+    await this.#sessions.delete(session)
     res.writeHead(204).end()
   }
 
