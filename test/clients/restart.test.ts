@@ -100,11 +100,13 @@ describe('a restart of the server', function () {
   })
 
   it('goes unnoticed by LangChain: its tools go on', async () => {
-    const { MultiServerMCPClient } = await import('@langchain/mcp-adapters')
+    // Installed with the clients, after the types are checked.
+    const adapters = '@langchain/mcp-adapters'
+    const { MultiServerMCPClient } = await import(adapters)
     const client = new MultiServerMCPClient({ dcc: { transport: 'http', url: serving.url } })
     try {
       const tools = await client.getTools()
-      const query = tools.find(({ name }) => name.endsWith('query_scene'))
+      const query = tools.find(({ name }: { name: string }) => name.endsWith('query_scene'))
       expect(JSON.stringify(await query?.invoke({}))).to.include('blender')
       await restart()
       await serving.post('scene', { dcc: 'maya' })
