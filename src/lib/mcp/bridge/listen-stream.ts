@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { metaKeys } from '../request-metadata.ts'
-import { serverGone } from './bridge-errors.ts'
+import { serverGone, Unreachable } from './bridge-errors.ts'
 import type { Call } from './call.ts'
 import { type Connection, streamOpenMs, type Upstream } from './connection.ts'
 import type { Exchanged, ServerText } from './exchange.ts'
@@ -95,7 +95,9 @@ export class ListenStream {
 
   #errorOf(upstream: Upstream, ended: Exchanged): RpcError {
     if (ended.kind === 'refused') return this.#parts.connection.refusal(ended, upstream)
-    return serverGone(ended.kind === 'broken' ? ended.reason : 'it ended the stream')
+    const { reason } = ended.kind === 'broken' ? ended : { reason: 'it ended the stream' }
+    const lost: unknown = upstream.lost.signal.reason
+    return serverGone(lost instanceof Unreachable ? lost.message : reason)
   }
 
   async #acknowledge({ notifications }: JsonObject, line: string): Promise<void> {
