@@ -201,12 +201,6 @@ function onOneLine(text: string): string {
   return text.replaceAll(/[\r\n]/g, ' ')
 }
 
-/** Reads the start of a refusal. */
-export async function readRefusal(answer: HttpAnswer): Promise<Refused> {
-  const { statusCode: status = 0, headers } = answer
-  return { kind: 'refused', status, headers, body: await readStart(answer) }
-}
-
 /** Reads the start of a refusal; an incomplete one is enough beside the status. */
 export async function readStart(answer: HttpAnswer): Promise<Buffer> {
   const chunks: Buffer[] = []
