@@ -5,7 +5,7 @@ import { hostEnvironment, instanceFlags } from './resources/endpoint-flags.ts'
 import { processOutput, warningsTo } from '../lib/cli/output.ts'
 import { unexpectedAnswer } from '../lib/mcp/client/failure.ts'
 import { hostRequest } from '../lib/mcp/client/host-request.ts'
-import { isUnconfirmed, unconfirmedLine } from '../lib/mcp/unconfirmed.ts'
+import { unconfirmedLine } from '../lib/mcp/unconfirmed.ts'
 import { isJsonObject } from '../lib/util/json.ts'
 import { userName } from '../lib/util/posix.ts'
 import { cleanText } from '../lib/util/text.ts'
@@ -59,9 +59,7 @@ ${hostEnvironment}`
     const path = 'v1/checkpoints'
     const body = { name, by: userName() }
     const { checkpoint } = await hostRequest(target, { method: 'POST', path, body })
-    if (!isJsonObject(checkpoint) || !isUnconfirmed(checkpoint)) {
-      throw unexpectedAnswer(target.url, path)
-    }
+    if (!isJsonObject(checkpoint)) throw unexpectedAnswer(target.url, path)
     const warning = unconfirmedLine(checkpoint)
     const words = [`checkpoint "${name}" made`, ...(warning === null ? [] : [warning])].join('; ')
     await output.result(cleanText(words, 300), checkpoint)

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { asText, cleanText } from '../../util/text.ts'
-import { doubtLine, goneLine } from '../unconfirmed.ts'
+import { cleanText } from '../../util/text.ts'
+import { unconfirmedLine } from '../unconfirmed.ts'
 import { callMethod, type McpServer } from './call.ts'
 import { unexpectedAnswer } from './failure.ts'
 
@@ -110,11 +110,7 @@ function textOf(value: unknown): string | null {
 /** Why a scene may be older than what its application shows; null when it is not. */
 export function staleReason(meta: JsonObject): string | null {
   const scene = sceneOf(meta)
-  const { connected, since, as_of: asOf } = applicationOf(scene)
-  if (connected === false) {
-    return goneLine({ since: asText(since), hasScene: scene.size !== 0 })
-  }
-  return asOf === undefined ? null : doubtLine(asText(asOf))
+  return unconfirmedLine(applicationOf(scene), scene.size !== 0)
 }
 
 /** What the `_meta` of a scene says of it. */
