@@ -11,14 +11,16 @@ export function isUncoded(contentEncoding: string | undefined): boolean {
 
 /**
  * Whether an Accept header allows the media type (lower case, no parameters). A missing header
- * allows everything; `q=0` excludes.
+ * allows everything; of several ranges that match, the most specific one decides (RFC 9110, 12.5.1).
  */
 export function accepts(header: string | undefined, mediaType: string): boolean {
   if (header === undefined || header === '*/*') return true
-  const group = `${mediaType.slice(0, mediaType.indexOf('/'))}/*`
-  return header.split(',').some(range => {
+  const ranges = header.split(',').map(range => {
     const [type = '', ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
-    if (type !== mediaType && type !== group && type !== '*/*') return false
-    return !parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter))
+    return { type, isAllowed: !parameters.some(each => /^q=0(\.0*)?$/.test(each)) }
   })
+  const group = `${mediaType.slice(0, mediaType.indexOf('/'))}/*`
+  const wanted = [mediaType, group, '*/*']
+  const deciding = wanted.find(type => ranges.some(range => range.type === type))
+  return ranges.some(({ type, isAllowed }) => type === deciding && isAllowed)
 }

@@ -1,10 +1,6 @@
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-
-/** An answer that is on its way; cutting it closes its connection. */
-interface OpenAnswer {
-  destroy(): void
-}
 
 /** An expired stream is cut within this time. */
 export const expiryCheckMs = 1000
@@ -15,9 +11,9 @@ export const expiryCheckMs = 1000
  * not let in any more.
  */
 export class OpenAnswers {
-  /** Whose each is. One map for all: every request is added, and hardly ever is one cut. */
-  readonly #principals = new Map<OpenAnswer, string>()
-  readonly #expiring = new Map<OpenAnswer, number>()
+  /** Principal of each open answer. */
+  readonly #principals = new Map<ServerResponse, string>()
+  readonly #expiring = new Map<ServerResponse, number>()
   readonly #clock: Clock
   readonly #timer: Timer
   #isWatching = false
@@ -28,7 +24,7 @@ export class OpenAnswers {
   }
 
   /** Returns what to call when it is over. */
-  add(principal: string, expiresAtMs: number | undefined, answer: OpenAnswer): () => void {
+  add(principal: string, expiresAtMs: number | undefined, answer: ServerResponse): () => void {
     this.#principals.set(answer, principal)
     if (expiresAtMs !== undefined) {
       this.#expiring.set(answer, expiresAtMs)
@@ -63,18 +59,11 @@ export class OpenAnswers {
 
 /**
  * Waits until `res` is the answer that its connection is sending. A client may pipeline many
- * requests without reading: only one answer of a connection may hold a file and buffers. Resolves
- * with false when the client is gone.
+ * requests without reading: only one of a connection is worked on. False: the client is gone. Where
+ * the connection closes before its turn, it never comes.
  */
 export async function awaitTurn(res: ServerResponse): Promise<boolean> {
-  if (res.destroyed) return false
   // Node assigns the socket to one answer at a time, and then emits 'socket'.
-  if (res.socket !== null) return true
-  return new Promise(resolve => {
-    const settle = () => {
-      res.off('socket', settle).off('close', settle)
-      resolve(!res.destroyed)
-    }
-    res.on('socket', settle).on('close', settle)
-  })
+  if (res.socket === null && !res.destroyed) await once(res, 'socket')
+  return !res.destroyed
 }

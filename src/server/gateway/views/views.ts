@@ -59,7 +59,6 @@ export class Views implements McpEndpoint {
   async download(
     req: IncomingMessage,
     res: ServerResponse,
-    path: string,
     context: RequestContext,
   ): Promise<void> {
     const { download } = this.#viewOf(context)
@@ -73,7 +72,7 @@ export class Views implements McpEndpoint {
     }
     if (user !== undefined) user.downloads++
     try {
-      await download(req, res, path)
+      await download(req, res, context)
     } finally {
       if (user !== undefined) user.downloads--
     }

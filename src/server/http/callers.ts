@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type AuthPolicy, type AuthRefused, challenge, writeRefused } from './authentication.ts'
+import { OpenAnswers } from './open-answers.ts'
+import type { RefusedRequest } from './refusal-log.ts'
+import { endRefused } from './refused-body.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** Lets callers in by a policy, and cuts what is open to a caller whose access ends. */
+export class Callers {
+  readonly #policy: AuthPolicy
+  readonly #onRefused: (refused: RefusedRequest) => void
+  readonly #open = new OpenAnswers()
+
+  constructor(policy: AuthPolicy, onRefused: (refused: RefusedRequest) => void) {
+    this.#policy = policy
+    this.#onRefused = onRefused
+    policy.onRevoked?.(principal => this.#open.cut(principal))
+  }
+
+  /** Whether the caller is let in; otherwise the request is answered. */
+  async admit(
+    req: IncomingMessage,
+    res: ServerResponse,
+    context: RequestContext,
+  ): Promise<boolean> {
+    const outcome = await this.#policy.authenticate({ headers: req.headers, peer: context.peer })
+    if (!outcome.ok) {
+      this.#refuse(res, context, outcome)
+      return false
+    }
+    const { principal, mayWrite = true, mayAnswer = mayWrite, expiresAtMs, viewer, watch } = outcome
+    Object.assign(context, { principal, mayWrite, mayAnswer, viewer })
+    // A client that left while it was authenticated closes nothing any more.
+    if (res.destroyed) return false
+    if (this.#policy.onRevoked !== undefined || expiresAtMs !== undefined || watch !== undefined) {
+      // Pushed one by one: a single closure over both kept whole requests alive until V8's next full
+      // collection, and cost a third of the time of a read.
+      context.onClose.push(this.#open.add(principal, expiresAtMs, res))
+      if (watch !== undefined) context.onClose.push(watch(() => void res.destroy()))
+    }
+    return true
+  }
+
+  /** Refuses a request that would change something, of a caller who may only read. */
+  refuseWrite(res: ServerResponse, context: RequestContext): void {
+    this.#refuse(res, context, this.#policy.refuseWrite?.() ?? writeRefused())
+  }
+
+  #refuse(res: ServerResponse, { peer, principal }: RequestContext, refused: AuthRefused): void {
+    const { status, error = 'invalid_request', description, retryAfterSeconds } = refused
+    const headers: Record<string, string> = { 'Content-Type': 'application/json' }
+    // The others refuse no caller: another token would not help.
+    if (status !== 503 && status !== 421) {
+      const reason = status === 429 ? 'too_many_failures' : (refused.error ?? 'no_credentials')
+      this.#onRefused({ status, reason, peer, principal: principal || undefined })
+      headers['WWW-Authenticate'] = challenge(refused)
+    }
+    if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds)
+    const body = JSON.stringify({ error, error_description: description })
+    endRefused(res, status, headers, Buffer.from(body))
+  }
+}
