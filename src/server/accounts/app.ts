@@ -7,7 +7,7 @@ import { openAPIRouteHandler } from 'hono-openapi'
 import { version } from '../../lib/util/version.ts'
 import { type AppEnv, createApp } from '../http/app.ts'
 import type { Reach } from '../http/guard.ts'
-import { bodyText, readBody } from '../http/body.ts'
+import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import { type Metrics, metricsPath } from '../http/metrics.ts'
 import type { AccountsEnv } from './middleware.ts'
@@ -72,7 +72,8 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
     await next()
   })
   app.use(async (c, next) => {
-    const { headers } = c.env.incoming
+    const { incoming } = c.env
+    const { headers } = incoming
     const isEmpty = (headers['content-length'] ?? '0') === '0' && !headers['transfer-encoding']
     // A web page can send other types without a preflight.
     const isJson = isJsonType(headers['content-type']) && isUncoded(headers['content-encoding'])
@@ -82,7 +83,8 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
     }
     // An empty body is none, whatever its type.
     if (isEmpty) c.req.raw.headers.delete('Content-Type')
-    else c.req.bodyCache.text = Promise.resolve(bodyText(await readBody(c.env.incoming, bodyLimits)))
+    // `@hono/node-server` takes it from there.
+    else Object.assign(incoming, { rawBody: await readBody(incoming, bodyLimits) })
     await next()
   })
   app.use(

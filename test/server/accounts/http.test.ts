@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ask } from '../../helpers/mcp.ts'
-import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
+import { exchange, requestText } from '../../process/raw-socket.ts'
 import {
   auth,
   logIn,
