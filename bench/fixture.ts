@@ -50,7 +50,7 @@ export function makeSceneText(revision: number): string {
 
 /** The scene as `serve` has it, with facts beside it as long as its own. */
 export function sceneContent(text: string): object {
-  const facts = { revision: 1_795_571_881_183, set_at: '2026-11-25T01:58:01.200Z' }
+  const facts = { run: '5f0c9a1e', revision: 12, set_at: '2026-11-25T01:58:01.200Z' }
   const _meta = { 'service-cli/scene': { ...facts, size: text.length, application: null } }
   return { uri: sceneUri, mimeType: 'application/json', text, _meta }
 }

@@ -8,15 +8,20 @@ export interface ClientEntry {
   readonly title: string
   /** Where the settings are; null: the client does not document it. */
   readonly file: string | null
+  /** `mcp-config --write` writes it. */
+  readonly isWritten: boolean
   readonly open: EntryForm
   /** For a server that asks for a key. */
   readonly keyed: EntryForm
 }
 
 interface EntryForm {
-  readonly commands: readonly string[]
+  /** The client's own command that adds the entry; null: it has none. */
+  readonly command: string | null
   readonly settings: string
   readonly notes: readonly string[]
+  /** Further flags of `mcp-config`, each with a space before it. */
+  readonly flags: string
 }
 
 export const version = SERVICE_VERSION

@@ -60,30 +60,31 @@ async function liveApp(options) {
 async function clientEntries() {
   const settings = '../dist/lib/mcp/settings'
   const { clients } = await import(`${settings}/clients.js`)
-  const { notesOf } = await import(`${settings}/entries.js`)
-  const { newSettings } = await import(`${settings}/merge-settings.js`)
+  const { makeEntry, newSettings } = await import(`${settings}/entry.js`)
+  const { settingsPaths } = await import(`${settings}/settings-file.js`)
   const { quoteArgument } = await import('../dist/lib/cli/format.js')
   const [scope, platform] = ['user', 'linux']
   const place = { platform, env: {}, home: '~', cwd: '.' }
 
-  const form = (client, keyed) => {
-    const bridge = client.stdioOnly ? ['service-cli', 'connect', '{url}'] : null
-    const given = { name: '{name}', url: '{url}', keyed, bridge }
-    const { format, section } = client
-    const input = client.input?.(given) ?? null
-    const wanted = { format, section, name: given.name, entry: client.entry(given), input }
+  const form = (client, needsKey) => {
+    const usesFile = needsKey && client.key === undefined
+    const isBridged = usesFile || client.http === undefined
+    const keyFile = usesFile ? ['--api-key-file', 'FILE'] : []
+    const bridge = isBridged ? ['service-cli', 'connect', '{url}', ...keyFile] : null
+    const keyed = needsKey && !usesFile
+    const made = makeEntry(client, { name: '{name}', url: '{url}', scope, keyed, bridge })
     return {
-      commands: client
-        .commands(given, scope)
-        .map(words => words.map(word => quoteArgument(word, platform)).join(' ')),
-      settings: newSettings(wanted).trimEnd(),
-      notes: notesOf(client, given, scope),
+      command: made.own?.map(word => quoteArgument(word, platform)).join(' ') ?? null,
+      settings: newSettings(client, made).trimEnd(),
+      notes: made.notes,
+      flags: usesFile ? `${client.http ? ' --stdio' : ''} --api-key-file FILE` : '',
     }
   }
   return clients.map(client => ({
     id: client.id,
     title: client.title,
-    file: client.file(scope, place)?.path ?? null,
+    file: settingsPaths(client, scope, place)[0] ?? null,
+    isWritten: client.format.startsWith('json'),
     open: form(client, false),
     keyed: form(client, true),
   }))

@@ -34,6 +34,7 @@ interface ToolContent {
 interface Turn {
   readonly isNewScene: boolean
   /** Of the scene; the next wait goes on from it. */
+  readonly run: unknown
   readonly revision: unknown
 }
 
@@ -90,24 +91,25 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
     return new Set(Array.from(uris, ([, scheme = '']) => scheme))
   }
 
-  async function wait(since: unknown, signal: AbortSignal): Promise<Turn> {
-    const args = { ...(since !== undefined && { since }), timeout_s: waitSeconds }
+  async function wait(known: Pick<Turn, 'run' | 'revision'>, signal: AbortSignal): Promise<Turn> {
+    const { run, revision: since } = known
+    const args = { ...(since !== undefined && { since, run }), timeout_s: waitSeconds }
     const options = { signal, timeoutMs: waitAnswerMs }
     const { structuredContent = {} } = await call('wait_for_change', args, options)
-    const { changed, uris, revision } = structuredContent
+    const { changed, uris, run: newRun, revision } = structuredContent
     const isOfScene = !Array.isArray(uris) || uris.includes(sceneUri)
-    return { isNewScene: changed !== false && isOfScene, revision }
+    return { isNewScene: changed !== false && isOfScene, run: newRun, revision }
   }
 
   /** Follows until the chat or the server fails, or `signal` is aborted. */
   async function follow(signal: AbortSignal): Promise<never> {
-    // A revision that is long gone: answered at once, which shows that waiting works.
-    let turn = await wait(0, signal)
+    // No server has this run: answered at once, which shows that waiting works.
+    let turn = await wait({ run: 'none', revision: 0 }, signal)
     schemes.value = await servedSchemes(signal)
     connection.value = { kind: 'live' }
     for (;;) {
       const startedMs = performance.now()
-      const next = wait(turn.revision, signal)
+      const next = wait(turn, signal)
       // Only now: what changed before the wait began is read, what changes later ends the wait.
       if (turn.isNewScene) tell(sceneUri)
       // Notes have no revision by which the wait could know of earlier changes.

@@ -7,13 +7,9 @@ const clientsUri = 'server://clients'
 /** A row of `server://clients`. */
 export interface ClientRow {
   readonly name: string
-  readonly title?: string
   readonly version: string
   readonly principal?: string
-  readonly connected_at: string
   readonly last_seen_at: string
-  readonly streams: number
-  readonly last_list?: { readonly at: string; readonly what: string }
   readonly last_read?: { readonly at: string; readonly uri: string }
   readonly last_call?: { readonly at: string; readonly tool: string }
 }
@@ -37,11 +33,10 @@ export function followClients(carrier: Carrier): ReadonlySignal<readonly ClientR
 const pageNames = new Set(['service-page'])
 
 /** What a client did last that has to do with the scene, newest first. */
-export function lastDone({ last_list, last_read, last_call }: ClientRow): Done | null {
+export function lastDone({ last_read, last_call }: ClientRow): Done | null {
   const done = [
     last_call && { at: last_call.at, what: callWords(last_call.tool) },
     last_read && { at: last_read.at, what: readWords(last_read.uri) },
-    last_list && { at: last_list.at, what: `listed ${last_list.what}` },
   ].filter(each => each !== undefined)
   return done.toSorted((a, b) => (a.at < b.at ? 1 : -1))[0] ?? null
 }

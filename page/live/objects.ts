@@ -127,17 +127,14 @@ function isOfId({ path, kind }: SceneChange): boolean {
 
 /** Changes the row of the object that the change is about; null: it is about none. */
 export function applyTo(rows: Map<string, ObjectRow>, change: SceneChange): string | null {
-  const { path, kind, before, after } = change
-  if (/^\/objects\/\d+$/.test(path)) {
-    const item = (after ?? before) as Partial<ObjectRow> | null
-    if (item?.id === undefined) return null
-    const id = asText(item.id)
-    if (kind === 'removed' || kind === 'omitted') rows.delete(id)
-    else rows.set(id, rowOf(item, id))
-    return id
-  }
+  const { path, kind, after } = change
   if (change.id === undefined || !path.startsWith('/objects/')) return null
   const id = asText(change.id)
+  if (/^\/objects\/\d+$/.test(path)) {
+    if (kind === 'removed' || kind === 'omitted') rows.delete(id)
+    else rows.set(id, rowOf(after as Partial<ObjectRow>, id))
+    return id
+  }
   const [member = ''] = path.split('/').slice(3)
   const row = rows.get(id)
   if (row !== undefined && fields.includes(member as never)) {

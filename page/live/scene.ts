@@ -15,9 +15,14 @@ const maxEntries = 50
 const mergeMs = 5000
 const maxMergeMs = 30_000
 
-/** `_meta["service-cli/scene"]` of every scene content. */
-export interface SceneMeta {
+/** A scene that the page has seen: its number, and the run of the server that counts it. */
+interface KnownScene {
+  readonly run: string
   readonly revision: number
+}
+
+/** `_meta["service-cli/scene"]` of every scene content. */
+export interface SceneMeta extends KnownScene {
   readonly set_at: string | null
   readonly size: number
   readonly application: Application | null
@@ -62,13 +67,12 @@ export interface ChangeEntry {
   readonly lines: readonly string[]
   /** Ids of the objects that the lines are about. */
   readonly ids: readonly string[]
-  /** The revision before them. */
-  readonly since: number
+  /** The scene before them. */
+  readonly since: KnownScene
 }
 
 interface Delta extends JsonObject {
   readonly status?: 'no_snapshot'
-  readonly revision: number
   readonly reset?: boolean
   readonly changes?: readonly SceneChange[]
   readonly truncated?: boolean
@@ -88,8 +92,8 @@ export class SceneState {
   readonly #look: () => void
   #lastEntry = 0
   #busyTimer = 0
-  /** The revision of the summary. */
-  #summarised: number | null = null
+  /** The scene of the summary. */
+  #summarised: KnownScene | null = null
 
   constructor(carrier: Carrier) {
     this.#carrier = carrier
@@ -124,14 +128,14 @@ export class SceneState {
 
   async #refresh(): Promise<void> {
     try {
-      const known = this.#meta.value?.revision
-      if (known !== undefined) await this.#step(known)
+      const known = this.#meta.value
+      if (known !== null) await this.#step(known)
       // Not read yet, or the last read of it failed.
-      if (this.#meta.value === null || this.#meta.value.revision !== this.#summarised) {
+      if (!isSameScene(this.#meta.value, this.#summarised)) {
         const content = await this.#carrier.read(`${sceneUri}?view=summary`)
         this.#summary.value = JSON.parse(content.text ?? '{}') as Summary
         this.#meta.value ??= metaOf(content)
-        this.#summarised = this.#meta.value.revision
+        this.#summarised = this.#meta.value
       }
       this.#trouble.value = null
     } catch (error) {
@@ -145,22 +149,21 @@ export class SceneState {
     }
   }
 
-  async #step(known: number): Promise<void> {
+  async #step(known: KnownScene): Promise<void> {
     const { delta, meta } = await this.#read(known)
-    const revision = delta.revision ?? meta.revision
-    this.#meta.value = { ...meta, revision }
-    if (revision === known) return
+    this.#meta.value = meta
+    if (isSameScene(meta, known)) return
     const isWhole = delta.changes !== undefined && delta.truncated !== true
     for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null)
     await this.#note(known, delta)
   }
 
-  async #read(since: number): Promise<{ delta: Delta; meta: SceneMeta }> {
-    const content = await this.#carrier.read(`scene://delta?since=${since}`)
+  async #read({ run, revision }: KnownScene): Promise<{ delta: Delta; meta: SceneMeta }> {
+    const content = await this.#carrier.read(`scene://delta?since=${revision}&run=${run}`)
     return { delta: parseExact(content.text ?? '{}') as Delta, meta: metaOf(content) }
   }
 
-  async #note(since: number, delta: Delta): Promise<void> {
+  async #note(since: KnownScene, delta: Delta): Promise<void> {
     const { changes = [], reset } = delta
     const wasThere = this.#summary.value?.status !== 'no_snapshot'
     const isThere = delta.status !== 'no_snapshot'
@@ -181,11 +184,15 @@ export class SceneState {
     this.#add(since, linesOf(delta), ids)
   }
 
-  #add(since: number, lines: readonly string[], ids: readonly string[]): void {
+  #add(since: KnownScene, lines: readonly string[], ids: readonly string[]): void {
     const now = Date.now()
     const entry = { id: ++this.#lastEntry, startMs: now, atMs: now, lines, ids, since }
     this.#changes.value = [entry, ...this.#changes.value].slice(0, maxEntries)
   }
+}
+
+function isSameScene(one: KnownScene | null, other: KnownScene | null): boolean {
+  return one !== null && one.run === other?.run && one.revision === other.revision
 }
 
 function linesOf(delta: Delta): readonly string[] {
@@ -204,9 +211,8 @@ function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   )
 }
 
-function idOf({ id, before, after = before }: SceneChange): readonly string[] {
-  const known = id ?? (after as { id?: unknown } | null)?.id
-  return known === undefined ? [] : [asText(known)]
+function idOf({ id }: SceneChange): readonly string[] {
+  return id === undefined ? [] : [asText(id)]
 }
 
 function metaOf({ _meta }: Content): SceneMeta {

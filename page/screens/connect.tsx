@@ -62,7 +62,7 @@ interface EntryProps {
 
 function Entry({ entry, name, isKeyed, row }: EntryProps) {
   const fill = (text: string) => text.replaceAll('{name}', name).replaceAll('{url}', mcpUrl())
-  const { commands, settings, notes } = isKeyed ? entry.keyed : entry.open
+  const { command, settings, notes, flags } = isKeyed ? entry.keyed : entry.open
   const link = isKeyed ? null : installLink(entry.id, name)
   return (
     <li>
@@ -77,15 +77,13 @@ function Entry({ entry, name, isKeyed, row }: EntryProps) {
             </a>
           </p>
         )}
-        {entry.file !== null && (
+        {entry.file !== null && entry.isWritten && (
           <Copyable
             label={`Command that writes the settings of ${entry.title}`}
-            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl()} --name ${name}`}
+            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl()} --name ${name}${flags}`}
           />
         )}
-        {commands.map(command => (
-          <Copyable key={command} label={`Command of ${entry.title}`} text={fill(command)} />
-        ))}
+        {command !== null && <Copyable label={`Command of ${entry.title}`} text={fill(command)} />}
         <p>
           {entry.file === null ? 'The settings:' : 'Or add to '}
           {entry.file !== null && <code>{entry.file}</code>}
@@ -130,8 +128,8 @@ const names: Readonly<Record<string, RegExp>> = {
   amp: /^amp/i,
 }
 
-function isOf({ name, title = '' }: ClientRow, id: string): boolean {
-  return names[id]?.test(name) === true || names[id]?.test(title) === true
+function isOf({ name }: ClientRow, id: string): boolean {
+  return names[id]?.test(name) === true
 }
 
 /** Links that these editors document for adding a server with one click. */

@@ -192,8 +192,8 @@ function Clients({ live }: { live: Live }) {
       ) : (
         <ul class="clients">
           {rows.slice(0, 12).map(row => (
-            <li key={`${row.name} ${row.connected_at}`}>
-              <strong>{row.title ?? row.name}</strong>
+            <li key={`${row.name} ${row.version} ${row.principal}`}>
+              <strong>{row.name}</strong>
               <ClientDone row={row} />
             </li>
           ))}

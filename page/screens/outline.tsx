@@ -8,7 +8,7 @@ import { valueWords } from './object-detail.tsx'
 export function Outline({ live }: { live: Live }) {
   const scene = useSignal<object | null>(null)
   const trouble = useSignal<string | null>(null)
-  const { revision } = live.scene.meta.value ?? {}
+  const { run, revision } = live.scene.meta.value ?? {}
   useEffect(() => {
     readJson<object>(live.carrier, 'scene://current').then(
       found => {
@@ -17,7 +17,7 @@ export function Outline({ live }: { live: Live }) {
       },
       (error: Error) => (trouble.value = error.message),
     )
-  }, [live, revision])
+  }, [live, run, revision])
   return (
     <section class="outline" aria-label="Members of the scene">
       {trouble.value !== null && <p class="warning">{trouble.value}</p>}

@@ -1,8 +1,12 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { levelOf, logFlags } from './server-flags.ts'
+import { findEndpoint } from './find-endpoint.ts'
+import { rootsOnly } from './running-gateway.ts'
+import { logFlags } from './server-flags.ts'
 import { accessFlags } from './resources/endpoint-flags.ts'
-import { refuseJson } from './stdio/refuse-json.ts'
+
+/** How to choose one of several instances. */
+export const connectNaming = 'service-cli connect ID, or all of them: service-cli connect gateway'
 
 /** Bridges a client on stdio to a running endpoint. */
 export default class Connect extends BaseCommand {
@@ -48,8 +52,15 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(Connect)
-    refuseJson(flags.json, 'connect')
-    const { runConnect } = await import('./stdio/connect.ts')
-    await runConnect(args.target, { ...flags, level: levelOf(flags) }, process.env)
+    const { runStdio } = await import('./stdio/run.ts')
+    await runStdio(flags, async log => {
+      const { found, ...endpoint } = await findEndpoint(args.target, flags, process.env, {
+        log,
+        naming: connectNaming,
+      })
+      log.info(found, 'messages on stdin go to the endpoint')
+      if (found.aggregate === false) log.warn({}, rootsOnly)
+      return endpoint
+    })
   }
 }

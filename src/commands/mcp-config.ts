@@ -1,10 +1,30 @@
+import type { Interfaces } from '@oclif/core'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { processOutput } from '../lib/cli/output.ts'
-import { homeFolder } from '../lib/config/paths.ts'
-import { clients } from '../lib/mcp/settings/clients.ts'
-import { scopes } from '../lib/mcp/settings/client.ts'
+import { keyVariable } from '../lib/auth/api-key-config.ts'
+import { quoteArgument } from '../lib/cli/format.ts'
+import { type Output, processOutput, warningsTo } from '../lib/cli/output.ts'
+import { homeFolder, selectStateDirectory } from '../lib/config/paths.ts'
+import { storageError } from '../lib/config/private-file.ts'
+import type { Instance } from '../lib/instances/instance.ts'
+import { liveInstances } from '../lib/instances/live-instances.ts'
+import { namesId, selectInstance } from '../lib/instances/select-instance.ts'
+import { entryName } from '../lib/mcp/entry-name.ts'
+import { type Client, clients, type EntryFacts, scopes } from '../lib/mcp/settings/clients.ts'
+import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
+import { findSettings, type Place, writeEntry } from '../lib/mcp/settings/settings-file.ts'
+import { usage } from '../lib/util/errors.ts'
+import { isLoopback } from '../lib/util/net.ts'
+import { userAgent } from '../lib/util/version.ts'
+import { defaultPorts } from './default-ports.ts'
+import { instanceFlags } from './resources/endpoint-flags.ts'
+import { findGateway, gatewayWord, rootsOnly } from './running-gateway.ts'
+import { chooseInstance, refuseSilent } from './stdio/choose-instance.ts'
+
+const ids = clients.map(({ id }) => id).join(', ')
 
 /** Prints or writes the settings with which an AI client finds a running server. */
 export default class McpConfig extends BaseCommand {
@@ -14,9 +34,9 @@ export default class McpConfig extends BaseCommand {
 name of the file to stderr. With --write it merges the entry into that file: everything else stays \
 unchanged, a backup is kept beside it, and a second run changes nothing.
 
-Without --url or --instance the entry is for the only running server. The API key is never written: \
-the entry refers to SERVICE_MCP_API_KEY where the client supports variables. docs/clients.md lists \
-the tested clients.`
+Without --url, --instance, --dcc-type or --gateway the entry is for the only running server. The API \
+key is never written: the entry refers to SERVICE_MCP_API_KEY where the client supports variables. \
+docs/clients.md lists the tested clients.`
 
   static override usage = 'mcp-config CLIENT [FLAGS]'
 
@@ -42,7 +62,7 @@ the tested clients.`
 
   static override args = {
     client: Args.string({
-      description: `the AI client: ${clients.map(({ id }) => id).join(', ')}`,
+      description: `the AI client: ${ids}`,
       required: true,
       ignoreStdin: true,
     }),
@@ -52,16 +72,13 @@ the tested clients.`
     url: Flags.string({
       description: 'MCP endpoint of the entry',
       helpValue: 'URL',
-      exclusive: ['instance', 'gateway'],
+      exclusive: ['instance', 'dcc-type', 'gateway'],
     }),
     gateway: Flags.boolean({
       description: 'the running gateway: with --aggregate one entry for every instance',
-      exclusive: ['instance'],
+      exclusive: ['instance', 'dcc-type'],
     }),
-    instance: Flags.string({
-      description: 'the running server, by the start of its id or by its kind',
-      helpValue: 'ID',
-    }),
+    ...instanceFlags,
     name: Flags.string({
       description: 'name of the entry [default: the kind of application]',
       helpValue: 'NAME',
@@ -74,28 +91,233 @@ the tested clients.`
       description: 'let the client start `service-cli connect` instead of using HTTP',
     }),
     write: Flags.boolean({ description: 'merge the entry into the settings file of the client' }),
-    force: Flags.boolean({
-      char: 'f',
-      description: 'replace an entry of that name for another server',
-    }),
+    force: Flags.boolean({ char: 'f', description: 'replace an entry of that name that differs' }),
     auth: Flags.option({ options: ['none', 'api-key'] as const })({
       description: 'whether the server requires a key [default: detected]',
     }),
     'api-key-file': Flags.string({
-      description: 'file with the key, for a client that starts `service-cli connect`',
+      description: 'file with the key, for a client that starts service-cli',
       helpValue: 'FILE',
-    }),
-    'registry-dir': Flags.string({
-      description: 'state directory of `service-cli serve`',
-      helpValue: 'DIR',
     }),
   }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(McpConfig)
-    const { runMcpConfig } = await import('./mcp-config/run.ts')
     const { env, platform } = process
-    const place = { platform, env, home: homeFolder(), cwd: process.cwd() }
-    await runMcpConfig(args.client, flags, place, processOutput(flags))
+    const place: Place = { platform, env, home: homeFolder(), cwd: process.cwd() }
+    await configure(args.client, flags, place, processOutput(flags))
   }
+}
+
+type McpConfigFlags = Interfaces.InferredFlags<typeof McpConfig.flags> & { json: boolean }
+
+async function configure(
+  id: string,
+  flags: McpConfigFlags,
+  place: Place,
+  output: Output,
+): Promise<void> {
+  const { scope, force } = flags
+  const client = clients.find(known => known.id === id)
+  if (client === undefined) throw usage(`unknown client "${id}"`, `known clients: ${ids}`)
+  const { title, format, section } = client
+  const file = await findSettings(client, scope, place)
+  const server = await findServer(client, flags, place.env, output)
+  const made = makeEntry(client, { ...server, scope })
+  const snippet = newSettings(client, made)
+  const own = made.own?.map(word => quoteArgument(word, place.platform)).join(' ')
+  const { name, url, keyed, bridge } = server
+  const facts = {
+    client: id,
+    scope,
+    file,
+    format,
+    name,
+    url,
+    transport: bridge === null ? 'http' : 'stdio',
+    auth: keyed ? 'api-key' : 'none',
+    section,
+    entry: made.entry,
+    input: made.input ?? undefined,
+    snippet,
+    commands: own === undefined ? [] : [own],
+    notes: made.notes,
+  }
+  const isWritten = format === 'json' || format === 'jsonc'
+  if (flags.write) {
+    if (file === null || !isWritten) {
+      const hint = own === undefined ? 'omit --write, and paste the printed entry' : `run: ${own}`
+      const where = `for --scope ${scope} on ${place.platform}`
+      throw usage(`settings of ${title} cannot be written ${where}`, hint)
+    }
+    const parts = { path: file, client, entry: made, force, isPrivate: scope === 'user' }
+    const { change, switchedOff, backup } = await writeEntry(parts).catch(error => {
+      const failure = storageError(file, error)
+      if (failure.code !== 'entry_exists') output.note(`The entry to paste:\n${snippet.trimEnd()}`)
+      throw failure
+    })
+    const done =
+      change === 'unchanged'
+        ? `unchanged: ${file} already has the entry ${name}`
+        : `${change} the entry ${name} in ${file}`
+    const copy = backup === null ? '' : `\nbackup of the old file: ${backup}`
+    await output.result(`${done}${copy}`, { ...facts, change, backup })
+    if (switchedOff !== null) {
+      output.warn(`${title} does not use the entry ${name}: ${switchedOff} in ${file}`)
+    }
+  } else {
+    const where = file === null ? '' : ` in ${file}${isWritten ? ' (--write adds it)' : ''}`
+    output.note(`For ${title}${where}:`)
+    await output.result(snippet.trimEnd(), facts)
+    if (own !== undefined) output.note(`Or: ${own}`)
+  }
+  for (const note of made.notes) output.note(note)
+}
+
+type Server = Pick<EntryFacts, 'name' | 'url' | 'keyed' | 'bridge'>
+
+/** Throws `usage_invalid` for flags that do not fit together, or the client. */
+async function findServer(
+  client: Client,
+  flags: McpConfigFlags,
+  env: Place['env'],
+  output: Output,
+): Promise<Server> {
+  const { name, auth, 'api-key-file': keyFile } = flags
+  if (name !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+    throw usage('--name must be 1 to 64 letters, digits, - and _', 'example: blender')
+  }
+  const isStarter = client.http === undefined
+  const isBridged = flags.stdio || isStarter
+  if (keyFile !== undefined && !isBridged) {
+    const hint = `over HTTP the client itself holds the key, in ${keyVariable}`
+    throw usage('--api-key-file is for --stdio', hint)
+  }
+  const registryDir = selectStateDirectory(flags['registry-dir'], env)
+  const target = await findTarget(flags, registryDir, isStarter, output)
+  const { url } = target
+  const isDetected = auth === undefined && keyFile === undefined
+  // A server that does not answer counts as one that requires the key there is.
+  const asks = isDetected ? ((await asksForKey(url)) ?? Boolean(env[keyVariable])) : false
+  const keyed = keyFile === undefined && (asks || auth === 'api-key')
+  if (keyed && client.key === undefined) {
+    throw usage(
+      `settings of ${client.title} cannot refer to the key that the server requires`,
+      `add ${isBridged ? '' : '--stdio '}--api-key-file FILE`,
+    )
+  }
+  const { protocol, hostname, host } = new URL(url)
+  if ((keyed || keyFile !== undefined) && protocol === 'http:' && !isLoopback(hostname)) {
+    const more = '; service-cli connect sends it only with --allow-http among its arguments'
+    const open = `the key goes unencrypted to ${host}: use https where you can`
+    output.warn(`${open}${isBridged ? more : ''}`)
+  }
+  if (!isBridged) return { name: name ?? target.name, url, keyed, bridge: null }
+  // A client that shows an error when nothing runs gets a server in any case.
+  const serves = isStarter && target.serve !== null
+  const words = serves ? ['serve', '--stdio', ...target.serve] : ['connect', ...target.connect]
+  const isAddress = words.at(-1) === url
+  const bridge = [
+    // Desktop programs are started with hardly a PATH, so both are named by their place.
+    process.execPath,
+    fileURLToPath(new URL('../../bin/run.js', import.meta.url)),
+    ...words,
+    ...(isAddress ? [] : registryWords(registryDir, env)),
+    ...(keyFile === undefined ? [] : ['--api-key-file', resolve(keyFile)]),
+  ]
+  return { name: name ?? target.name, url, keyed, bridge }
+}
+
+/** The server of the entry. */
+interface Target {
+  readonly url: string
+  /** The default name of the entry. */
+  readonly name: string
+  /** Arguments of `service-cli connect`. */
+  readonly connect: readonly string[]
+  /** Arguments of `service-cli serve --stdio`; null: it could join another server. */
+  readonly serve: readonly string[] | null
+}
+
+async function findTarget(
+  flags: McpConfigFlags,
+  registryDir: string,
+  isStarter: boolean,
+  output: Output,
+): Promise<Target> {
+  if (flags.gateway) {
+    const { url, aggregate } = await findGateway(registryDir)
+    if (!aggregate) output.warn(rootsOnly)
+    return { url, name: 'service-gateway', connect: [gatewayWord], serve: null }
+  }
+  const { 'dcc-type': dccType, instance: word = dccType } = flags
+  if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
+  const also = (instance: Instance): boolean => namesId(instance, word)
+  const parts = { registryDir, log: warningsTo(output), nowMs: Date.now(), also }
+  const live = await liveInstances(parts)
+  if (flags.url !== undefined) {
+    const url = checkUrl(flags.url)
+    const known = live.find(instance => instance.url === url)
+    return { url, name: entryName(known?.dccType), connect: [url], serve: null }
+  }
+  const needsNone = word === undefined || (isStarter && word === dccType)
+  if (needsNone && selectInstance(live, word).kind === 'none') {
+    await refuseSilent(parts, word)
+    output.note(
+      isStarter
+        ? 'no server is running: the entry joins a server started later, or starts one'
+        : `no server is running: the entry uses the default address ${defaultUrl}`,
+    )
+    const serve = dccType === undefined ? [] : ['--dcc-type', dccType]
+    return { url: defaultUrl, name: entryName(dccType), connect: [defaultUrl], serve }
+  }
+  const naming = '--instance ID, or --gateway for all of them'
+  const { url, dccType: kind } = await chooseInstance(parts, word, naming)
+  const server = { url, name: entryName(kind) }
+  // A restart changes the id and maybe the port, but not the kind of application.
+  const isOnlyOfKind = kind !== 'unknown' && live.filter(one => one.dccType === kind).length === 1
+  if (!isLoopback(new URL(url).hostname) || (!isOnlyOfKind && live.length > 1)) {
+    return { ...server, connect: [url], serve: null }
+  }
+  if (!isOnlyOfKind) return { ...server, connect: [], serve: [] }
+  return { ...server, connect: [kind], serve: ['--dcc-type', kind] }
+}
+
+const defaultUrl = `http://127.0.0.1:${defaultPorts.serve}/mcp`
+
+function checkUrl(text: string): string {
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw usage(`--url ${text} is not an http or https URL`, `example: ${defaultUrl}`)
+  }
+  if (url.username + url.password + url.hash === '') return url.href
+  throw usage('--url must not contain a user name, password or #', `keys: ${keyVariable}`)
+}
+
+/** How long a server may take to say whether it requires a key. */
+const timeoutMs = 2000
+
+/** Whether the endpoint refuses requests without a key; null when it does not answer. */
+async function asksForKey(url: string): Promise<boolean | null> {
+  try {
+    const answer = await fetch(url, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: { 'user-agent': userAgent },
+    })
+    await answer.body?.cancel()
+    return answer.status === 401
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Names the state directory wherever the client could lead to another one: clients pass on hardly a
+ * variable, and macOS sets TMPDIR for every account.
+ */
+function registryWords(registryDir: string, env: Place['env']): string[] {
+  const isDefault = registryDir === selectStateDirectory(undefined, {})
+  const isMoved = [env.TMPDIR, env.TMP, env.TEMP].some(Boolean)
+  return isDefault && !isMoved ? [] : ['--registry-dir', registryDir]
 }

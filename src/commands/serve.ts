@@ -4,7 +4,6 @@ import { captureModes } from '../server/capture/options.ts'
 import { visibilities } from '../lib/instances/visibility.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import {
-  levelOf,
   type OutputFlags,
   addressFlags,
   aggregateFlag,
@@ -15,7 +14,6 @@ import { authFlags } from './auth-flags.ts'
 import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
-import { readServeStdioSettings } from './stdio/serve-settings.ts'
 import {
   type Access,
   checkedText,
@@ -161,9 +159,8 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     const { flags, raw } = await this.parse(Serve)
     if (flags.stdio) {
       const given = raw.flatMap(word => (word.type === 'flag' ? [word.flag] : []))
-      const settings = await readServeStdioSettings(flags, given, process.env)
       const { runServeStdio } = await import('./stdio/serve.ts')
-      return runServeStdio({ ...settings, level: levelOf(flags) }, process.env)
+      return runServeStdio(flags, given, process.env)
     }
     const settings = await readServeSettings(flags, process.env)
     await runServe(settings, flags)

@@ -138,7 +138,6 @@ export async function startServe(
           timer: systemTimer,
         }),
         isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
-        revision: () => (registry.scene.current.hasScene ? registry.scene.current.revision : null),
         audit,
         clock: systemClock,
         timer: systemTimer,

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
@@ -183,9 +183,13 @@ describe('the answer of a tool', function () {
         await writeFile(join(home, path), text)
       }
       for (const [name, flags] of Object.entries(servers)) {
-        const args = ['mcp-config', program.client, '--write', '--name', name, ...flags]
-        const { code, stderr } = await runOwn(args, { home })
+        const isPasted = program.client === 'codex'
+        const args = ['mcp-config', program.client, '--name', name, ...flags]
+        const { code, stdout, stderr } = await runOwn(isPasted ? args : [...args, '--write'], {
+          home,
+        })
         expect(code, stderr).to.equal(0)
+        if (isPasted) await appendFile(join(home, '.codex', 'config.toml'), `\n${stdout}`)
       }
       const said = await runProgram(context, [program.bin, ...program.args.split(' ')], variables)
       expect(stub.turns, said).to.have.length(script.length + 1)

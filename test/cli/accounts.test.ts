@@ -60,7 +60,7 @@ describe('service-cli against its own registry', () => {
     const made = await home.run(['token', 'create', 'ci', '--scope', 'publish', '--days', '30'])
     expect(made.code, made.stderr).to.equal(0)
     expect(made.stdout).to.match(/^svc_\S+\n$/)
-    expect(made.stderr).to.contain('"ci"').and.contain('publish; expires in 29 days')
+    expect(made.stderr).to.contain('"ci"').and.contain('publish; expires in 30 days')
     const token = made.stdout.trim()
     const env = { SERVICE_TOKEN: token }
 

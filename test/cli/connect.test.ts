@@ -2,8 +2,9 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { EndpointFlags } from '../../src/commands/find-endpoint.ts'
-import { readConnectSettings } from '../../src/commands/stdio/connect.ts'
+import { connectNaming as naming } from '../../src/commands/connect.ts'
+import { type EndpointFlags, findEndpoint } from '../../src/commands/find-endpoint.ts'
+import { silentLogger as log } from '../../src/lib/util/logger.ts'
 import type { ServiceError } from '../../src/lib/util/errors.ts'
 import { processStart } from '../../src/lib/instances/process.ts'
 import { failureOf } from '../helpers/failure.ts'
@@ -42,7 +43,7 @@ describe('service-cli connect', () => {
   }
 
   const read = (word?: string, flags: Partial<EndpointFlags> = {}, env: NodeJS.ProcessEnv = {}) =>
-    readConnectSettings(word, { 'allow-http': false, 'registry-dir': dir, ...flags }, env)
+    findEndpoint(word, { 'allow-http': false, 'registry-dir': dir, ...flags }, env, { log, naming })
 
   async function refused(...args: Parameters<typeof read>): Promise<[number, ServiceError]> {
     const error = await failureOf(() => read(...args))

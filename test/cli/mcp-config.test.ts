@@ -1,33 +1,25 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { Output } from '../../src/lib/cli/output.ts'
-import { jsonLine } from '../../src/lib/util/text.ts'
-import { runMcpConfig } from '../../src/commands/mcp-config/run.ts'
 import {
-  type McpConfigFlags,
-  registryWords,
-  warningsOf,
-} from '../../src/commands/mcp-config/settings.ts'
-import { selectStateDirectory } from '../../src/lib/config/paths.ts'
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { clients } from '../../src/lib/mcp/settings/clients.ts'
-import type { ServiceError } from '../../src/lib/util/errors.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { root } from '../helpers/program.ts'
+import { runCommand } from '../helpers/in-process.ts'
+import { cleanEnv, root } from '../helpers/program.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
-interface Where {
-  env?: Record<string, string>
-  platform?: NodeJS.Platform
-}
-
-interface Said {
-  out: string
-  err: string
-  error: ServiceError | null
-}
+const isPosix = process.platform !== 'win32'
 
 describe('mcp-config', () => {
   let folder: string
@@ -52,207 +44,334 @@ describe('mcp-config', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  async function say(
-    client: string,
-    flags: Partial<McpConfigFlags> = {},
-    { env = {}, platform = 'linux' }: Where = {},
-  ): Promise<Said> {
-    const said: Said = { out: '', err: '', error: null }
-    const all: McpConfigFlags = {
-      scope: 'user',
-      stdio: false,
-      write: false,
-      force: false,
-      json: false,
-      quiet: false,
-      'registry-dir': registryDir,
-      ...flags,
-    }
-    const output: Output = {
-      result: async (text, json) => {
-        said.out += all.json ? jsonLine(json) : text && `${text}\n`
-      },
-      note: text => (said.err += all.json || all.quiet ? '' : `${text}\n`),
-      warn: text => (said.err += `warning: ${text}\n`),
-    }
-    const place = { platform, env, home, cwd: home }
-    await runMcpConfig(client, all, place, output).catch(
-      (error: ServiceError) => (said.error = error),
-    )
-    return said
+  const run = async (args: string[], env: NodeJS.ProcessEnv = {}) => {
+    const place = args.includes('--registry-dir') ? [] : ['--registry-dir', registryDir]
+    const argv = ['mcp-config', ...args, ...place]
+    const {
+      code,
+      stdout: out,
+      stderr: err,
+    } = await runCommand(argv, { env: cleanEnv({ HOME: home, TMPDIR: undefined, ...env }) })
+    return { code, out, err }
   }
+  const mcpConfig = (line: string, env?: NodeJS.ProcessEnv) => run(line.split(' '), env)
+  const nothing = () => `--registry-dir ${empty}`
 
-  const codeOf = ({ error }: Said) => error?.code ?? 'none'
   const cursorFile = () => join(home, '.cursor', 'mcp.json')
   const readCursor = () => readFile(cursorFile(), 'utf8')
+  const writeFileAt = async (path: string, text: string | Buffer) => {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, text)
+  }
   const at = (port: number) => `http://127.0.0.1:${port}/mcp`
 
   it('prints the entry of the only running server on stdout', async () => {
     const { url } = server
-    const { out, err, error } = await say('claude-code')
-    expect(error).to.equal(null)
+    const { out, err, code } = await mcpConfig('claude-code')
+    expect(code, err).to.equal(0)
     expect(JSON.parse(out)).to.deep.equal({ mcpServers: { blender: { type: 'http', url } } })
     expect(err).to.include(join(home, '.claude.json'))
     expect(err).to.include(`claude mcp add --scope user --transport http blender ${url}`)
     expect(await readdir(home)).to.deep.equal([])
   })
 
-  it('refers to the key of a server and never contains it', async () => {
+  it('refers to the key of a server, and leaves no entry in its audit', async () => {
     const apiKey = 'an-api-key-of-thirty-two-characters'
     const env = { SERVICE_MCP_API_KEY: apiKey }
     const keyed = await serveInProcess({ env })
     try {
-      const { out, err } = await say('codex', { url: keyed.url }, { env })
+      const { out, err } = await mcpConfig(`codex --url ${keyed.url}`, env)
       expect(out).to.include('bearer_token_env_var = "SERVICE_MCP_API_KEY"')
       expect(out + err).not.to.include(apiKey)
+      const audit = ['resources', 'read', 'audit://recent', '--url', keyed.url]
+      const { stdout } = await runCommand(audit, { env: cleanEnv({ HOME: home, ...env }) })
+      expect(JSON.parse(stdout).entries).to.deep.equal([])
     } finally {
       await keyed.stop()
     }
-    expect((await say('codex')).out).not.to.include('bearer_token')
-  })
-
-  it('names the client that was meant, or all of them', async () => {
-    const { error } = await say('claud-code')
-    expect(error).to.include({ code: 'usage_invalid', hint: 'did you mean claude-code?' })
-    expect((await say('emacs')).error?.hint).to.contain('known clients: claude-code, ')
+    expect((await mcpConfig('codex')).out).not.to.include('bearer_token')
   })
 
   it('uses the default address when no server runs', async () => {
     const url = at(8765)
-    const { out, err } = await say('cursor', { auth: 'none', 'registry-dir': empty })
+    const { out, err } = await mcpConfig(`cursor --auth none ${nothing()}`)
     expect(JSON.parse(out)).to.deep.equal({ mcpServers: { 'service-cli': { url } } })
     expect(err).to.include(`no server is running: the entry uses the default address ${url}`)
     // Port 9 of this machine answers nobody.
     const env = { SERVICE_MCP_API_KEY: 'x' }
-    expect((await say('cursor', { url: at(9) }, { env })).out).to.include('Bearer ${env')
-    expect((await say('cursor', { url: at(9) })).out).not.to.include('Bearer')
+    expect((await mcpConfig(`cursor --url ${at(9)}`, env)).out).to.include('Bearer ${env')
+    expect((await mcpConfig(`cursor --url ${at(9)}`)).out).not.to.include('Bearer')
+  })
+
+  it('chooses among several servers by kind or id, and lists them otherwise', async () => {
+    const maya = await serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
+    try {
+      const several = await mcpConfig('cursor')
+      expect(several.code).to.equal(2)
+      expect(several.err).to.include('2 instances are running').and.include('--gateway')
+      const servers = async (line: string) => JSON.parse((await mcpConfig(line)).out).mcpServers
+      expect(await servers('cursor --dcc-type maya')).to.deep.equal({ maya: { url: maya.url } })
+      const byId = await servers(`cursor --instance ${maya.instanceId.slice(0, 8)}`)
+      expect(byId).to.deep.equal({ maya: { url: maya.url } })
+      expect((await servers(`cursor --url ${server.url}`)).blender.url).to.equal(server.url)
+    } finally {
+      await maya.stop()
+    }
+    const { code, err } = await mcpConfig('cursor --dcc-type maya')
+    expect(code).to.equal(5)
+    expect(err).to.include('no instance "maya" is running')
   })
 
   it('prints one line of JSON with --json', async () => {
-    const { out, err } = await say('vscode', { json: true, auth: 'api-key', scope: 'project' })
+    const { out, err } = await mcpConfig('vscode --json --auth api-key --scope project')
     expect(err).to.equal('')
     expect(out.trimEnd()).not.to.include('\n')
     const { snippet, entry, input, ...told } = JSON.parse(out)
     expect(told).to.include({ client: 'vscode', scope: 'project', name: 'blender' })
     expect(told).to.include({ url: server.url, transport: 'http', auth: 'api-key' })
-    expect(told).to.include({ file: join(home, '.vscode', 'mcp.json'), format: 'jsonc' })
+    expect(told).to.include({ file: join(process.cwd(), '.vscode', 'mcp.json'), format: 'jsonc' })
     const section = JSON.parse(snippet)[told.section]
     expect(section.blender).to.deep.equal(entry)
     expect(JSON.parse(snippet).inputs).to.deep.equal([input])
   })
 
   it('writes the entry once and reports it unchanged afterwards', async () => {
-    const first = await say('cursor', { write: true })
+    const first = await mcpConfig('cursor --write')
     expect(first.out).to.equal(`added the entry blender in ${cursorFile()}\n`)
     const text = await readCursor()
-    const second = await say('cursor', { write: true })
+    const second = await mcpConfig('cursor --write')
     expect(second.out).to.equal(`unchanged: ${cursorFile()} already has the entry blender\n`)
     expect(await readCursor()).to.equal(text)
     expect(await readdir(join(home, '.cursor'))).to.deep.equal(['mcp.json'])
+    if (isPosix) expect((await stat(cursorFile())).mode & 0o777).to.equal(0o600)
+    if (isPosix) expect((await stat(join(home, '.cursor'))).mode & 0o777).to.equal(0o700)
+  })
+
+  it('merges into a file, keeps its mode, and keeps the old one beside it', async () => {
+    const before = '\uFEFF{\r\n  // mine\r\n  "mcpServers": {},\r\n  "x": 1\r\n}\r\n'
+    await writeFileAt(cursorFile(), before)
+    await chmod(cursorFile(), 0o640)
+    const { out, err } = await mcpConfig(`cursor --write --auth none --url ${at(1)} --name x`)
+    const [, backup = ''] = /backup of the old file: (.+)/.exec(out) ?? []
+    const entry = `{\r\n    "x": {\r\n      "url": "${at(1)}"\r\n    }\r\n  }`
+    expect(await readCursor(), err).to.equal(before.replace('{}', entry))
+    expect(await readFile(backup, 'utf8')).to.equal(before)
+    expect(await readdir(join(home, '.cursor'))).to.have.length(2)
+    for (const path of isPosix ? [cursorFile(), backup] : []) {
+      expect((await stat(path)).mode & 0o777).to.equal(0o640)
+    }
+  })
+
+  it('writes the file that the client reads in place of one that is not there', async () => {
+    const path = join(home, '.config', 'opencode', 'opencode.json')
+    await writeFileAt(path, '{ /* c */ }')
+    expect((await mcpConfig('opencode --write')).out).to.include(`in ${path}\n`)
+    expect(await readFile(path, 'utf8'))
+      .to.include('/* c */')
+      .and.include(server.url)
   })
 
   it('replaces the entry of another server only with --force', async () => {
-    const write = (port: number, force = false) =>
-      say('cursor', { write: true, url: at(port), name: 'x', auth: 'none', force })
+    const write = (port: number, force = '') =>
+      mcpConfig(`cursor --write --url ${at(port)} --name x --auth none${force}`)
     await write(1)
     const refused = await write(2)
-    expect(codeOf(refused)).to.equal('entry_exists')
-    expect(refused.error?.message).to.include(at(1))
+    expect(refused.code).to.equal(1)
+    expect(refused.err).to.include(`has another entry "x", for ${at(1)}`)
     expect(await readCursor()).to.include(at(1))
-    expect((await write(2, true)).out).to.match(/^replaced the entry x in /)
+    expect((await write(2, ' --force')).out).to.match(/^replaced the entry x in /)
     expect(await readCursor()).not.to.include(at(1))
   })
 
-  it('prints the entry when the file is invalid', async () => {
-    await mkdir(join(home, '.cursor'))
-    await writeFile(cursorFile(), '{ half')
-    const said = await say('cursor', { write: true })
-    expect(codeOf(said)).to.equal('config_invalid')
-    expect(said.err).to.include('"mcpServers"')
-    expect(await readCursor()).to.equal('{ half')
+  const unusable: [what: string, content: string | Buffer, told: string][] = [
+    ['half a file', '{ half', ':1:'],
+    ['another encoding', Buffer.from('\uFEFF{}', 'utf16le'), ' is not UTF-8'],
+    ['a list', '[]', ' does not contain an object'],
+  ]
+  for (const [what, content, told] of unusable) {
+    it(`refuses ${what}, and prints the entry to paste`, async () => {
+      await writeFileAt(cursorFile(), content)
+      const { code, err } = await mcpConfig('cursor --write')
+      expect(code).to.equal(2)
+      expect(err).to.include('"mcpServers"').and.include(`${cursorFile()}${told}`)
+      expect(await readFile(cursorFile())).to.deep.equal(Buffer.from(content))
+      expect(await readdir(join(home, '.cursor'))).to.deep.equal(['mcp.json'])
+    })
+  }
+
+  it('refuses a file that its client could not read', async () => {
+    const path = join(home, '.claude.json')
+    await writeFile(path, '{} // mine')
+    const { code, err } = await mcpConfig('claude-code --write')
+    expect(code).to.equal(2)
+    expect(err).to.include(`${path}:1:4 has a comment, which JSON does not allow`)
+    // Likewise that of Claude Desktop, which is not on every system.
+    expect(clients.find(({ id }) => id === 'claude-desktop')?.format).to.equal('json')
   })
 
+  it('refuses a symbolic link and a read-only file', async function () {
+    if (!isPosix) this.skip()
+    await writeFileAt(join(home, 'real.json'), '{}')
+    await mkdir(join(home, '.cursor'))
+    await symlink('../real.json', cursorFile())
+    expect((await mcpConfig('cursor --write')).err).to.include('is a symbolic link')
+    await rm(cursorFile())
+    await writeFile(cursorFile(), '{}')
+    await chmod(cursorFile(), 0o444)
+    expect((await mcpConfig('cursor --write')).err).to.include('is read-only')
+    expect(await readCursor()).to.equal('{}')
+  })
+
+  const off: [client: string, path: string, settings: object, told: string][] = [
+    ['opencode', '.config/opencode/opencode.jsonc', { mcp: 'enabled' }, '"enabled" is false'],
+    [
+      'cline',
+      '.cline/data/settings/cline_mcp_settings.json',
+      { mcpServers: 'disabled' },
+      '"disabled" is true',
+    ],
+    [
+      'gemini-cli',
+      '.gemini/settings.json',
+      { mcp: { excluded: ['blender'] } },
+      '"mcp.excluded" has its name',
+    ],
+    [
+      'qwen-code',
+      '.qwen/settings.json',
+      { mcp: { allowed: ['other'] } },
+      '"mcp.allowed" lacks its name',
+    ],
+    [
+      'claude-code',
+      '.claude.json',
+      { projects: { '/shot': { disabledMcpServers: ['blender'] } } },
+      'for /shot',
+    ],
+  ]
+  for (const [client, file, settings, told] of off) {
+    it(`warns that ${client} does not use an entry that is switched off`, async () => {
+      const path = join(home, file)
+      const [[section, member]] = Object.entries(settings) as [[string, unknown]]
+      let content: object = settings
+      if (typeof member === 'string') {
+        const { entry } = JSON.parse((await mcpConfig(`${client} --json`)).out)
+        content = { [section]: { blender: { ...entry, [member]: member === 'disabled' } } }
+      }
+      await writeFileAt(path, JSON.stringify(content))
+      const { code, err } = await mcpConfig(`${client} --write`)
+      expect(code, err).to.equal(0)
+      expect(err)
+        .to.match(/warning: .+ does not use the entry blender: /)
+        .and.include(told)
+    })
+  }
+
   it('writes the command of the bridge for stdio clients', async () => {
-    const words = async (client: string, flags: Partial<McpConfigFlags> = {}) => {
-      const { out } = await say(client, { auth: 'none', ...flags })
+    const words = async (line: string) => {
+      const { out, err } = await mcpConfig(`${line} --auth none`)
+      expect(out, err).not.to.equal('')
       const [{ command, args }] = Object.values<any>(JSON.parse(out).mcpServers)
       expect(command).to.equal(process.execPath)
       expect(args[0]).to.match(/[/\\]bin[/\\]run\.js$/)
       return args.slice(1).join(' ')
     }
     const place = `--registry-dir ${registryDir}`
-    // It shows an error for a program that ends, so it gets one that serves when nothing runs.
+    // They show an error for a program that ends, so they get one that serves when nothing runs.
     const joining = `serve --stdio --dcc-type blender ${place}`
-    expect(await words('claude-desktop')).to.equal(joining)
-    expect(await words('claude-desktop', { url: at(9) })).to.equal(`connect ${at(9)}`)
-    const key = { auth: 'api-key', 'api-key-file': '/the/key' } as const
-    expect(await words('claude-desktop', key)).to.equal(`${joining} --api-key-file /the/key`)
-    expect(await words('cursor', { stdio: true })).to.equal(`connect blender ${place}`)
-    const { err } = await say('claude-desktop')
-    expect(err).to.contain('Claude Desktop is not known on Linux')
-    for (const client of ['claude-desktop', 'gemini-cli']) {
-      const alone = await words(client, { 'registry-dir': empty })
-      expect(alone).to.equal(`serve --stdio --registry-dir ${empty}`)
+    for (const client of ['claude-desktop', 'gemini-cli', 'cline']) {
+      expect(await words(client), client).to.equal(joining)
+      expect(await words(`${client} ${nothing()}`)).to.equal(`serve --stdio ${nothing()}`)
+      const kind = `${client} --dcc-type maya ${nothing()}`
+      expect(await words(kind)).to.equal(`serve --stdio --dcc-type maya ${nothing()}`)
     }
+    expect(await words(`cline --url ${at(9)}`)).to.equal(`connect ${at(9)}`)
+    expect(await words('cline --api-key-file /the/key')).to.equal(
+      `${joining} --api-key-file /the/key`,
+    )
+    expect(await words('cursor --stdio')).to.equal(`connect blender ${place}`)
   })
 
-  it('passes --registry-dir when the client may resolve another default', () => {
-    const usual = selectStateDirectory(undefined, {})
-    expect(registryWords(usual, { TMPDIR: '' })).to.deep.equal([])
-    expect(registryWords('/elsewhere', {})).to.deep.equal(['--registry-dir', '/elsewhere'])
-    const env = { TEMP: '/var/folders/x' }
-    expect(registryWords(usual, env)).to.deep.equal(['--registry-dir', usual])
+  it('names the state directory unless every client resolves the same default', async () => {
+    const args = async (env: NodeJS.ProcessEnv) => {
+      const line = ['mcp-config', 'cline', '--auth', 'none', '--json']
+      const place = cleanEnv({ HOME: home, TMPDIR: undefined, ...env })
+      return JSON.parse((await runCommand(line, { env: place })).stdout).entry.args.slice(1)
+    }
+    const elsewhere = join(home, 'state')
+    expect(await args({ SERVICE_REGISTRY_DIR: elsewhere })).to.include(elsewhere)
+    const moved = await args({ TMPDIR: home })
+    expect(moved.at(-2)).to.equal('--registry-dir')
+    expect(moved.at(-1)).to.include(home)
   })
 
   it('says that a client needs the key in its environment, unless a file has it', async () => {
     const needs = /needs SERVICE_MCP_API_KEY in its environment: start it where that is set\./
     for (const client of ['claude-code', 'codex', 'opencode', 'gemini-cli', 'goose']) {
-      const write = client !== 'goose'
-      expect((await say(client, { auth: 'api-key', write })).err, client).to.match(needs)
-      expect((await say(client, { auth: 'none' })).err, client).to.not.match(needs)
+      expect((await mcpConfig(`${client} --auth api-key`)).err, client).to.match(needs)
+      expect((await mcpConfig(`${client} --auth none`)).err, client).to.not.match(needs)
     }
-    const flags = { auth: 'api-key', stdio: true, 'api-key-file': join(home, 'key') } as const
-    expect((await say('claude-code', flags)).err).to.not.match(needs)
+    const flags = `--auth api-key --stdio --api-key-file ${join(home, 'key')}`
+    expect((await mcpConfig(`claude-code ${flags}`)).err).to.not.match(needs)
   })
 
-  it('prints YAML that refers to the key', async () => {
-    const { out } = await say('continue', { auth: 'api-key' })
-    expect(out).to.match(/\n +Authorization: "Bearer \$\{\{ secrets\.SERVICE_MCP_API_KEY \}\}"\n$/)
+  it('makes no entry without the key for a server that would refuse it', async () => {
+    for (const client of ['cline', 'amp', 'claude-desktop', 'inspector']) {
+      const { code, out, err } = await mcpConfig(`${client} --auth api-key`)
+      expect([code, out], client).to.deep.equal([2, ''])
+      expect(err).to.include('cannot refer to the key').and.include('--api-key-file FILE')
+      const flags = '--auth api-key --stdio --api-key-file /the/key'
+      expect((await mcpConfig(`${client} ${flags}`)).out).to.include('/the/key')
+    }
+  })
+
+  it('says that Gemini CLI switches servers off in a folder that is not trusted', async () => {
+    expect((await mcpConfig('gemini-cli')).err).to.include('off in a folder that is not trusted')
+  })
+
+  it('prints YAML that starts the bridge and refers to the key', async () => {
+    const { out } = await mcpConfig('continue --auth api-key')
+    expect(out).to.include('args: [').and.include('"serve","--stdio"')
+    expect(out).to.match(/\n +SERVICE_MCP_API_KEY: "\$\{\{ secrets\.SERVICE_MCP_API_KEY \}\}"\n$/)
   })
 
   it('warns about a key over unencrypted HTTP', async () => {
-    const far = { url: 'http://studio.example/mcp', auth: 'api-key' } as const
-    const { out, err } = await say('cursor', far)
+    const far = 'cursor --url http://studio.example/mcp --auth'
+    const { out, err } = await mcpConfig(`${far} api-key`)
     expect(JSON.parse(out)).to.have.property('mcpServers')
     expect(err).to.include('warning: the key goes unencrypted to studio.example')
-    expect((await say('cursor', { ...far, stdio: true })).err).to.include('--allow-http')
-    expect((await say('cursor', { ...far, auth: 'none' })).err).to.not.include('warning')
+    expect((await mcpConfig(`${far} api-key --stdio`)).err).to.include('--allow-http')
+    expect((await mcpConfig(`${far} none`)).err).to.not.include('warning')
     for (const url of ['https://studio.example/mcp', 'http://[::1]:8765/mcp']) {
-      expect((await say('cursor', { ...far, url })).err).to.not.include('warning')
+      const { err: none } = await mcpConfig(`cursor --auth api-key --url ${url}`)
+      expect(none).to.not.include('warning')
     }
   })
 
-  it('warns about a program in the npx cache', () => {
-    const warn = (path: string) =>
-      warningsOf({ url: 'http://[::1]/mcp', keyed: false, bridge: ['node', path, 'connect'] })
-    expect(warn('/home/me/.npm/_npx/1f/node_modules/service-cli/bin/run.js')[0]).to.include('npx')
-    expect(warn('C:\\npm-cache\\_npx\\1f\\bin\\run.js')).to.have.length(1)
-    expect(warn('/usr/lib/node_modules/service-cli/bin/run.js')).to.deep.equal([])
-  })
-
-  const refused: [what: string, client: string, flags: Partial<McpConfigFlags>][] = [
-    ['a key file for a client that stores the key', 'cursor', { 'api-key-file': 'k' }],
-    ['to write for a client without a file', 'generic', { write: true }],
-    ['to write YAML', 'goose', { write: true }],
-    ['to write a file that a client does not read', 'inspector', { write: true, scope: 'project' }],
-    ['an invalid name', 'cursor', { name: 'a b' }],
-    ['an invalid URL', 'cursor', { url: 'x' }],
+  const refused: [line: string, told: string][] = [
+    ['emacs', 'known clients: claude-code, '],
+    ['cursor --api-key-file k', '--api-key-file is for --stdio'],
+    ['generic --write', 'settings of other clients cannot be written'],
+    ['goose --write', 'settings of Goose cannot be written'],
+    ['codex --write --auth none', 'run: codex mcp add blender --url http://127.0.0.1:'],
+    ['inspector --write --scope project', 'settings of MCP Inspector cannot be written'],
+    ['cursor --name a.b', '--name must be'],
+    ['cursor --url x', 'is not an http or https URL'],
+    ['cursor --url http://x/mcp#a', 'must not contain'],
   ]
-  for (const [what, client, flags] of refused) {
-    it(`refuses ${what}`, async () => {
-      expect(codeOf(await say(client, { auth: 'none', ...flags }))).to.equal('usage_invalid')
+  for (const [line, told] of refused) {
+    it(`refuses ${line}`, async () => {
+      const { code, err } = await mcpConfig(line)
+      expect(code).to.equal(2)
+      expect(err).to.include(told)
     })
   }
+
+  it('does not repeat a password in a URL', async () => {
+    const { code, err } = await mcpConfig('cursor --url http://me:sesame@x/mcp')
+    expect(code).to.equal(2)
+    expect(err).not.to.include('sesame')
+  })
 
   describe('in the docs', () => {
     const readDoc = (name: string) => readFileSync(join(root, 'docs', name), 'utf8')
@@ -265,12 +384,12 @@ describe('mcp-config', () => {
     /** The set-up commands of the table in docs/agents.md. */
     const setUps = Array.from(
       readDoc('agents.md').matchAll(
-        /\n\| ([\w ]+) \| `service-cli mcp-config (\S+)( --write)?` \|/g,
+        /\n\| ([\w ]+) \| `service-cli mcp-config ([\w-]+)( --write)?`/g,
       ),
       ([, title = '', id = '', write]) => ({ title, id, writes: write !== undefined }),
     )
     const idOf = (title: string) => clients.find(client => client.title === title)?.id ?? title
-    const usual = { url: at(8765), name: 'blender' }
+    const usual = ['--url', at(8765), '--name', 'blender']
 
     it('has a block for most clients', () => {
       const most = 'claude-code cursor vscode codex opencode qwen-code copilot-cli cline continue'
@@ -285,12 +404,12 @@ describe('mcp-config', () => {
       it(`prints what they show for ${title}`, async () => {
         const id = idOf(title)
         const auth = text.includes('SERVICE_MCP_API_KEY') ? 'api-key' : 'none'
-        const plain = await say(id, { ...usual, auth: 'none' })
-        const { out, err } = await say(id, { ...usual, auth })
+        const plain = await run([id, ...usual, '--auth', 'none'])
+        const { out, err } = await run([id, ...usual, '--auth', auth])
         if (form === 'json') expect(JSON.parse(text)).to.deep.equal(JSON.parse(out))
         else if (form === 'yaml') expect(plain.out.trim()).to.equal(text)
         else if (line.startsWith('service-cli mcp-config')) {
-          expect(line).to.match(new RegExp(`^service-cli mcp-config ${id} --write`))
+          expect(line).to.match(new RegExp(`^service-cli mcp-config ${id}\\b`))
         } else {
           expect(plain.err).to.include(line)
           if (more !== undefined) expect(err).to.include(more)
@@ -302,10 +421,15 @@ describe('mcp-config', () => {
       it(`sets up ${title} as they say, or prints what to paste`, async () => {
         expect(idOf(title)).to.equal(id)
         // It exists nowhere else.
-        const platform = id === 'claude-desktop' ? 'darwin' : 'linux'
-        const flags = { ...usual, auth: 'none', write: writes } as const
-        const { out } = await say(id, flags, { platform })
-        expect(out).to.match(writes ? /^added the entry blender in / : /blender/)
+        if (id === 'claude-desktop' && process.platform === 'linux') return
+        const { out, err } = await run([
+          id,
+          ...usual,
+          '--auth',
+          'none',
+          ...(writes ? ['--write'] : []),
+        ])
+        expect(out, err).to.match(writes ? /^added the entry blender in / : /blender/)
       })
     }
   })

@@ -86,7 +86,7 @@ describe('the settings that mcp-config makes', function () {
   })
 
   it('lead the Inspector to a server with a key, which it is given beside them', async () => {
-    done(await config(['inspector', '--write'], 'keyed'))
+    done(await config(['inspector', '--write', '--auth', 'none'], 'keyed'))
     const chosen = ['--server', 'maya', '--method', 'resources/list']
     lists(await inspect(...chosen, '--header', `Authorization: Bearer ${key}`))
     // In the stateless transport it shows its own words, and not those of the server.

@@ -93,7 +93,7 @@ describe('resources/list with artefacts', () => {
   it('has the templates of all of them', async () => {
     expect(await templatesOf(section.session)).to.have.members([
       'scene://current{?view,pointer,type,name,ids,where,fields,offset,limit}',
-      'scene://delta{?since,until}',
+      'scene://delta{?since,run}',
       'audit://recent{?limit}',
       eventsTemplate,
       'zeta://{number}',
@@ -128,7 +128,7 @@ describe('completion/complete', () => {
     const hex = digest.slice('sha256:'.length)
     const revision = section.server.resources().setScene({})
     const table: [string, string, string, string[]][] = [
-      ['scene://delta{?since,until}', 'since', `${revision}`, [`${revision}`]],
+      ['scene://delta{?since,run}', 'since', `${revision}`, [`${revision}`]],
       ['audit://recent{?limit}', 'limit', '5', ['50', '500']],
       [eventsTemplate, 'session_id', 'ren', ['render 12']],
       [eventsTemplate, 'drain', 't', ['true']],

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { RawSession, startServer } from '../helpers/mcp.ts'
-import { until } from '../helpers/until.ts'
 import {
   contentOf,
   listAll,
@@ -127,7 +126,7 @@ describe('scene://delta', () => {
     const scenes = [{ objects: [cube, lamp] }, { objects: [{ ...lamp, x: 6 }] }]
     const { read } = await deltaAfter(section, scenes)
     expect(read.changes).to.deep.equal([
-      { path: '/objects/0', kind: 'removed', before: cube },
+      { path: '/objects/0', kind: 'removed', before: cube, id: 'Cube' },
       { path: '/objects/0/x', kind: 'changed', before: 5, after: 6, id: 'Lamp' },
     ])
   })
@@ -140,19 +139,22 @@ describe('scene://delta', () => {
     expect(read).to.deep.include({ base_revision: first, revision })
     expect(read.changes).to.deep.equal([{ path: '/n', kind: 'changed', before: 1, after: 3 }])
     const unknown = await session.readJson(`scene://delta?since=${revision + 1}`)
-    expect(unknown).to.deep.equal({ reset: true, revision })
+    expect(unknown).to.deep.equal({ reset: true, run: read.run, revision })
   })
 
   it('is a reset for a revision of another run of the server', async () => {
-    const earlier = section.server.resources().setScene({ n: 1 })
-    // Revisions begin at the time of the start, in milliseconds.
-    await until(() => Date.now() > earlier, 'a later millisecond')
+    const { server, session } = section
+    for (let n = 0; n < 12; n++) server.resources().setScene({ n })
+    const { run, revision: since } = (await contentOf(session, scene))._meta['service-cli/scene']
     const later = await startServer()
     try {
-      const session = await RawSession.open(later.url)
-      const revisions = [{ n: 2 }, { n: 3 }].map(each => later.server.resources().setScene(each))
-      const read = await session.readJson(`scene://delta?since=${earlier}`)
-      expect(read).to.deep.equal({ reset: true, revision: revisions[1] })
+      const own = await RawSession.open(later.url)
+      for (const n of [1, 2, 3]) later.server.resources().setScene({ n })
+      const uri = `scene://delta?since=${since}`
+      const read = await own.readJson(`${uri}&run=${run}`)
+      expect(read).to.deep.include({ reset: true, revision: 3 })
+      expect(read.run).to.be.a('string').and.not.equal(run)
+      expect(await own.readJson(uri)).to.deep.equal(read)
     } finally {
       await later.stop()
     }

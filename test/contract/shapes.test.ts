@@ -12,7 +12,7 @@ import {
   type ResourceProducer,
   SessionEventBuffer,
 } from '../../src/index.ts'
-import { sessionRevisions } from '../../src/server/mcp/sessions/initialize.ts'
+import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { callStateless, stateless } from '../helpers/stateless.ts'
 import { useArtefacts } from './support.ts'

@@ -1,10 +1,9 @@
 // Replaces bounds that no flag moves, for a test that starts the real program (`--bound=NAME=NUMBER`).
-import { defaultBridgeLimits } from '../../dist/lib/mcp/bridge/limits.js'
 import { gatewayDefaults } from '../../dist/server/gateway/limits.js'
 import { httpDefaults } from '../../dist/server/http/limits.js'
 import { joinDefaults } from '../../dist/server/join/limits.js'
 
-const places = [defaultBridgeLimits, gatewayDefaults, httpDefaults, joinDefaults]
+const places = [gatewayDefaults, httpDefaults, joinDefaults]
 for (const bound of (process.env.TEST_BOUNDS ?? '').split(' ')) {
   const [name = '', value] = bound.split('=')
   const place = places.find(defaults => name in defaults)

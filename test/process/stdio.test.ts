@@ -7,10 +7,11 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { readConnectSettings } from '../../src/commands/stdio/connect.ts'
+import { findEndpoint } from '../../src/commands/find-endpoint.ts'
+import { createUpstream, readServeStdioSettings } from '../../src/commands/stdio/serve.ts'
+import { createLog } from '../../src/lib/cli/log.ts'
 import { runBridge } from '../../src/lib/mcp/bridge/bridge.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { systemTimer } from '../../src/lib/util/time.ts'
 import { loadSdk, type Sdk, type StatelessClient, Updates } from '../clients/client-face.ts'
 import { checkPush, readJson } from '../clients/scenario.ts'
 import type { Serving } from '../clients/serve.ts'
@@ -21,6 +22,14 @@ import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 const scene = 'scene://current'
+
+const serveDefaults = {
+  port: 8765,
+  host: '127.0.0.1',
+  'dcc-type': 'unknown',
+  'no-artefacts': false,
+  'allow-unauthenticated': false,
+}
 
 /** The `initialize` that a client sends first. */
 const hello = {
@@ -102,9 +111,8 @@ describe('service-cli over stdio', () => {
       return exitOf(child)
     }
 
-    it('starts one server for clients that start together, and another one when that ends', async () => {
-      const flags = ['--name', 'mine', '--log-level', 'debug', '--bound=takeoverMs=100']
-      const programs = [1, 2].map(() => start('serve', '--stdio', ...flags))
+    it('starts one server for clients that start together, which ends with the first', async () => {
+      const programs = [1, 2].map(() => start('serve', '--stdio', '--name', 'mine'))
       for (const program of programs) {
         program.child.stdin?.write('what is no message\n')
         program.send(hello)
@@ -115,20 +123,15 @@ describe('service-cli over stdio', () => {
       const started = ({ stderr }: Program) =>
         stderr().includes('started a server that ends with this client')
       const joined = ({ stderr }: Program) =>
-        /joined the running server[^]*these flags have no effect/.test(stderr())
+        /joined the running server[^]*"flags":"--name"[^]*these flags have no effect/.test(stderr())
       await until(() => programs.some(started) && programs.some(joined), 'the lines on stderr')
       const [first, second] = programs.toSorted((one, other) => +started(other) - +started(one))
       if (first === undefined || second === undefined) throw new Error('no two programs')
-
-      second.send({ method: 'notifications/initialized' })
-      second.send({ id: 2, method: 'resources/subscribe', params: { uri: scene } })
-      await second.answer(2)
       expect(await endOf(first.child)).to.equal(0)
-      const told = () => second.lines().some(({ method }) => method?.endsWith('updated'))
-      await until(told, 'the update of its own server')
-      await until(() => started(second), 'the line on stderr')
-      expect(await endOf(second.child)).to.equal(0)
       expect(await instances()).to.have.length(0)
+      second.send({ id: 2, method: 'ping' })
+      expect((await second.answer(2)).error.data.reason).to.equal('server_unreachable')
+      expect(await endOf(second.child)).to.equal(0)
     })
 
     it('exits when the client closes stdout', async () => {
@@ -142,7 +145,7 @@ describe('service-cli over stdio', () => {
 
     it('exits 0 on SIGTERM while the client does not read, and ends its session', async () => {
       const server = await serve('--log-level', 'info')
-      const program = start('connect', '--bound=maxWaitingMessages=10')
+      const program = start('connect')
       program.child.stdin?.on('error', () => {})
       program.send(hello)
       await program.answer(1)
@@ -170,9 +173,9 @@ describe('service-cli over stdio', () => {
       const stop = new AbortController()
       const flags = { 'allow-http': false, 'api-key-file': keyFile }
       const env = { SERVICE_REGISTRY_DIR: folder }
-      const parts = { input, output, env, timer: systemTimer, random: Math.random }
-      const ended = readConnectSettings(undefined, flags, env, silentLogger).then(settings =>
-        runBridge({ ...parts, ...settings, log: silentLogger }, stop.signal),
+      const log = silentLogger
+      const ended = findEndpoint(undefined, flags, env, { log, naming: '' }).then(endpoint =>
+        runBridge({ ...endpoint, input, output, env, log }, stop.signal),
       )
       ends.push(async () => {
         stop.abort()
@@ -252,6 +255,40 @@ describe('service-cli over stdio', () => {
       expect((await readJson(client, scene)).objects).to.deep.equal([])
       const open = await Promise.race([subscription.closed, Promise.resolve('open')])
       expect(open).to.equal('open')
+    })
+
+    it('serves itself when the server that it joined stays away', async () => {
+      const first = await serve()
+      const env = { SERVICE_REGISTRY_DIR: folder }
+      const { serve: settings, key } = await readServeStdioSettings(
+        { ...serveDefaults, 'registry-dir': folder },
+        ['stdio'],
+        env,
+      )
+      let said = ''
+      const write = (line: string) => void (said += line)
+      const log = createLog({ level: 'info', readable: false, colour: false, write })
+      const stop = new AbortController()
+      const joined = { serve: settings, key, dccType: undefined, ownOnly: [], takeoverMs: 100 }
+      const upstream = createUpstream(joined, env, log, stop.signal)
+      await upstream.open()
+      const [input, output] = [new PassThrough(), new PassThrough()]
+      const { locate } = upstream
+      const ended = runBridge({ input, output, locate, key, env, log }, stop.signal)
+      ends.push(async () => {
+        stop.abort()
+        await ended
+        await upstream.stop()
+      })
+      const client = await openV1()
+      const updates = new Updates(client)
+      await client.connect(new StdioServerTransport(output, input))
+      await client.subscribeResource({ uri: scene })
+      await first.stop()
+      await until(() => said.includes('connected to the server again'), 'the other server')
+      await updates.until(scene, 1)
+      expect(said).to.contain('started a server that ends with this client')
+      expect((await client.readResource({ uri: scene })).contents).to.have.length(1)
     })
 
     it('sends the key of --api-key-file', async () => {

@@ -37,7 +37,7 @@ function statelessClient(url: string, name: string, extra: Record<string, string
 
 type StatelessClient = ReturnType<typeof statelessClient>
 
-async function pageOf(client: StatelessClient): Promise<{ clients: any[]; total: number }> {
+async function pageOf(client: StatelessClient): Promise<{ clients: any[] }> {
   const { result } = await client.call('resources/read', { uri })
   return JSON.parse(result.contents[0].text)
 }
@@ -76,33 +76,26 @@ describe('server://clients of serve', () => {
   })
   after(() => serve.stop())
 
-  it('tells clients of both transports and what they listed, read and called', async () => {
+  it('tells clients of both transports and what they read and called', async () => {
     const agent = statelessClient(serve.url, 'agent')
     const session = await RawSession.open(serve.url, '2025-06-18')
-    const stream = await session.listen()
     await session.call('resources/list')
     await session.readJson('scene://current')
     await agent.call('tools/list')
     await agent.call('tools/call', { name: 'query_scene', arguments: {} })
     await agent.call('resources/read', { uri: 'scene://nothing' })
     const page = await pageOf(agent)
-    expect(page.total).to.equal(page.clients.length)
     const called = await agent.call('tools/call', { name: 'read_resource', arguments: { uri } })
     expect(called.result.content[0].text).to.contain('"agent"')
     const [one, other] = [named(page, 'test'), named(page, 'agent')]
-    expect(one).to.deep.include({ transport: 'session', protocol_version: '2025-06-18' })
-    expect(one).to.include({ version: '1', streams: 1 }).and.not.have.property('principal')
-    expect(one.last_list.what).to.equal('resources')
+    expect(one).to.include({ version: '1' }).and.not.have.property('principal')
     expect(one.last_read.uri).to.equal('scene://current')
     expect(one).to.not.have.property('last_call')
-    expect(other).to.deep.include({ transport: 'stateless', protocol_version: '2026-07-28' })
-    expect(other.last_list.what).to.equal('tools')
     expect(other.last_call.tool).to.equal('query_scene')
-    expect(other).to.include({ version: '7', streams: 0 }).and.not.have.property('last_read')
-    for (const time of [one.connected_at, one.last_seen_at, other.last_call.at]) {
+    expect(other).to.include({ version: '7' }).and.not.have.property('last_read')
+    for (const time of [one.last_seen_at, one.last_read.at, other.last_call.at]) {
       expect(new Date(time).toISOString()).to.equal(time)
     }
-    stream.close()
     await session.delete()
     expect(named(await pageOf(agent), 'test')).to.equal(undefined)
   })
@@ -137,14 +130,12 @@ describe('server://clients of serve', () => {
       const row = named(state, 'follower')
       return row?.last_read !== undefined && row.last_call !== undefined
     })
-    const count = ({ clients }: { clients: any[] }) =>
-      clients.filter(each => each.transport === 'session').length
     const came = await follow(page)
     const session = await RawSession.open(serve.url)
-    await came.until(state => count(state) === 1)
+    await came.until(state => named(state, 'test') !== undefined)
     const went = await follow(page)
     await session.delete()
-    await went.until(state => count(state) === 0)
+    await went.until(state => named(state, 'test') === undefined)
   })
 })
 

@@ -112,13 +112,13 @@ export async function withNewPassword<T>(
 async function askNewPassword(flags: InputFlags): Promise<Secret> {
   const prompt = promptFor('Password', passwordHint, flags)
   const { least } = passwordChars
-  const first = await prompt.askSecret(
-    'New password:',
-    text => Array.from(text).length >= least || `It must have at least ${least} characters`,
-  )
-  await prompt.askSecret(
-    'The same again:',
-    text => first.equals(text) || 'It differs from the first',
-  )
-  return first
+  for (;;) {
+    const first = await prompt.askSecret(
+      'New password:',
+      text => Array.from(text).length >= least || `It must have at least ${least} characters`,
+    )
+    const second = await prompt.askSecret('The same again:')
+    if (first.equals(second.reveal())) return first
+    process.stderr.write('the two passwords differ\n')
+  }
 }

@@ -1,108 +1,106 @@
 import { join } from 'node:path'
-import type { LogLevel } from '../server-flags.ts'
-import { ensurePrivateFolder, withFileLock } from '../../lib/config/private-file.ts'
-import { liveInstances } from '../../lib/instances/live-instances.ts'
-import type { Logger } from '../../lib/util/logger.ts'
+import type { ProgramLog } from '../../lib/cli/log.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
-import { repeat, systemTimer } from '../../lib/util/time.ts'
+import { withFileLock } from '../../lib/config/private-file.ts'
+import { liveInstances } from '../../lib/instances/live-instances.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { defaultBridgeLimits } from '../../lib/mcp/bridge/limits.ts'
-import type { ServeHandle } from '../../server/host/serve-options.ts'
-import type { ServeSettings } from '../serve-settings.ts'
+import { readServeSettings, type ServeFlags, type ServeSettings } from '../serve-settings.ts'
+import type { OutputFlags } from '../server-flags.ts'
 import { JoinOrServe } from './join-or-serve.ts'
-import { openStdio, type Stdio } from './open-stdio.ts'
+import { runStdio } from './run.ts'
 
-export interface ServeStdioSettings {
-  /** The settings of an embedded server. */
+interface ServeStdioSettings {
+  /** The settings of a server in this process. */
   readonly serve: ServeSettings
   /** The kind of server to join; undefined for any. */
   readonly dccType: string | undefined
-  /** Flags that have no effect when joining a running server. */
+  /** Flags that have no effect when a running server is joined. */
   readonly ownOnly: readonly string[]
-  readonly level: LogLevel
+  /** Sent to the server. */
+  readonly key: Secret | null
+  readonly takeoverMs?: number
 }
 
-/** How often to check whether the replaced server is back; the gateway's scan interval. */
-const handBackMs = 2000
+/** Flags that mean the same for a server that is joined. */
+const sharedFlags = new Set([
+  'stdio',
+  'dcc-type',
+  'registry-dir',
+  'auth',
+  'api-key-file',
+  'keys-file',
+  'log-level',
+  'quiet',
+  'json',
+])
 
 /** Joins the running server of the user, or starts one, for one client on stdio. */
 export async function runServeStdio(
-  settings: ServeStdioSettings,
+  flags: ServeFlags & OutputFlags,
+  given: string[],
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const { serve } = settings
-  const stdio = openStdio(settings.level)
-  const place = createPlace(settings, stdio, env)
-  let stopChecking = (): void => {}
-  try {
-    await place.open()
-    const key = keyOf(serve)
-    const onMoved = (moved: () => void): void =>
-      void (stopChecking = repeat(systemTimer, handBackMs, () => place.handBack(moved)))
-    const bridged = stdio.bridge({ locate: place.locate, onMoved, key, env })
-    await Promise.race([bridged, place.broken])
-  } catch (error) {
-    // A signal during the start is not an error.
-    if (!stdio.stop.aborted) throw error
-  } finally {
-    stopChecking()
-    await place.stop()
-    await stdio.close()
-  }
-  stdio.leave()
+  await runStdio(flags, async (log, stop) => {
+    const settings = await readServeStdioSettings(flags, given, env)
+    const server = createUpstream(settings, env, log, stop)
+    await server.open()
+    const { locate, failed } = server
+    return { locate, key: settings.key, failed, stop: () => server.stop() }
+  })
 }
 
-/** The configured key, sent to the server. */
-function keyOf({ auth }: ServeSettings): Secret | null {
-  return auth?.mode === 'api-key' && auth.key !== undefined ? new Secret(auth.key) : null
-}
-
-function createPlace(
-  { serve, dccType, ownOnly }: ServeStdioSettings,
-  { log, stop }: Stdio,
+/** The server to join or to start, before it is opened. */
+export function createUpstream(
+  { serve, dccType, ownOnly, takeoverMs }: ServeStdioSettings,
   env: NodeJS.ProcessEnv,
+  log: ProgramLog,
+  stop: AbortSignal,
 ): JoinOrServe {
   const registryDir = selectStateDirectory(serve.registryDir, env)
   return new JoinOrServe({
     dccType,
+    ownOnly,
+    takeoverMs,
     live: () => liveInstances({ registryDir, log, nowMs: Date.now() }),
-    locked: work => withLock(registryDir, log, work),
+    locked: work => withFileLock(join(registryDir, 'stdio.lock'), work),
     async start() {
       const { startServe } = await import('../../server/serve.ts')
       return startServe({ ...serve, log, accessLog: log.access }, stop)
     },
-    joined({ url, id, dccType: kind, displayName: name }) {
-      log.info({ url, instance: id, dcc_type: kind, name }, 'joined the running server')
-      if (ownOnly.length === 0) return
-      log.warn(
-        { flags: ownOnly.join(' ') },
-        'these flags have no effect: the server was already running',
-      )
-    },
-    started: server => log.info(factsOf(server), 'started a server that ends with this client'),
-    now: Date.now,
-    random: Math.random,
-    takeoverMs: defaultBridgeLimits.takeoverMs,
+    log,
   })
 }
 
-function factsOf({ url, instanceId, hostUrl, hostTokenFile }: ServeHandle): object {
-  return { url, instance: instanceId, host_url: hostUrl, host_token_file: hostTokenFile }
+/**
+ * The flags of `serve --stdio` as checked settings; `given` are the names of those that the user
+ * wrote. Throws `usage_invalid` or `config_invalid`.
+ */
+export async function readServeStdioSettings(
+  flags: ServeFlags,
+  given: string[],
+  env: NodeJS.ProcessEnv,
+): Promise<ServeStdioSettings> {
+  const serve = await readServeSettings(flags, env)
+  const ownOnly = given.filter(name => !sharedFlags.has(name))
+  return {
+    // A client starts many of them; the usual port is for the one that a person starts.
+    serve: given.includes('port') ? serve : { ...serve, port: 0 },
+    dccType: given.includes('dcc-type') ? serve.dccType : undefined,
+    ownOnly: [...new Set(ownOnly)].map(name => `--${name}`),
+    key: keyOf(serve),
+  }
 }
 
-/** Runs `work` under a lock, or without it when locking fails: at worst two servers start. */
-async function withLock<T>(folder: string, log: Logger, work: () => Promise<T>): Promise<T> {
-  await ensurePrivateFolder(folder)
-  let hasBegun = false
-  const begin = (): Promise<T> => {
-    hasBegun = true
-    return work()
+/** The client speaks through this process, which therefore needs a key itself. */
+function keyOf({ auth }: ServeSettings): Secret | null {
+  if (auth?.mode === 'oauth') {
+    throw usage('--auth oauth is not for --stdio: no user can log in there', 'use a key')
   }
-  try {
-    return await withFileLock(join(folder, 'stdio.lock'), begin)
-  } catch (error) {
-    if (hasBegun) throw error
-    log.debug({ err: error }, 'cannot take the lock')
-    return work()
-  }
+  if (auth?.mode !== 'api-key') return null
+  if (auth.key !== undefined) return new Secret(auth.key)
+  const what = `clients need a key by ${auth.keysFile}, and none is given here`
+  throw new ServiceError('config_invalid', what, {
+    hint: 'set SERVICE_MCP_API_KEY to one of them; service-cli keys create makes another',
+  })
 }

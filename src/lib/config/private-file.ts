@@ -136,7 +136,8 @@ function unsafeFolder(path: string, what: string, hint: string): ServiceError {
   return new ServiceError('registry_dir_unsafe', `the folder ${path} ${what}`, { hint })
 }
 
-function storageError(path: string, error: unknown): ServiceError {
+/** The error of a file that cannot be written; a `ServiceError` as it is. */
+export function storageError(path: string, error: unknown): ServiceError {
   if (error instanceof ServiceError) return error
   // An error of SQLite has no code, but a message.
   const message = `${path} cannot be written (${errnoOf(error) ?? messageOf(error)})`

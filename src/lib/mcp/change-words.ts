@@ -85,16 +85,16 @@ export function describeChanges(
 function spotOf(change: JsonChange): Spot {
   const { path, kind, id, name, before, after = before } = change
   const way = pointerParts(path)
-  if (id !== undefined || name !== undefined) {
-    const { member = way.slice(2) } = change
-    const holder = way.slice(0, way.length - member.length)
-    const label = labelOf({ id, name })
-    return { change, key: holder.join('/'), list: holder.at(-2) ?? '', label, member }
-  }
-  const key = `${kind} ${path}`
   const isItem = kind !== 'changed' && /\/\d+$/.test(path) && isJsonObject(after)
-  if (!isItem) return { change, key, list: null, label: null, member: way }
-  return { change, key, list: way.at(-2) ?? '', label: labelOf(after), member: [] }
+  const isInItem = id !== undefined || name !== undefined
+  // An item that left may have had the place of another one.
+  if (!isInItem && !isItem) {
+    return { change, key: `${kind} ${path}`, list: null, label: null, member: way }
+  }
+  const { member = isInItem ? way.slice(2) : [] } = change
+  const holder = way.slice(0, way.length - member.length)
+  const key = member.length === 0 ? `${kind} ${path}` : holder.join('/')
+  return { change, key, list: holder.at(-2) ?? '', label: labelOf({ id, name }), member }
 }
 
 /** An object or setting, and what is said of it. */

@@ -10,7 +10,7 @@ export interface JsonChange {
   readonly kind: 'added' | 'removed' | 'changed' | 'omitted' | 'listed'
   readonly before?: unknown
   readonly after?: unknown
-  /** Of the object in a list that the change is in; its `uuid` where it has no `id`. */
+  /** Of the object in a list that changed, came or left; its `uuid` where it has no `id`. */
   readonly id?: unknown
   readonly name?: unknown
   /** The way from that object, with names for places. Absent: `path` from its third part on. */
@@ -171,7 +171,7 @@ class Diff implements JsonDifferences {
     const change: { -readonly [Member in keyof JsonChange]: JsonChange[Member] } = { path, kind }
     if (before !== undefined) change.before = before
     if (after !== undefined) change.after = after
-    if (holder?.item !== undefined && holder !== place) {
+    if (holder?.item !== undefined) {
       const { uuid, id = uuid, name } = holder.item
       if (id !== undefined) change.id = id
       if (name !== undefined) change.name = name

@@ -23,14 +23,14 @@ const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
 
-/** `3 h 12 min`, `29 days 4 h`, `45 s`: the two largest units, rounded down. */
+/** `45 s`, `3 h 12 min`, `1 day 4 h`, rounded down; `90 days`, rounded to the nearest. */
 export function durationText(durationMs: number): string {
   const ms = Math.max(0, durationMs)
   if (ms < minute) return `${Math.floor(ms / second)} s`
   if (ms < hour) return `${Math.floor(ms / minute)} min`
   if (ms < day) return joined(Math.floor(ms / hour), 'h', Math.floor((ms % hour) / minute), 'min')
-  const days = Math.floor(ms / day)
-  return joined(days, days === 1 ? 'day' : 'days', Math.floor((ms % day) / hour), 'h')
+  if (ms < 2 * day) return joined(1, 'day', Math.floor((ms % day) / hour), 'h')
+  return `${Math.round(ms / day)} days`
 }
 
 /**

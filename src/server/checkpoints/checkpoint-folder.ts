@@ -18,8 +18,6 @@ export interface Checkpoint extends Unconfirmed {
   /** RFC 3339 */
   readonly created_at: string
   readonly by: string
-  /** Of the run in which it was made; another run counts anew. */
-  readonly revision: number
   /** Of the scene's text. */
   readonly size: number
   /** Of the packed scene. */
@@ -143,10 +141,10 @@ function parseCheckpoint(text: string): Checkpoint | null {
 
 function isCheckpoint(value: unknown): value is Checkpoint {
   if (!isJsonObject(value)) return false
-  const { name, created_at, revision, size, stored_bytes } = value
+  const { name, created_at, size, stored_bytes } = value
   return (
     typeof name === 'string' &&
     typeof created_at === 'string' &&
-    [revision, size, stored_bytes].every(each => Number.isSafeInteger(each))
+    [size, stored_bytes].every(each => Number.isSafeInteger(each))
   )
 }

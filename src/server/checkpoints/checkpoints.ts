@@ -8,8 +8,8 @@ import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import type { Checkpoint, CheckpointFolder } from './checkpoint-folder.ts'
 import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
 import type { SceneComparer } from './scene-comparer.ts'
-import type { CheckpointSource, NamedRevision } from '../resources/checkpoint-source.ts'
-import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
+import type { CheckpointSource } from '../resources/checkpoint-source.ts'
+import type { FreshScene } from '../resources/scene/state.ts'
 
 export interface CheckpointInput {
   readonly name: string
@@ -36,17 +36,12 @@ export class Checkpoints implements CheckpointSource {
     this.#parts = parts
   }
 
-  async changes(base: SceneRevision, until: SceneRevision, maxChanges: number) {
-    return this.compare(base, until, { maxChanges, targets: [] })
+  changes(base: string, until: string, maxChanges: number): Promise<SceneComparison> {
+    return this.compare({ base, current: until, maxChanges, targets: [] })
   }
 
-  /** The same, with what belongs to the targets, which are ids of objects. */
-  compare(
-    base: Pick<SceneRevision, 'text'>,
-    until: Pick<SceneRevision, 'text'>,
-    options: Pick<ComparedScenes, 'maxChanges' | 'targets'>,
-  ): Promise<SceneComparison> {
-    return this.#parts.comparer.compare({ base: base.text, current: until.text, ...options })
+  compare(compared: ComparedScenes): Promise<SceneComparison> {
+    return this.#parts.comparer.compare(compared)
   }
 
   onChange(told: () => void): void {
@@ -59,7 +54,7 @@ export class Checkpoints implements CheckpointSource {
   }
 
   /** Throws `resource_not_found`, which names those that there are. */
-  async find(name: string): Promise<NamedRevision> {
+  async find(name: string): Promise<string> {
     const store = this.opened
     const kept = await store.list()
     const found = kept.find(each => each.name === name)
@@ -72,15 +67,7 @@ export class Checkpoints implements CheckpointSource {
         const message = `checkpoint "${name}" cannot be read: ${messageOf(error)}`
         throw new ServiceError('resource_failed', message, { hint: 'remove it and make it again' })
       })
-    const { revision, size: bytes, created_at } = found
-    return {
-      checkpoint: name,
-      revision,
-      bytes,
-      text: text.toString(),
-      hasScene: true,
-      setAtMs: Date.parse(created_at),
-    }
+    return text.toString()
   }
 
   /** Stays that of the document that is open now when another one is opened. */
@@ -93,8 +80,7 @@ export class Checkpoints implements CheckpointSource {
     { name, by, ofNote = false }: CheckpointInput,
     into?: CheckpointFolder,
   ): Promise<Checkpoint> {
-    const { scene, unconfirmed } = await this.#parts.scene()
-    const { text, revision, bytes: size } = scene
+    const { text, unconfirmed } = await this.#parts.scene()
     if (text === null) {
       throw new ServiceError('resource_not_found', 'the application has sent no scene yet', {
         hint: 'connect the application, then make the checkpoint again',
@@ -103,7 +89,8 @@ export class Checkpoints implements CheckpointSource {
     const store = into ?? this.opened
     const packed = await pack(text)
     const created_at = toRfc3339(this.#parts.clock.now())
-    const facts = { name, created_at, by, revision, size, stored_bytes: packed.length }
+    const size = Buffer.byteLength(text)
+    const facts = { name, created_at, by, size, stored_bytes: packed.length }
     const checkpoint = { ...facts, ...unconfirmed, ...(ofNote && { of_note: true }) }
     await store.add(checkpoint, packed)
     this.#told()

@@ -1,7 +1,7 @@
 import { arrayOf, isJsonObject, type JsonObject, pointerParts } from '../../lib/util/json.ts'
 import { asText } from '../../lib/util/text.ts'
 import { diffJson, type JsonChange, type JsonDifferences } from '../../lib/mcp/json-diff.ts'
-import { changesBetween, omissionOf, parseScene } from '../resources/scene-changes.ts'
+import { changesBetween, omissionOf, parseScene } from '../resources/scene/changes.ts'
 
 /** What an object is called. */
 export interface SceneTarget {

@@ -13,7 +13,7 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { NoteWriter } from '../notes/note-posts.ts'
 import type { Notes } from '../notes/notes.ts'
-import type { SceneOwnership } from '../resources/scene-ownership.ts'
+import type { SceneState } from '../resources/scene/state.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
 interface HostEndpointDeps {
@@ -64,7 +64,7 @@ export interface HostSink {
    * `setBy`: instance id of the application on the WebSocket.
    */
   setSceneText(json: string, setBy?: string): number
-  readonly scene: SceneOwnership
+  readonly scene: SceneState
   readonly audit: Pick<AuditLog, 'record'>
   /** A new buffer, which clients can read from now on. */
   openSessionEventBuffer(sessionId: string, form: BufferForm): SessionEventBuffer

@@ -8,7 +8,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import { processStart } from '../../lib/instances/process.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import type { SceneOwnership } from '../resources/scene-ownership.ts'
+import type { SceneState } from '../resources/scene/state.ts'
 
 /** What the start of a server found out about it. */
 interface InstanceFacts {
@@ -52,7 +52,7 @@ const sceneStepMs = 60_000
 
 /** What a record should say of a scene that was posted or read from a file; null: it does. */
 export function scenePatch(
-  { current, setBy }: Pick<SceneOwnership, 'current' | 'setBy'>,
+  { current, setBy }: Pick<SceneState, 'current' | 'setBy'>,
   { scene_set_at: before }: Pick<InstanceRecord, 'scene_set_at'>,
 ): InstancePatch | null {
   const setAtMs = current.hasScene && setBy === null ? current.setAtMs : null

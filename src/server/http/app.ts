@@ -8,6 +8,7 @@ import {
   type NotFoundHandler,
 } from 'hono'
 import { cors } from 'hono/cors'
+import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -16,7 +17,6 @@ import { type AuthPolicy, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { awaitTurn } from './open-answers.ts'
 import { makeProblem, type Problem, retryHeaders, toProblem, writeProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { endRefused } from './refused-body.ts'
@@ -84,7 +84,9 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     const { incoming, outgoing } = c.env
     c.set('call', context)
     logWhenClosed(parts.accessLog, incoming, outgoing, context)
-    if (outgoing.socket === null) await awaitTurn(outgoing)
+    // A client may pipeline many requests and read no answer: only one of a connection is worked on.
+    // Node assigns the socket to its answer, and then emits 'socket'.
+    if (outgoing.socket === null) await once(outgoing, 'socket')
     if (allowedOrigins.length > 0) outgoing.setHeader('Vary', 'Origin')
     try {
       guard?.check(incoming)

@@ -46,13 +46,17 @@ export class Callers {
     this.#refuse(res, context, this.#policy.refuseWrite?.() ?? writeRefused())
   }
 
-  #refuse(res: ServerResponse, { peer, principal }: RequestContext, refused: AuthRefused): void {
+  #refuse(res: ServerResponse, context: RequestContext, refused: AuthRefused): void {
+    const { path, peer, principal } = context
     const { status, error = 'invalid_request', description, retryAfterSeconds } = refused
     const headers: Record<string, string> = { 'Content-Type': 'application/json' }
     // The others refuse no caller: another token would not help.
     if (status !== 503 && status !== 421) {
+      // A client asks so whether it needs a key, as `mcp-config` does.
+      const isQuestion = refused.error === undefined && res.req.method === 'GET' && path === '/mcp'
       const reason = status === 429 ? 'too_many_failures' : (refused.error ?? 'no_credentials')
-      this.#onRefused({ status, reason, peer, principal: principal || undefined })
+      const caller = principal === '' ? undefined : principal
+      if (!isQuestion) this.#onRefused({ status, reason, peer, principal: caller })
       headers['WWW-Authenticate'] = challenge(refused)
     }
     if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds)

@@ -1,5 +1,4 @@
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 
 /** An expired stream is cut within this time. */
@@ -55,15 +54,4 @@ export class OpenAnswers {
       this.#watch()
     })
   }
-}
-
-/**
- * Waits until `res` is the answer that its connection is sending. A client may pipeline many
- * requests without reading: only one of a connection is worked on. False: the client is gone. Where
- * the connection closes before its turn, it never comes.
- */
-export async function awaitTurn(res: ServerResponse): Promise<boolean> {
-  // Node assigns the socket to one answer at a time, and then emits 'socket'.
-  if (res.socket === null && !res.destroyed) await once(res, 'socket')
-  return !res.destroyed
 }

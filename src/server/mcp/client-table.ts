@@ -1,130 +1,157 @@
-import type { JsonObject } from '../../lib/util/json.ts'
+import { liveAppKey } from '../../lib/mcp/call-meta.ts'
 import { claimOf, metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { Throttle } from '../../lib/mcp/throttle.ts'
-import { type Clock, repeat, type Timer } from '../../lib/util/time.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { withoutSecrets } from '../../lib/util/secret.ts'
+import { cleanText } from '../../lib/util/text.ts'
+import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
+import { anonymous } from '../http/authentication.ts'
 import type { ClientsSource } from '../resources/clients.ts'
-import { Client, type Identity, namesIn } from './client.ts'
+import type { RequestMessage } from './json-rpc.ts'
 
-/** Stateless clients choose their names: one that takes a new one per request must not fill memory. */
-const maxStatelessClients = 100
-/** A person reads the list; a server may have thousands of sessions. */
-const maxShown = 100
-/** A stateless client never says that it leaves. */
-const statelessIdleMs = 10 * 60_000
-const sweepMs = 60_000
+/** Clients choose their names: one that takes a new one per request must not fill the memory. */
+const maxClients = 100
+/** A client without a session is listed for this long after its last request. */
+const idleMs = 10 * 60_000
 /** A subscriber reads the list at each push. */
 const pushIntervalMs = 1000
+const maxNameChars = 100
+const maxUriChars = 500
+/** The live page reads at each push, so its reads must not push. */
+const pageName = 'service-page'
 
-interface TableParts {
-  readonly clock: Clock
-  readonly timer: Timer
+/** A row of `server://clients`. */
+export interface Client {
+  readonly key: string
+  readonly name: string
+  readonly version: string
+  readonly principal: string
+  sessions: number
+  lastSeenMs: number
+  lastRead: { readonly atMs: number; readonly uri: string } | null
+  lastCall: { readonly atMs: number; readonly tool: string } | null
 }
 
-/**
- * The clients of a server: one per session, and of the stateless transport one per name, version
- * and principal.
- */
+/** The clients of a server: one for each name, version and principal. */
 export class ClientTable implements ClientsSource {
   readonly #clock: Clock
-  readonly #sessions = new Set<Client>()
-  /** Looked through at each request: so few cost less than the text of a key. */
-  readonly #stateless = new Set<Client>()
+  readonly #clients = new Map<string, Client>()
   readonly #pushes: Throttle
-  readonly #stopSweeps: () => void
-  #told = (): void => {}
-  #version = 0
+  #listener = (): void => {}
 
-  constructor({ clock, timer }: TableParts) {
+  constructor({ clock, timer }: { readonly clock: Clock; readonly timer: Timer }) {
     this.#clock = clock
-    const run = async () => this.#told()
+    const run = async () => this.#listener()
     this.#pushes = new Throttle({ timer, minIntervalMs: pushIntervalMs, run })
-    this.#stopSweeps = repeat(timer, sweepMs, async () => this.#sweep())
-  }
-
-  get version(): number {
-    return this.#version
-  }
-
-  /** The client of a new session, until it is `gone`. */
-  ofSession(identity: Omit<Identity, 'transport'>): Client {
-    const client = this.#create({ ...identity, transport: 'session' })
-    this.#sessions.add(client)
-    return client
   }
 
   /** The client of a request that has no session, by its metadata. */
   ofRequest(params: JsonObject, principal: string): Client {
-    const meta = claimOf(params) ?? {}
-    const info = meta[metaKeys.clientInfo]
-    let client = this.#find(info, principal)
-    if (client === null) {
-      if (this.#stateless.size >= maxStatelessClients) this.#makeRoom()
-      const protocolVersion = String(meta[metaKeys.protocolVersion])
-      client = this.#create({ transport: 'stateless', protocolVersion, principal, info })
-      this.#stateless.add(client)
-    }
-    client.requestMs = this.#clock.now()
+    return this.#named(claimOf(params)?.[metaKeys.clientInfo], principal)
+  }
+
+  /** The client of a new session, until `sessionEnded`. */
+  ofSession(clientInfo: unknown, principal: string): Client {
+    const client = this.#named(clientInfo, principal)
+    client.sessions++
+    this.#seen(client)
     return client
   }
 
-  page(): object {
-    const all = [...this.#sessions, ...this.#stateless]
-    const newest = all.toSorted((a, b) => b.lastSeenMs - a.lastSeenMs).slice(0, maxShown)
-    return { clients: newest.map(client => client.row()), total: all.length }
+  sessionEnded(client: Client): void {
+    client.sessions--
+    if (client.sessions === 0) this.#clients.delete(client.key)
+    this.#pushes.poke()
   }
 
-  onChange(told: () => void): void {
-    this.#told = told
+  /**
+   * A request begins. Returns what is to be called when it has succeeded. A read of `server://clients`
+   * does not count, because it would wake its reader again; neither does a request of the live view in a
+   * chat, which no model made.
+   */
+  began(client: Client, { method, params }: RequestMessage): (() => void) | undefined {
+    if (isOfLiveApp(params)) return undefined
+    this.#seen(client)
+    const isRead = method === 'resources/read'
+    if ((!isRead && method !== 'tools/call') || asksForClients(params)) return undefined
+    const subject = isRead ? params.uri : params.name
+    return () => {
+      const atMs = this.#clock.now()
+      client.lastSeenMs = atMs
+      if (isRead) client.lastRead = { atMs, uri: String(subject) }
+      else client.lastCall = { atMs, tool: String(subject) }
+      if (client.name !== pageName) this.#pushes.poke()
+    }
+  }
+
+  /** Most recently seen first. */
+  rows(): readonly object[] {
+    const afterMs = this.#clock.now() - idleMs
+    return [...this.#clients.values()]
+      .filter(({ sessions, lastSeenMs }) => sessions > 0 || lastSeenMs > afterMs)
+      .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
+      .map(({ name, version, principal, lastSeenMs, lastRead: read, lastCall: call }) => ({
+        name,
+        version,
+        ...(principal !== anonymous && { principal }),
+        last_seen_at: toRfc3339(lastSeenMs),
+        ...(read && { last_read: { at: toRfc3339(read.atMs), uri: shownUri(read.uri) } }),
+        ...(call && { last_call: { at: toRfc3339(call.atMs), tool: call.tool } }),
+      }))
+  }
+
+  onChange(listener: () => void): void {
+    this.#listener = listener
   }
 
   close(): void {
-    this.#stopSweeps()
     this.#pushes.stop()
   }
 
-  #find(info: unknown, principal: string): Client | null {
-    const { name, version } = namesIn(info)
-    for (const client of this.#stateless) if (client.is(name, version, principal)) return client
-    return null
+  #named(info: unknown, principal: string): Client {
+    const [name, version] = isJsonObject(info) ? [cut(info.name), cut(info.version)] : ['', '']
+    const key = `${name}\n${version}\n${principal}`
+    const known = this.#clients.get(key)
+    if (known !== undefined) return known
+    const shown = { name: shownName(name), version: shownName(version), principal }
+    return { key, ...shown, sessions: 0, lastSeenMs: 0, lastRead: null, lastCall: null }
   }
 
-  #create(identity: Identity): Client {
-    const client = new Client(identity, {
-      clock: this.#clock,
-      changed: isPushed => this.#changed(isPushed),
-      gone: () => {
-        if (this.#sessions.delete(client)) this.#changed()
-      },
-    })
-    this.#changed()
-    return client
-  }
-
-  #changed(isPushed = true): void {
-    this.#version++
-    if (isPushed) this.#pushes.poke()
-  }
-
-  /** The one without a stream that asked longest ago leaves; with a stream only when all have one. */
-  #makeRoom(): void {
-    let first: Client | null = null
-    for (const client of this.#stateless) {
-      if (first === null || leavesBefore(client, first)) first = client
+  #seen(client: Client): void {
+    client.lastSeenMs = this.#clock.now()
+    if (this.#clients.has(client.key)) return
+    if (this.#clients.size >= maxClients) {
+      const idlest = [...this.#clients.values()].reduce((a, b) =>
+        b.lastSeenMs < a.lastSeenMs ? b : a,
+      )
+      this.#clients.delete(idlest.key)
     }
-    if (first !== null) this.#stateless.delete(first)
-  }
-
-  #sweep(): void {
-    const beforeMs = this.#clock.now() - statelessIdleMs
-    for (const client of this.#stateless) {
-      if (client.streams > 0 || client.requestMs > beforeMs) continue
-      this.#stateless.delete(client)
-      this.#changed()
-    }
+    this.#clients.set(client.key, client)
+    this.#pushes.poke()
   }
 }
 
-function leavesBefore(a: Client, b: Client): boolean {
-  const [aHas, bHas] = [a.streams > 0, b.streams > 0]
-  return aHas === bHas ? a.requestMs < b.requestMs : bHas
+function cut(text: unknown): string {
+  return typeof text === 'string' ? text.slice(0, 2 * maxNameChars) : ''
+}
+
+/** A part of a text would keep the whole text in memory; a copy does not. */
+function shownName(text: string): string {
+  return Buffer.from(cleanText(text, maxNameChars)).toString() || 'unknown'
+}
+
+function shownUri(uri: string): string {
+  return cleanText(withoutSecrets(uri), maxUriChars)
+}
+
+function isOfLiveApp({ _meta }: JsonObject): boolean {
+  return isJsonObject(_meta) && _meta[liveAppKey] === true
+}
+
+/** Whether the request names a resource of the scheme, also in a tool argument. */
+function asksForClients({ uri, arguments: args }: JsonObject): boolean {
+  const { uri: one = uri, uris = [] } = isJsonObject(args) ? args : {}
+  return [one, ...(Array.isArray(uris) ? uris : [])].some(
+    each => typeof each === 'string' && /^server:/i.test(each),
+  )
 }

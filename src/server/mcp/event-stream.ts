@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { GatheredWrites } from './send.ts'
 import type { Topic } from './subscriptions.ts'
 
 /** How a transport writes what it pushes; complete events, ready for the wire. */
@@ -8,6 +7,11 @@ export interface StreamEncoder {
   update(topic: Topic): Uint8Array
   /** Null: the client does not want to hear of it. */
   readonly listChanged: Uint8Array | null
+}
+
+interface StreamLimits {
+  readonly streamKeepAliveMs: number
+  readonly streamStallMs: number
 }
 
 export const eventStreamHeaders = {
@@ -19,7 +23,8 @@ export const eventStreamHeaders = {
 const keepAliveFrame = Buffer.from(':\n\n')
 
 /** One event. No ids: delivery is best effort, nothing is replayed, so nothing can be resumed. */
-export function eventFrame(data: string): Buffer {
+export function eventFrame(message: object): Buffer {
+  const data = JSON.stringify({ jsonrpc: '2.0', ...message })
   return Buffer.from(`event: message\ndata: ${data}\n\n`)
 }
 
@@ -30,26 +35,19 @@ export function eventFrame(data: string): Buffer {
  */
 export class EventStream {
   readonly #res: ServerResponse
-  readonly #shape: StreamEncoder
-  readonly #gathered: GatheredWrites
-  readonly #clockNow: () => number
+  readonly #encoder: StreamEncoder
+  readonly #limits: StreamLimits
   #out: Writable
   #lastTurn = -1
   readonly #missed = new Set<Topic>()
   #missedList = false
   /** Null: it may be written to. Updates before it is open are kept as those of a full one. */
-  #fullSinceMs: number | null
+  #fullSinceMs: number | null = performance.now()
 
-  constructor(
-    res: ServerResponse,
-    shape: StreamEncoder,
-    { gathered, now }: { gathered: GatheredWrites; now: () => number },
-  ) {
+  constructor(res: ServerResponse, encoder: StreamEncoder, limits: StreamLimits) {
     this.#res = res
-    this.#shape = shape
-    this.#gathered = gathered
-    this.#clockNow = now
-    this.#fullSinceMs = now()
+    this.#encoder = encoder
+    this.#limits = limits
     this.#out = res
   }
 
@@ -64,26 +62,23 @@ export class EventStream {
     res.flushHeaders()
     this.#out = res.socket ?? res
     this.#out.on('drain', () => this.#resume())
+    const timer = setInterval(() => this.#keepAlive(), this.#limits.streamKeepAliveMs)
+    timer.unref()
+    res.on('close', () => clearInterval(timer))
     if (first !== undefined) this.#write(first)
     this.#resume()
   }
 
   resourceUpdated(topic: Topic): void {
-    if (this.#fullSinceMs === null) {
-      this.#write(this.#shape.update(topic))
-      return
-    }
-    this.#missed.add(topic)
+    if (this.#fullSinceMs === null) this.#write(this.#encoder.update(topic))
+    else this.#missed.add(topic)
   }
 
   listChanged(): void {
-    const { listChanged } = this.#shape
+    const { listChanged } = this.#encoder
     if (listChanged === null) return
-    if (this.#fullSinceMs === null) {
-      this.#write(listChanged)
-      return
-    }
-    this.#missedList = true
+    if (this.#fullSinceMs === null) this.#write(listChanged)
+    else this.#missedList = true
   }
 
   /** The subscription ended: a missed update of it is no longer wanted. */
@@ -91,18 +86,19 @@ export class EventStream {
     for (const topic of this.#missed) if (topic.uri === uri) this.#missed.delete(topic)
   }
 
-  /** One comment line; or the end, when the reader has taken nothing for `stallMs`. */
-  keepAlive(stallMs: number): void {
-    if (this.#fullSinceMs === null) this.#write(keepAliveFrame)
-    else if (this.#clockNow() - this.#fullSinceMs >= stallMs) this.#res.destroy()
-  }
-
-  /** Says `last` behind what is out already, and closes. */
+  /** Writes `last` behind what is out already, and closes. */
   end(last?: Uint8Array): void {
     this.#missed.clear()
     this.#missedList = false
     if (last !== undefined) this.#write(last)
     this.#res.end()
+  }
+
+  /** One comment line; or the end, when the reader has taken nothing for `streamStallMs`. */
+  #keepAlive(): void {
+    if (this.#fullSinceMs === null) this.#write(keepAliveFrame)
+    else if (performance.now() - this.#fullSinceMs >= this.#limits.streamStallMs)
+      this.#res.destroy()
   }
 
   #resume(): void {
@@ -114,15 +110,42 @@ export class EventStream {
     for (const topic of this.#missed) {
       if (this.#fullSinceMs !== null) return
       this.#missed.delete(topic)
-      this.#write(this.#shape.update(topic))
+      this.#write(this.#encoder.update(topic))
     }
   }
 
   #write(bytes: Uint8Array): void {
     if (this.#res.destroyed || this.#res.writableEnded) return
-    const { turn } = this.#gathered
-    if (turn === this.#lastTurn) this.#gathered.hold(this.#out)
+    const turn = currentTurn()
+    if (turn === this.#lastTurn) holdUntilTurnEnds(this.#out)
     this.#lastTurn = turn
-    if (!this.#out.write(bytes)) this.#fullSinceMs = this.#clockNow()
+    if (!this.#out.write(bytes)) this.#fullSinceMs = performance.now()
   }
+}
+
+/*
+ * Writes of one turn of the event loop are gathered. A single update goes straight to the socket; in
+ * a burst, all that follow the first one are held until the turn ends and leave in one write. The
+ * bookkeeping is one callback per turn, however many streams there are.
+ */
+let turn = 0
+let isTurnEndScheduled = false
+const corked: Writable[] = []
+
+function currentTurn(): number {
+  if (!isTurnEndScheduled) {
+    isTurnEndScheduled = true
+    process.nextTick(() => {
+      isTurnEndScheduled = false
+      turn++
+      for (const out of corked.splice(0)) out.uncork()
+    })
+  }
+  return turn
+}
+
+function holdUntilTurnEnds(out: Writable): void {
+  if (out.writableCorked > 0) return
+  out.cork()
+  corked.push(out)
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type JsonObject, isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { type JsonObject, isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
 import { type RequestId, idProblem, isRequestId } from '../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from './errors.ts'
 
@@ -17,13 +17,13 @@ export type NotificationMessage = Message & { kind: 'notification' }
 export type Inbound = Message | readonly unknown[]
 
 /** Parses a body. Invalid JSON, or JSON nested too deep, is an invalid message. */
-export function parseBody(body: Buffer, maxDepth: number): Inbound {
-  // Replacement characters would change what was asked for: bytes that are no text are refused.
+export function parseBody(body: Buffer): Inbound {
+  // Replacement characters would change what was asked for.
   if (!isUtf8(body)) return noJson
-  const parsed = parseJson(body.toString('utf8'), maxDepth)
+  const parsed = parseJson(body.toString('utf8'), maxJsonDepth)
   if (parsed.ok) return Array.isArray(parsed.value) ? parsed.value : parseMessage(parsed.value)
   if (parsed.failure === 'syntax') return noJson
-  return invalid(null, `the body nests more than ${maxDepth} levels deep`)
+  return invalid(null, `the body nests more than ${maxJsonDepth} levels deep`)
 }
 
 export function isBatch(inbound: Inbound): inbound is readonly unknown[] {
@@ -55,9 +55,7 @@ export function parseMessage(value: unknown): Message {
   if (typeof method !== 'string') return invalid(known, 'member "method" must be a string')
   if (!isJsonObject(params)) return invalid(known, 'member "params" must be an object')
   if (!('id' in value)) return { kind: 'notification', method, params }
-  if (known === null) {
-    return invalid(null, idProblem)
-  }
+  if (known === null) return invalid(null, idProblem)
   return { kind: 'request', id: known, method, params }
 }
 

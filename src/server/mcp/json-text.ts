@@ -1,7 +1,7 @@
-import { wellFormedJson } from '../../lib/util/json.ts'
-import { base64Length } from '../resources/base64.ts'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
-import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
+import { wellFormedJson } from '../../lib/util/json.ts'
+import { asBuffer, base64Length } from '../resources/base64.ts'
+import type { BlobContent, Content, RelayedJson, StreamedBlob } from '../resources/producer.ts'
 
 /**
  * A piece of a JSON text: text, ASCII bytes inside a string, bytes still to be base64-encoded, or
@@ -9,10 +9,13 @@ import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
  */
 export type JsonPart = string | Uint8Array | StreamedBlob | RelayedJson
 
+/** From here on a text is encoded once and its bytes are shared by all who are sent them. */
+const largeChars = 64 * 1024
+
 /**
- * JSON that is already serialised and is written unchanged, except that it becomes well-formed:
- * strict clients refuse all of a listing for half a surrogate pair in one name. A blob is a separate part, so that
- * megabytes are neither escaped nor copied, and a large one is never held.
+ * JSON that is already serialised and is written unchanged, except that it becomes well-formed: strict
+ * clients refuse a whole listing for half a surrogate pair in one name. A blob is a separate part, so
+ * that megabytes are neither escaped nor copied, and a large one is never held.
  */
 export class JsonText {
   readonly parts: readonly JsonPart[]
@@ -21,26 +24,34 @@ export class JsonText {
   /** The result of a tool that failed. */
   readonly isFailure: boolean
 
-  constructor(parts: JsonPart[], { isFailure = false } = {}) {
+  /** `byteLength`: of parts that another `JsonText` has checked. */
+  constructor(
+    parts: readonly JsonPart[],
+    { isFailure = false, byteLength }: { isFailure?: boolean; byteLength?: number } = {},
+  ) {
+    this.parts = byteLength === undefined ? parts.map(asSent) : parts
+    this.byteLength = byteLength ?? this.parts.reduce((sum, part) => sum + partLength(part), 0)
     this.isFailure = isFailure
-    this.parts = parts.map(asSent)
-    this.byteLength = this.parts.reduce((sum, part) => sum + partLength(part), 0)
   }
 
   static of(value: unknown): JsonText {
     return new JsonText([JSON.stringify(value)])
   }
 
-  /**
-   * The members of an object without its braces: more can be put before them, see `ResultOpening`.
-   */
+  /** The members of an object without its braces: an envelope goes around them. */
   static membersOf(value: object): JsonText {
     return new JsonText([JSON.stringify(value).slice(1, -1)])
   }
-}
 
-/** From here on a text is encoded once and its bytes are shared by all who are sent them. */
-const largeChars = 64 * 1024
+  /** This text between two others. No byte of it is serialised or counted again. */
+  within(head: string, tail: string): JsonText {
+    const [only] = this.parts
+    const isOneText = this.parts.length === 1 && typeof only === 'string'
+    const parts = isOneText ? [`${head}${only}${tail}`] : [head, ...this.parts, tail]
+    const byteLength = this.byteLength + Buffer.byteLength(head) + tail.length
+    return new JsonText(parts, { isFailure: this.isFailure, byteLength })
+  }
+}
 
 function asSent(part: JsonPart): JsonPart {
   if (typeof part !== 'string') return part
@@ -54,52 +65,40 @@ function partLength(part: JsonPart): number {
   return 'size' in part ? base64Length(part.size) : NaN
 }
 
-/** Members that a transport puts before those of every result, serialised once. */
-export class ResultOpening {
-  readonly text: string
-
-  /** With members, the result must have at least one member, too: a comma separates them. */
-  constructor(members: object = {}) {
-    const text = JSON.stringify(members).slice(1, -1)
-    this.text = text === '' ? '' : `${text},`
-  }
-}
-
-const plainOpening = new ResultOpening()
-const tail = '}}'
-
 /**
- * The answer to a request: an envelope around the members of the result, nothing serialised again.
+ * The answer to a request. `opening`: serialised members, each with a comma after it, that the
+ * transport puts before those of the result.
  */
-export function resultMessage(
-  id: RequestId,
-  members: JsonText,
-  opening: ResultOpening = plainOpening,
-): JsonText {
+export function resultMessage(id: RequestId, members: JsonText, opening = ''): JsonText {
   // The id comes back as it was sent, well-formed or not.
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${opening.text}`
-  return new EnvelopedText(head, members)
+  return members.within(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{${opening}`, '}}')
 }
 
 /** Without an id where the revision leaves it out: undefined. */
 export function errorMessage(id: RequestId | null | undefined, error: RpcError): JsonText {
   const named = id === undefined ? '' : `"id":${JSON.stringify(id)},`
-  return new EnvelopedText(`{"jsonrpc":"2.0",${named}"error":{`, JsonText.membersOf(error))
+  return JsonText.membersOf(error).within(`{"jsonrpc":"2.0",${named}"error":{`, '}}')
 }
 
-/** Knows its length from the parts it wraps: the hot path counts no byte of them twice. */
-class EnvelopedText implements JsonText {
-  readonly parts: readonly JsonPart[]
-  readonly byteLength: number
-  readonly isFailure: boolean
+/** The member `contents` of the result of a read. */
+export function contentsText(contents: readonly Content[]): JsonText {
+  const parts: JsonPart[] = []
+  let text = '"contents":['
+  contents.forEach((content, index) => {
+    if (index > 0) text += ','
+    if ('text' in content) {
+      text += JSON.stringify(content)
+      return
+    }
+    const { blob, ...rest } = content
+    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"blob":"`, blobPart(blob))
+    text = '"}'
+  })
+  return new JsonText([...parts, `${text}]`])
+}
 
-  constructor(head: string, inner: JsonText) {
-    const [only] = inner.parts
-    this.parts =
-      inner.parts.length === 1 && typeof only === 'string'
-        ? [`${head}${only}${tail}`]
-        : [head, ...inner.parts, tail]
-    this.byteLength = inner.byteLength + Buffer.byteLength(head) + tail.length
-    this.isFailure = inner.isFailure
-  }
+export function blobPart(blob: BlobContent['blob']): JsonPart {
+  if (typeof blob === 'string') return blob
+  if (blob instanceof Uint8Array) return asBuffer(blob).toString('base64')
+  return 'base64' in blob ? blob.base64 : blob
 }

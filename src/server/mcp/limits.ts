@@ -5,14 +5,6 @@ import { resourceDefaults } from '../resources/limits.ts'
 
 /** Bounds of MCP clients, which tests shrink. Sizes in bytes, times in milliseconds. */
 export const mcpDefaults = {
-  /** Open streams of `subscriptions/listen`; further ones are refused. */
-  maxListenStreams: 10_000,
-  /** URIs that one session, or one listen stream, may subscribe to. */
-  maxSubscriptionsPerSession: 1000,
-  /** Reads of one session that its client can cancel at once; others run to their end. */
-  maxCancellableReads: 100,
-  /** Answers that clients have not taken yet; shared ones count once. */
-  maxHeldAnswerBytes: 512 * 1024 * 1024,
   /** Calls of `wait_for_change` at once. */
   maxWaits: 2000,
   /** A waiting call that asked for progress gets it this often. */

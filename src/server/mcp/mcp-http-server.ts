@@ -28,7 +28,8 @@ import { createPeerOf } from '../http/trusted-proxies.ts'
 import { Upgrades } from '../http/upgrade.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
-import { activityGauges, createMcpEndpoint, type McpEndpoint } from './endpoint.ts'
+import { activityGauges } from './activity.ts'
+import { Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
 import { type McpLimits, resolveMcpLimits } from './limits.ts'
 import {
@@ -241,7 +242,7 @@ export class McpHttpServer {
       ? (parts: ToolParts) => withLiveApp(plainTools(parts))
       : plainTools
     const hasNotes = notes !== undefined
-    return createMcpEndpoint({
+    return new Endpoint({
       registry: this.#registry,
       resourcesEnabled,
       clients,
@@ -313,11 +314,9 @@ export class McpHttpServer {
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
-    // No number of another run: each has fewer scenes than the milliseconds it lasts.
-    const firstRevision = Math.floor(this.#clock.now())
     const { notes, checkpoints, clients } = this.#parts
     const liveApp = this.#hasLiveApp()
-    const kept = { notes, checkpoints, clients, capture, liveApp, firstRevision }
+    const kept = { notes, checkpoints, clients, capture, liveApp }
     const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
     if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
     const downloadUrl = (hex: string) =>

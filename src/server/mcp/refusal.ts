@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { rpcCodes } from './errors.ts'
 import { errorMessage, type JsonText } from './json-text.ts'
-import { namesStatelessRevision } from './stateless/meta.ts'
+import { namesStatelessRevision } from './stateless.ts'
 
 /**
- * The body of an answer to what was refused before any message of it was read. What is not read
- * has no id: JSON-RPC then wants null, 2026-07-28 none at all ("basic", error responses), and
- * none of the codes from −32000 to −32019 either.
+ * The body of a refusal that came before any message was read, so that its id is unknown: JSON-RPC
+ * then wants null. Revision 2026-07-28 wants no id and no code from −32000 to −32019 ("basic").
  */
 export function refusalMessage(
   headers: IncomingHttpHeaders,

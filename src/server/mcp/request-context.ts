@@ -2,23 +2,8 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import type { ServedResources } from '../resources/schemes.ts'
-import { RequestContext } from '../http/request-context.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import type { RequestMessage } from './json-rpc.ts'
-
-export { RequestContext }
-
-/** One for callers who may change something, one for all others. */
-export interface ByCaller<Table> {
-  readonly forWriters: Table
-  readonly forReaders: Table
-}
-
-export function tableFor<Table>(
-  { forWriters, forReaders }: ByCaller<Table>,
-  { mayWrite, mayAnswer }: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>,
-): Table {
-  return mayWrite || mayAnswer ? forWriters : forReaders
-}
 
 /** Records what a request is about, for the access log. */
 export function recordCall(
@@ -66,13 +51,4 @@ export function assertAllowed(
   }
   if (mayWrite || !registry.changes(uriOf(request))) return
   throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
-}
-
-/** What the server says of itself in both transports. */
-export interface ServerIdentity {
-  readonly name: string
-  readonly title: string
-  readonly version: string
-  /** How a model finds its way about what is served. */
-  readonly instructions: string
 }

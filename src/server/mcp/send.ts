@@ -1,13 +1,9 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { asBuffer, encodeBytes } from '../resources/base64.ts'
-import type { RequestId } from '../../lib/mcp/json-rpc.ts'
-import { awaitTurn } from '../http/open-answers.ts'
 import { endRefused } from '../http/refused-body.ts'
+import { asBuffer, encodeBytes } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
-import type { UnsentAnswerBudget } from './unsent-answer-budget.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
-import type { Writable } from 'node:stream'
 
 /** Writes a whole JSON answer. Resolves when the last byte is handed over or the client is gone. */
 export function sendJson(
@@ -31,24 +27,12 @@ export function sendJson(
   return writeParts(res, text.parts).then(() => void res.end())
 }
 
-/** Sends the answer to a request; what is large of it counts as held until it is out. */
-export function sendAnswer(
-  res: ServerResponse,
-  held: UnsentAnswerBudget,
-  id: RequestId,
-  answer: JsonText,
-): void | Promise<void> {
-  // The client left while its answer was made: `close` does not fire again, so a budget reserved
-  // now would never be released.
+/** Sends the answer to a request, as the last event of the stream when progress was reported. */
+export function sendAnswer(res: ServerResponse, text: JsonText): void | Promise<void> {
   if (res.destroyed) return
-  const { text, release } = held.admit(id, answer)
-  if (release !== null) res.once('close', release)
-  // Progress was reported: the answer is the last event of that stream.
-  if (res.headersSent) {
-    const event = ['event: message\ndata: ', ...text.parts, '\n\n']
-    return writeParts(res, event).then(() => void res.end())
-  }
-  return sendJson(res, 200, text)
+  if (!res.headersSent) return sendJson(res, 200, text)
+  const event = ['event: message\ndata: ', ...text.parts, '\n\n']
+  return writeParts(res, event).then(() => void res.end())
 }
 
 /**
@@ -84,8 +68,7 @@ export function sendRefusal(
 export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
   for (const part of parts) {
     if (typeof part === 'string' || part instanceof Uint8Array) res.write(part)
-    else if ('size' in part) await writeBlob(res, part)
-    else await writeRelayed(res, part)
+    else await writeStreamed(res, part)
     if (res.destroyed) return
   }
 }
@@ -105,20 +88,12 @@ export async function drained(res: ServerResponse): Promise<void> {
   }
 }
 
-async function writeRelayed(res: ServerResponse, json: RelayedJson): Promise<void> {
-  if (!(await awaitTurn(res))) return
-  for await (const bytes of json.open(() => res.destroy())) {
+async function writeStreamed(res: ServerResponse, part: StreamedBlob | RelayedJson): Promise<void> {
+  const bytes = part.open(() => res.destroy())
+  for await (const piece of 'size' in part ? base64(bytes) : bytes) {
     if (res.destroyed) return
-    res.write(bytes)
-    await drained(res)
-  }
-}
-
-async function writeBlob(res: ServerResponse, blob: StreamedBlob): Promise<void> {
-  if (!(await awaitTurn(res))) return
-  for await (const text of base64(blob.open(() => res.destroy()))) {
-    if (res.destroyed) return
-    res.write(text, 'latin1')
+    if (typeof piece === 'string') res.write(piece, 'latin1')
+    else res.write(piece)
     await drained(res)
   }
 }
@@ -137,37 +112,4 @@ async function* base64(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string>
     rest = Buffer.from(bytes.subarray(whole))
   }
   if (rest.length > 0) yield rest.toString('base64')
-}
-
-/**
- * Gathers the writes of one turn of the event loop. A single update goes straight to the socket; in
- * a burst, all that follow the first one are held until the turn ends and leave in one write. The
- * bookkeeping is one callback per turn, however many streams there are.
- */
-export class GatheredWrites {
-  #turn = 0
-  #scheduled = false
-  readonly #corked: Writable[] = []
-
-  /** Number of the current turn; a stream remembers the one it last wrote in. */
-  get turn(): number {
-    if (!this.#scheduled) {
-      this.#scheduled = true
-      process.nextTick(() => this.#end())
-    }
-    return this.#turn
-  }
-
-  /** Holds back what is written to `out` from now on, until the turn ends. */
-  hold(out: Writable): void {
-    if (out.writableCorked > 0) return
-    out.cork()
-    this.#corked.push(out)
-  }
-
-  #end(): void {
-    this.#scheduled = false
-    this.#turn++
-    for (const out of this.#corked.splice(0)) out.uncork()
-  }
 }

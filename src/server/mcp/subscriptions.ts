@@ -1,5 +1,14 @@
-import type { McpLimits } from './limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
+
+/** URIs that one session, or one listen stream, may subscribe to. */
+export const maxUrisPerClient = 1000
+
+interface SubscriptionLimits {
+  /** Of all clients. */
+  readonly maxSubscriptions: number
+  /** Default: `maxUrisPerClient`. */
+  readonly maxPerClient?: number
+}
 
 /** One URI as subscribed, with its encodings kept so that an update is serialised once. */
 export class Topic {
@@ -42,7 +51,8 @@ type Followed = (uri: string, isFollowed: boolean) => Promise<void> | void
  * that a slow one delays neither the others nor the producer.
  */
 export class SubscriptionHub {
-  readonly #limits: Pick<McpLimits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>
+  readonly #maxSubscriptions: number
+  readonly #maxPerClient: number
   /** URI without query → the URIs subscribed under it, as written. */
   readonly #topics = new Map<string, Map<string, Topic>>()
   /**
@@ -55,10 +65,11 @@ export class SubscriptionHub {
   #count = 0
 
   constructor(
-    limits: Pick<McpLimits, 'maxSubscriptions' | 'maxSubscriptionsPerSession'>,
+    { maxSubscriptions, maxPerClient = maxUrisPerClient }: SubscriptionLimits,
     followed: Followed = () => {},
   ) {
-    this.#limits = limits
+    this.#maxSubscriptions = maxSubscriptions
+    this.#maxPerClient = maxPerClient
     this.#followed = followed
   }
 
@@ -90,12 +101,10 @@ export class SubscriptionHub {
     const before = own.get(canonical)
     if (before?.uri === uri) return this.#opening.get(before.base)
     const added = before === undefined ? 1 : 0
-    if (own.size + added > this.#limits.maxSubscriptionsPerSession) {
-      throw limitReached(
-        `one client may subscribe to ${this.#limits.maxSubscriptionsPerSession} URIs at a time`,
-      )
+    if (own.size + added > this.#maxPerClient) {
+      throw limitReached(`one client may subscribe to ${this.#maxPerClient} URIs at a time`)
     }
-    if (this.#count + added > this.#limits.maxSubscriptions) {
+    if (this.#count + added > this.#maxSubscriptions) {
       throw limitReached('the server holds as many subscriptions as it may')
     }
     const base = withoutQuery(canonical)

@@ -2,7 +2,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { isOfRun } from '../checkpoints/compare-scenes.ts'
-import type { SceneNow } from '../resources/scene.ts'
+import type { SceneNow } from '../resources/scene/producer.ts'
 
 export const openNotesUri = 'notes://open'
 
@@ -28,8 +28,6 @@ export interface Note {
   /** The view in which it was made, as the application takes it back for a picture. */
   readonly view?: JsonObject
   readonly frame?: number
-  /** Of the scene that the author saw; null: there was none. */
-  readonly revision: number | null
   /** Name of that scene among the checkpoints; null: it is not kept. */
   readonly checkpoint: string | null
   /** URI of the picture of that moment. */

@@ -4,7 +4,7 @@ import { ResourceNotFound } from '../resources/errors.ts'
 import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import { countParameter, onlyParameters, rangeParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { SceneNow } from '../resources/scene.ts'
+import type { SceneNow } from '../resources/scene/producer.ts'
 import { pictureName } from './note-pictures.ts'
 import { isOpen, type Note, openNotesUri } from './note.ts'
 import type { Notes } from './notes.ts'
@@ -135,10 +135,11 @@ export function summary({ id, number, state, text, author, created_at, targets, 
 }
 
 function whole(note: Note, scene: SceneNow) {
-  const { revision, frame } = scene
+  const { run, revision, frame } = scene
   return {
     ...note,
     scene_now: {
+      run,
       revision,
       ...(note.frame !== undefined && frame !== null && frame !== note.frame && { frame }),
     },

@@ -6,7 +6,7 @@ import type { NoteFolder } from './note-folder.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { BuiltIn } from '../resources/built-in.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
-import type { SceneNow } from '../resources/scene.ts'
+import type { SceneNow } from '../resources/scene/producer.ts'
 import type { Prover } from './prover.ts'
 import {
   findNote,
@@ -53,7 +53,6 @@ interface NotesParts {
   readonly open: (document: string) => NoteFolder
   /** False: the application has left and taken its scene with it. */
   readonly isShared: () => boolean
-  readonly revision: () => number | null
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
   readonly clock: Clock
@@ -174,7 +173,7 @@ export class Notes implements NotesSource {
    * marks targets that are not in the scene.
    */
   async add(given: NoteInput): Promise<Note> {
-    const { clock, revision, prover } = this.#parts
+    const { clock, prover } = this.#parts
     this.#assertShared()
     const resolved = (targets: readonly NoteTarget[]) => {
       const scene = targets.length === 0 ? undefined : this.#scene?.()
@@ -197,7 +196,6 @@ export class Notes implements NotesSource {
           state: 'open',
           ...input,
           created_at: toRfc3339(clock.now()),
-          revision: revision(),
           ...kept,
           // The application was asked for its newest scene meanwhile.
           targets: resolved(kept.targets),

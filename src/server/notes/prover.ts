@@ -10,7 +10,7 @@ import type { Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
 import type { CheckpointFolder } from '../checkpoints/checkpoint-folder.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
-import type { FreshScene, SceneRevision } from '../resources/scene-revision.ts'
+import type { FreshScene } from '../resources/scene/state.ts'
 import { detailChanges } from '../resources/object-detail.ts'
 import type { Note } from './note.ts'
 import { noteTarget } from './note-posts.ts'
@@ -122,17 +122,17 @@ export class Prover {
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(note: Note, answer: number): Promise<NoteProof> {
     const folder = this.#parts.folder()
-    const { scene, unconfirmed, settled } = await this.#settle()
+    const { run, revision, text, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#parts.folder() !== folder) return ofOther
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
-      this.#changes(note, scene),
+      this.#changes(note, text),
       this.#pictures(note, answer),
     ])
     if (this.#parts.folder() !== folder) return ofOther
-    const revision = scene.hasScene ? scene.revision : null
-    return { settled, revision, ...unconfirmed, ...changes, ...pictures }
+    const compared = text === null ? { revision: null } : { run, revision }
+    return { settled, ...compared, ...unconfirmed, ...changes, ...pictures }
   }
 
   pictures(): NotePictures {
@@ -146,19 +146,19 @@ export class Prover {
     for (let round = 0; round < maxRounds; round++) {
       await new Promise<void>(resolve => void timer.after(stillMs, resolve))
       const now = await scene()
-      if (isKnown(now) && now.scene.revision === last.scene.revision)
-        return { ...now, settled: true }
+      if (isKnown(now) && now.revision === last.revision) return { ...now, settled: true }
       last = now
     }
     return { ...last, settled: false }
   }
 
-  async #changes({ id, checkpoint, targets }: Note, now: SceneRevision) {
+  async #changes({ id, checkpoint, targets }: Note, current: string | null) {
     if (checkpoint === null) return { no_changes: 'there was no scene when the note was made' }
-    if (!now.hasScene) return { no_changes: 'the application does not share its scene now' }
+    if (current === null) return { no_changes: 'the application does not share its scene now' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
-      const found = await this.#parts.checkpoints.compare(base, now, { maxChanges, targets })
+      const compared = { base, current, maxChanges, targets }
+      const found = await this.#parts.checkpoints.compare(compared)
       const detailed = await this.#detailChanges(id, found.now)
       return {
         ...proofOf(found, detailed, targets.length > 0),

@@ -1,5 +1,5 @@
 import type { BuiltIn } from './built-in.ts'
-import type { SceneNow } from './scene.ts'
+import type { SceneNow } from './scene/producer.ts'
 
 /** Where `notes://` comes from. */
 export interface NotesSource {

@@ -16,11 +16,9 @@ import { ResourceServer } from './resource-server.ts'
 import type { PagedProducer, ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import type { NotesSource } from './notes-source.ts'
-import { SceneProducer } from './scene.ts'
-import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene-listing.ts'
-import type { FreshScene } from './scene-revision.ts'
-import type { SceneOwnership } from './scene-ownership.ts'
-import { SceneState } from './scene-state.ts'
+import { SceneProducer } from './scene/producer.ts'
+import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
+import { type FreshScene, SceneState } from './scene/state.ts'
 import {
   type Attachment,
   isReservedScheme,
@@ -47,8 +45,6 @@ interface ResourceRegistryOptions {
   clients?: ClientsSource
   /** Serve `ui://service-cli/live`. Default false. */
   liveApp?: boolean
-  /** The revision before the first scene. Default 0. */
-  firstRevision?: number
 }
 
 /**
@@ -74,11 +70,7 @@ export class ResourceRegistry extends ResourceServer {
       },
       applicationChanged: () => this.notify.resourceUpdated(sceneCurrentUri),
     }
-    const scene = new SceneState(limits, {
-      listener: sceneChanges,
-      clock,
-      firstRevision: options.firstRevision,
-    })
+    const scene = new SceneState(limits, { listener: sceneChanges, clock })
     const audit = new AuditProducer()
     const events = new SessionEventsProducer()
     const { notes, checkpoints, clients, liveApp = false } = options
@@ -154,14 +146,12 @@ export class ResourceRegistry extends ResourceServer {
   }
 
   /** The scene, after the application was asked for what it has not sent yet. */
-  async freshScene(): Promise<FreshScene> {
-    await this.#scene.refreshed()
-    const { current: scene, unconfirmed } = this.#scene
-    return { scene, unconfirmed }
+  freshScene(): Promise<FreshScene> {
+    return this.#scene.fresh()
   }
 
   /** The scene as the host link asks for it: whose it is, and who is connected. */
-  get scene(): SceneOwnership {
+  get scene(): SceneState {
     return this.#scene
   }
 

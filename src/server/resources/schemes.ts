@@ -1,4 +1,4 @@
-import type { SceneOwnership } from './scene-ownership.ts'
+import type { SceneState } from './scene/state.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type {
   CompletionContext,
@@ -94,7 +94,7 @@ export interface ServedResources {
   /** What callers find who may change nothing. Absent: the same. */
   readonly forReaders?: ServedResources
   /** Absent: the server has none. Its revision and application cost no look at its text. */
-  readonly scene?: Pick<SceneOwnership, 'current' | 'application' | 'asOfMs' | 'refreshed'>
+  readonly scene?: Pick<SceneState, 'run' | 'current' | 'application' | 'asOfMs' | 'refreshed'>
   /** Throws (or rejects with) `ResourceUriInvalid` for a bad cursor. */
   page(cursor: unknown): MaybePromise<ListPage>
   /** Of all producers; the same array until one is added or changes. */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
 import { writeInstance } from '../../helpers/instance-files.ts'
 import { runCommand } from '../../helpers/in-process.ts'
-import { type Events, RawSession, toolCall } from '../../helpers/mcp.ts'
+import { ask, type Events, RawSession, toolCall } from '../../helpers/mcp.ts'
 import { callStateless, listenStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
@@ -196,12 +196,8 @@ describe('a gateway that aggregates', () => {
 
     it('is one at the instance for all clients, and ends there with the last of them', async () => {
       const subscriptions = async () => {
-        const { json } = await callStateless(blender.url, 'resources/read', {
-          uri: 'server://clients',
-        })
-        return JSON.parse(json.result.contents[0].text).clients.filter(
-          ({ name, streams }: any) => name === 'service-gateway' && streams > 0,
-        ).length
+        const { text } = await ask(`${blender.base}/metrics`)
+        return Number(/^service_cli_subscriptions (\d+)$/m.exec(text)?.[1])
       }
       const listen = () => listenStateless(gateway.url, { resourceSubscriptions: [at(blender)] })
       const streams = [await listen(), await listen(), await listen()]

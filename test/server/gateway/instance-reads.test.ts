@@ -53,7 +53,6 @@ describe('the reads of one instance', () => {
       locate: () => new URL(instance.url),
       mayUseKey: () => true,
       instancesDir,
-      timer,
     })
     upstream = new Upstream(instanceId, transport)
     readsWith = (bounds, instanceSilenceMs) => {

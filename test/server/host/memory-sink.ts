@@ -6,7 +6,7 @@ import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
 import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
-import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { SceneState } from '../../../src/server/resources/scene/state.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
 
@@ -20,7 +20,7 @@ export class MemorySink implements HostSink {
   readonly checkpoints = new Checkpoints({
     comparer: new SceneComparer(systemTimer),
     store: () => new CheckpointFolder('/nowhere/checkpoints'),
-    scene: async () => ({ scene: this.scene.current, unconfirmed: this.scene.unconfirmed }),
+    scene: () => this.scene.fresh(),
     clock: systemClock,
   })
   artefacts: HostSink['artefacts'] = this.memory

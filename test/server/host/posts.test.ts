@@ -29,7 +29,7 @@ describe('POST /host/v1/scene', () => {
   it('returns 409 while a connected application holds the scene', async () => {
     const { scene } = host.sink
     const tell = (connected: boolean) =>
-      scene.tell({ instanceId: 'run-1', dccType: 'blender', connected })
+      scene.setApplication({ instanceId: 'run-1', dccType: 'blender', connected })
     const post = (text: string) => host.post('/host/v1/scene', text)
     tell(true)
     expect((await post('{"before":true}')).status).to.equal(200)
@@ -136,10 +136,10 @@ describe('PATCH /host/v1/scene', () => {
     expect((await patch({ unset: ['a'] })).body).to.include({ code: 'scene-stale', status: 409 })
     await post()
     expect((await patch({ base: 7, unset: ['a'] })).body).to.include({ code: 'scene-stale' })
-    host.sink.scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: true })
+    host.sink.scene.setApplication({ instanceId: 'run-1', dccType: 'blender', connected: true })
     host.sink.setSceneText(JSON.stringify(scene), 'run-1')
     expect((await patch({ unset: ['frame'] })).body).to.include({ code: 'scene-live' })
-    host.sink.scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: false })
+    host.sink.scene.setApplication({ instanceId: 'run-1', dccType: 'blender', connected: false })
     expect((await patch({ unset: ['frame'] })).body).to.include({ code: 'scene-stale' })
     expect(current()).to.deep.equal(scene)
   })
@@ -175,11 +175,11 @@ describe('POST /host/v1/app', () => {
 
   it('returns 409 while an application is connected', async () => {
     const app = { instanceId: 'run-1', dccType: 'blender' }
-    host.sink.scene.tell({ ...app, connected: true })
+    host.sink.scene.setApplication({ ...app, connected: true })
     const refused = await post({ document: null })
     expect(refused.status).to.equal(409)
     expect(refused.body.code).to.equal('scene-live')
-    host.sink.scene.tell({ ...app, connected: false })
+    host.sink.scene.setApplication({ ...app, connected: false })
     expect((await post({ document: null })).status).to.equal(200)
     expect(host.presences).to.have.length(1)
   })

@@ -6,7 +6,7 @@ import { RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp
 import { ManualTime } from '../../unit/resources/manual-time.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
-const limits = boundsWith({ maxCancellableReads: 2 })
+const limits = boundsWith()
 const uri = 'app://Cube'
 
 const read = (id: unknown, of = uri) => rpc('resources/read', { uri: of }, id)
@@ -114,23 +114,6 @@ describe('notifications/cancelled in a session', () => {
     await session.post(notice({ requestId: 7 }))
     expect((await again).text).to.equal('')
     expect(cancelled).to.deep.equal([question])
-  })
-
-  it('has no effect on a read beyond maxCancellableReads, until another one is over', async () => {
-    const readings = [1, 2, 3].map(async id => {
-      if (id > 1) await untilReads(id - 1)
-      return session.post(read(id))
-    })
-    await untilReads(3)
-    await session.post(notice({ requestId: 3 }))
-    await session.post(notice({ requestId: 1 }))
-    const fourth = session.post(read(4, 'app://Ball'))
-    await untilAsked(2)
-    await session.post(notice({ requestId: 4 }))
-    expect((await fourth).text).to.equal('')
-    answer(asked[0] ?? '')
-    const texts = (await Promise.all(readings)).map(({ text }) => text.slice(0, 10))
-    expect(texts).to.deep.equal(['', '{"jsonrpc"', '{"jsonrpc"'])
   })
 
   it('takes its request out of a batch, also from a batch of its own', async () => {

@@ -25,7 +25,7 @@ describe('delivery to streams', () => {
   const sessions: RawSession[] = []
 
   before(async () => {
-    const limits = { maxSessions: most, maxListenStreams: most }
+    const limits = { maxSessions: most }
     running = await startServer({ limits }, {}, server =>
       server.resources().addProducer({ scheme: 'test', list: () => [], read: () => [] }),
     )

@@ -12,12 +12,7 @@ import { until } from '../../helpers/until.ts'
 
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 const scene = 'scene://current'
-const limits = {
-  listChangedIntervalMs: 1,
-  maxListenStreams: 4,
-  maxSubscriptionsPerSession: 3,
-  maxSubscriptions: 5,
-}
+const limits = { listChangedIntervalMs: 1, maxSessions: 4, maxSubscriptions: 5 }
 
 describe('a listen stream', () => {
   let running: TestServer
@@ -111,13 +106,14 @@ describe('a listen stream', () => {
   }
 
   const disabled = `artefact://sha256/${'0'.repeat(64)}`
-  const four = (prefix: string) => [1, 2, 3, 4].map(n => `${prefix}${n}`)
+  const many = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, n) => `${prefix}${n}`)
   const bad: [title: string, uris: string[], code: number, data: object][] = [
     ['a scheme that is switched off', [disabled], -32602, { uri: disabled }],
-    ['too many URIs', four('test://'), -32603, { reason: 'subscription_limit' }],
+    ['too many URIs', many('test://', 6), -32603, { reason: 'subscription_limit' }],
     [
       'too many URIs that never change',
-      four('events://session/'),
+      many('events://session/', 1001),
       -32603,
       { reason: 'subscription_limit' },
     ],

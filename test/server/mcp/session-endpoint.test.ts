@@ -17,7 +17,7 @@ describe('the session endpoint', () => {
   const errors: object[] = []
 
   before(async () => {
-    const limits = { maxRequestBytes: 10_000, maxSubscriptionsPerSession: 1 }
+    const limits = { maxRequestBytes: 10_000, maxSubscriptions: 1 }
     const log = { ...silentLogger, error: (fields: object) => void errors.push(fields) }
     running = await startServer({ limits }, { log })
     session = await RawSession.open(running.url)

@@ -113,7 +113,7 @@ describe('checkpoints of the scene', () => {
       (await read('scene://checkpoints')).checkpoints.map((each: any) => each.name)
     expect(await names()).to.deep.equal(['one'])
     const completed = await session.call('completion/complete', {
-      ref: { type: 'ref/resource', uri: 'scene://delta{?since,until}' },
+      ref: { type: 'ref/resource', uri: 'scene://delta{?since,run,until}' },
       argument: { name: 'until', value: 'o' },
     })
     expect(completed.result.completion.values).to.deep.equal(['one'])
@@ -135,7 +135,7 @@ describe('checkpoints of the scene', () => {
     const unknown = await session.call('resources/read', { uri: 'scene://delta?since=two' })
     expect(unknown.error.message).to.include('no checkpoint "two"; there are one')
     const alone = await session.call('resources/read', { uri: 'scene://delta?until=one' })
-    expect(alone.error.message).to.include('"until" needs "since"')
+    expect(alone.error.message).to.include('"until" needs "since" with the name of')
   })
 
   it('leave the others when a file is damaged', async () => {

@@ -127,16 +127,17 @@ describe('notes of people', () => {
   it('say what became of their objects', async () => {
     // `String` throws for such an id.
     const odd = { id: { toString: 0, valueOf: 0 } }
-    await serve.post('scene', { objects: [odd, { id: 'a', name: 'Cube' }], time: { frame: 7 } })
+    const objects = [odd, { id: 'a', name: 'Cube' }]
+    const { revision } = (await serve.post('scene', { objects, time: { frame: 7 } })).json
     const targets = [{ id: 'a', name: 'Box' }, 'Lamp']
-    const { id, revision } = await add({ targets, frame: 3, position: [1, 2, 3], pin: [0.25, 1] })
+    const { id } = await add({ targets, frame: 3, position: [1, 2, 3], pin: [0.25, 1] })
     const whole = await read(`notes://${id}`)
     expect(whole.pin).to.deep.equal([0.25, 1])
     expect(whole.targets).to.deep.equal([
       { id: 'a', name: 'Cube', was: 'Box' },
       { id: 'Lamp', name: 'Lamp', gone: true },
     ])
-    expect(whole.scene_now).to.deep.equal({ revision, frame: 7 })
+    expect(whole.scene_now).to.include({ revision, frame: 7 })
   })
 
   it('are kept without what a terminal or a model takes as more than text, a line for each', async () => {

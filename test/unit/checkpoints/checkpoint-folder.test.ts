@@ -14,7 +14,6 @@ const checkpointOf = (name: string, second: number, of_note = false): Checkpoint
   name,
   created_at: `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`,
   by: 'ada',
-  revision: 1,
   size: 10,
   stored_bytes: 5,
   ...(of_note && { of_note }),

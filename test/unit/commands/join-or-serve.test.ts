@@ -4,6 +4,7 @@ import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
 import type { Instance } from '../../../src/lib/instances/instance.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import type { ServeHandle } from '../../../src/server/host/serve-options.ts'
 
@@ -21,19 +22,19 @@ const ownUrl = 'http://127.0.0.1:9/mcp'
 
 const url = (place: Result<Target, string>) => (place.ok ? place.value.url.href : place.failure)
 
-/** Running instances and a clock that the test moves. */
+/** Running instances, and the servers that start here. */
 class World {
   live: Instance[] = [blender]
-  now = 1_000_000
   starts = 0
   stops = 0
   said: string[] = []
   end = Promise.withResolvers<void>()
   failure: Error | null = null
 
-  place(dccType?: string): JoinOrServe {
+  place(dccType?: string, takeoverMs = 0): JoinOrServe {
     return new JoinOrServe({
       dccType,
+      ownOnly: [],
       live: async () => this.live,
       locked: work => work(),
       start: async () => {
@@ -41,21 +42,17 @@ class World {
         this.starts++
         return this.#handle()
       },
-      joined: ({ id }) => this.said.push(`joined ${id}`),
-      started: () => this.said.push('started'),
-      now: () => this.now,
-      random: () => 0.5,
-      takeoverMs: 1000,
+      log: { ...silentLogger, info: (_, message) => void this.said.push(String(message)) },
+      takeoverMs,
     })
   }
 
   /** A place that has joined `blender` and then lost it. */
-  async lost(dccType?: string): Promise<JoinOrServe> {
-    const place = this.place(dccType)
+  async lost(dccType?: string, takeoverMs?: number): Promise<JoinOrServe> {
+    const place = this.place(dccType, takeoverMs)
     await place.open()
     await place.locate()
     this.live = []
-    expect(url(await place.locate())).to.contain('does not answer')
     return place
   }
 
@@ -104,56 +101,44 @@ describe('JoinOrServe', () => {
     }
   })
 
-  it('waits for the joined server to return, then starts its own', async () => {
-    const place = await world.lost()
-    world.now += 1499
+  it('waits for the joined server to return', async () => {
+    const place = await world.lost(undefined, 60_000)
     expect(url(await place.locate())).to.contain('does not answer')
-    world.live = [instance('blender-1b', { displayName: 'blender-1', startedMs: world.now })]
+    world.live = [instance('blender-1b', { displayName: 'blender-1', startedMs: Date.now() })]
     expect(url(await place.locate())).to.equal('http://127.0.0.1:1/blender-1b')
     world.live = []
     expect(url(await place.locate())).to.contain('does not answer')
-    world.now += 1501
+    expect(world.said).to.deep.equal(['joined the running server', 'joined the running server'])
+  })
+
+  it('starts a server when the joined one stays away, and ends it', async () => {
+    const place = await world.lost()
     for (let time = 0; time < 2; time++) expect(url(await place.locate())).to.equal(ownUrl)
-    expect(world.said).to.deep.equal(['joined blender-1', 'joined blender-1b', 'started'])
+    await place.stop()
+    expect(world).to.include({ starts: 1, stops: 1 })
   })
 
   it('joins a server that another client started', async () => {
     const place = await world.lost('blender')
-    world.now += 60_000
     world.live = [second]
     expect(url(await place.locate())).to.equal(second.url)
     expect(world.starts).to.equal(0)
   })
 
-  it('hands back to the same process after an absence, and to nothing else', async () => {
-    const place = await world.lost()
-    world.now += 1501
-    expect(url(await place.locate())).to.equal(ownUrl)
-    world.live = [second, { ...maya, startedMs: world.now }]
-    await place.handBack(() => expect.fail('moved'))
-    const moves: string[] = []
-    world.live = [instance('own', { startedMs: world.now }), blender]
-    await place.handBack(() => void moves.push('moved'))
-    expect(moves).to.deep.equal(['moved'])
-    expect(url(await place.locate())).to.equal(blender.url)
-    expect(world).to.include({ starts: 1, stops: 1 })
-  })
-
   it('reports why the start failed and retries', async () => {
     const place = await world.lost()
-    world.now += 60_000
     world.failure = new Error('port 8765 is taken')
     expect(url(await place.locate())).to.contain('port 8765 is taken')
     world.failure = null
     expect(url(await place.locate())).to.equal(ownUrl)
   })
 
-  it('rejects broken when its own server fails', async () => {
+  it('rejects failed when its own server fails', async () => {
     world.live = []
     const place = world.place()
     await place.open()
     world.end.reject(new Error('it broke'))
-    const error = await place.broken.catch(cause => cause)
+    const error = await place.failed.catch(cause => cause)
     expect(error.message).to.equal('it broke')
   })
 })

@@ -7,7 +7,7 @@ import { openWarning } from '../../../src/commands/auth-settings.ts'
 import { type AccountsFlags, readAccountsSettings } from '../../../src/commands/registry/index.ts'
 import { type ServeFlags, readServeSettings } from '../../../src/commands/serve-settings.ts'
 import Serve from '../../../src/commands/serve.ts'
-import { readServeStdioSettings } from '../../../src/commands/stdio/serve-settings.ts'
+import { readServeStdioSettings } from '../../../src/commands/stdio/serve.ts'
 import { keysPath } from '../../../src/lib/config/paths.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { givenMembers } from '../../helpers/given-members.ts'
@@ -181,7 +181,7 @@ describe('settings of serve', () => {
 
   describe('with --stdio', () => {
     const readStdio = (given: string[], flags: Partial<ServeFlags> = {}, env: Env = {}) =>
-      readServeStdioSettings({ ...defaults, json: false, ...flags }, given, env)
+      readServeStdioSettings({ ...defaults, ...flags }, given, env)
 
     it('require a key when named keys exist', async () => {
       const keys = await makeKeys()

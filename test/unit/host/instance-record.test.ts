@@ -7,7 +7,7 @@ import type { Logger } from '../../../src/lib/util/logger.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { writePrivateFile } from '../../../src/lib/config/private-file.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
-import type { SceneRevision } from '../../../src/server/resources/scene-revision.ts'
+import type { SceneRevision } from '../../../src/server/resources/scene/state.ts'
 import { InstanceFile, scenePatch } from '../../../src/server/host/instance-record.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'

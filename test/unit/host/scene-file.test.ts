@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Logger } from '../../../src/lib/util/logger.ts'
 import { SceneFile } from '../../../src/server/host/scene-file.ts'
-import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { SceneState } from '../../../src/server/resources/scene/state.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
 

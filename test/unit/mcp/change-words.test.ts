@@ -34,7 +34,7 @@ describe('a change in words', () => {
     [{ path: '/objects/0/bevel', kind: 'removed', before: 2, ...inCube }, 'Cube bevel removed'],
     [{ path: '/frame', kind: 'changed', before: 1, after: 2 }, 'frame 1 → 2'],
     [
-      { path: '/objects/0', kind: 'added', after: { ...inCube, type: 'mesh' } },
+      { path: '/objects/0', kind: 'added', after: { ...inCube, type: 'mesh' }, ...inCube },
       'Cube (mesh) added',
     ],
     // `String()` throws for such a name.
@@ -46,10 +46,10 @@ describe('a change in words', () => {
     [listed([{ name: 'Cube' }], [{ name: 'Cube' }, { name: 'Lamp' }]), 'objects: Lamp added'],
     [{ path: '/rows', kind: 'changed', before: [{}], after: [{}, { a: 1 }] }, 'rows: {a} added'],
     [
-      { path: '/objects/0', kind: 'omitted', before: inCube },
+      { path: '/objects/0', kind: 'omitted', before: inCube, ...inCube },
       'Cube no longer listed, and still in the scene',
     ],
-    [{ path: '/objects/0', kind: 'listed', after: inCube }, 'Cube listed again'],
+    [{ path: '/objects/0', kind: 'listed', after: inCube, ...inCube }, 'Cube listed again'],
   ]
   for (const [change, words] of table) {
     it(`is "${words}"`, () => expect(describeChanges([change])).to.deep.equal([words]))

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { EventStream } from '../../../src/server/mcp/event-stream.ts'
-import { Sessions } from '../../../src/server/mcp/sessions/sessions.ts'
+import { Sessions } from '../../../src/server/mcp/sessions.ts'
 import { SubscriptionHub } from '../../../src/server/mcp/subscriptions.ts'
 
 describe('Sessions', () => {
@@ -8,11 +8,11 @@ describe('Sessions', () => {
 
   function setUp(maxSessions = 3) {
     const clock = { timeMs: 0, now: () => clock.timeMs }
-    const hub = new SubscriptionHub({ maxSubscriptions: 100, maxSubscriptionsPerSession: 10 })
+    const hub = new SubscriptionHub({ maxSubscriptions: 100 })
     const sessions = new Sessions({ hub, clock, limits: { maxSessions, sessionIdleMs: 1000 } })
     after(() => sessions.close())
     const open = (principal = 'p') => {
-      const session = sessions.open('2025-11-25', principal)
+      const session = sessions.create('2025-11-25', principal)
       if (session === null) throw new Error('full')
       return session
     }
@@ -63,7 +63,7 @@ describe('Sessions', () => {
     // Used, streaming, and ended by its client.
     sessions.find(all[1]!.id, 'p')
     all[2]!.stream = stream
-    sessions.end(all[3]!)
+    sessions.delete(all[3]!)
     for (let count = 0; count < 2; count++) open()
     expect(isLive()).to.deep.equal([false, true, true, false, false, true])
     for (let count = 0; count < 2; count++) open()
@@ -78,6 +78,6 @@ describe('Sessions', () => {
   it('have no room when every one has a stream', () => {
     const { sessions, open } = setUp(2)
     for (const session of [open(), open()]) session.stream = stream
-    expect(sessions.open('2025-11-25', 'p')).to.equal(null)
+    expect(sessions.create('2025-11-25', 'p')).to.equal(null)
   })
 })

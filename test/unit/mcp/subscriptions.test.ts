@@ -25,7 +25,7 @@ function added(hub: SubscriptionHub): Recorder {
 }
 
 describe('SubscriptionHub', () => {
-  const limits = { maxSubscriptions: 5, maxSubscriptionsPerSession: 3 }
+  const limits = { maxSubscriptions: 5, maxPerClient: 3 }
 
   it('counts a repeated subscription once', () => {
     const hub = new SubscriptionHub(limits)
@@ -41,7 +41,7 @@ describe('SubscriptionHub', () => {
   })
 
   it('takes another spelling also where there is no room for another subscription', () => {
-    const hub = new SubscriptionHub({ maxSubscriptions: 1, maxSubscriptionsPerSession: 1 })
+    const hub = new SubscriptionHub({ maxSubscriptions: 1, maxPerClient: 1 })
     const one = added(hub)
     void hub.subscribe(one, 'a://1')
     void hub.subscribe(one, 'A://1', 'a://1')

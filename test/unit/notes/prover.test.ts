@@ -17,7 +17,7 @@ import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
 import { Notes } from '../../../src/server/notes/notes.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
 import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
-import type { FreshScene } from '../../../src/server/resources/scene-revision.ts'
+import type { FreshScene } from '../../../src/server/resources/scene/state.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 
 const target = { id: 'Cube', name: 'Cube' }
@@ -30,7 +30,6 @@ const open: Note = {
   entries: [],
   created_at: '2026-01-01T00:00:00.000Z',
   targets: [target],
-  revision: 1,
   checkpoint: null,
 }
 
@@ -68,8 +67,7 @@ describe('Prover', () => {
   const scene = async (): Promise<FreshScene> => {
     const object = { ...target, translate: [0, 0, height], ...members }
     const text = JSON.stringify({ objects: [object] })
-    const now = { revision, hasScene: true, text, bytes: text.length, setAtMs: 0 }
-    const fresh = { scene: now, unconfirmed }
+    const fresh = { run: 'a', revision, text, unconfirmed }
     asked()
     return fresh
   }
@@ -203,7 +201,6 @@ describe('Prover', () => {
         isShared: () => true,
         document: () => folder,
         open: () => store,
-        revision: () => revision,
         prover: prover({ shot: async () => ({ png, view: {} }) }),
         audit: new AuditLog(),
         clock: systemClock,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { describeChanges } from '../../../src/lib/mcp/change-words.ts'
-import { codeOf, contents, payload, registry } from './support.ts'
+import { contents, payload, registry } from './support.ts'
 
 describe('scene://delta', () => {
   it('returns a reset when the base belongs to an earlier application', () => {
@@ -9,7 +9,7 @@ describe('scene://delta', () => {
     resources.setSceneText('{"frame":3}', 'run-2')
     for (const query of ['', '?since=1', '?since=2']) {
       const read = payload(resources, `scene://delta${query}`)
-      expect(read, query).to.deep.equal({ reset: true, revision: 3 })
+      expect(read, query).to.deep.equal({ reset: true, run: resources.scene.run, revision: 3 })
     }
     expect(payload(resources, 'scene://delta?since=3')).to.include({ base_revision: 3 })
   })
@@ -23,6 +23,7 @@ describe('scene://delta', () => {
     expect(JSON.stringify(changes).length).to.be.below(1100)
     expect(changes).to.deep.include({ path: '/frame', kind: 'added', after: 1 })
     expect(delta).to.deep.equal({
+      run: resources.scene.run,
       base_revision: 1,
       revision: 2,
       truncated: true,
@@ -46,13 +47,13 @@ describe('scene://delta', () => {
     expect(kinds).to.deep.equal([['removed'], [], ['removed']])
     resources.setScene(scenes[1]!)
     expect(payload(resources, 'scene://delta?since=3')['changes']).to.deep.equal([
-      { path: '/objects/1', kind: 'omitted', before: lamp },
+      { path: '/objects/1', kind: 'omitted', before: lamp, id: 'Lamp' },
       { path: '/omitted', kind: 'added', after: ['Lamp'] },
     ])
     resources.setScene(scenes[0]!)
     expect(payload(resources, 'scene://delta')['changes']).to.deep.equal([
       { path: '/omitted', kind: 'removed', before: ['Lamp'] },
-      { path: '/objects/1', kind: 'listed', after: lamp },
+      { path: '/objects/1', kind: 'listed', after: lamp, id: 'Lamp' },
     ])
   })
 
@@ -76,6 +77,7 @@ describe('scene://delta', () => {
     const resources = registry()
     resources.setScene({ frame: 1 })
     expect(payload(resources, 'scene://delta')).to.deep.equal({
+      run: resources.scene.run,
       base_revision: 0,
       revision: 1,
       changes: [{ path: '/frame', kind: 'added', after: 1 }],
@@ -89,16 +91,34 @@ describe('scene://delta', () => {
     for (const since of [0, 1, 4, 999]) {
       expect(payload(resources, `scene://delta?since=${since}`)).to.deep.equal({
         reset: true,
+        run: resources.scene.run,
         revision: 3,
       })
     }
+  })
+
+  it('returns a reset for a revision of another run, whatever its number', () => {
+    const resources = registry()
+    for (const frame of [1, 2, 3]) resources.setScene({ frame })
+    const { run } = resources.scene
+    for (const since of [2, 3, 12]) {
+      const read = payload(resources, `scene://delta?since=${since}&run=a`)
+      expect(read).to.deep.equal({ reset: true, run, revision: 3 })
+    }
+    const own = payload(resources, `scene://delta?since=2&run=${run}`)
+    expect(own).to.deep.equal(payload(resources, 'scene://delta?since=2'))
+    expect(own).to.include({ run, base_revision: 2, revision: 3 })
   })
 
   it('returns a reset when only the current scene fits the history', () => {
     const resources = registry({ maxSceneRevisionBytes: 1 })
     resources.setScene({ frame: 1 })
     resources.setScene({ frame: 2 })
-    expect(payload(resources, 'scene://delta')).to.deep.equal({ reset: true, revision: 2 })
+    expect(payload(resources, 'scene://delta')).to.deep.equal({
+      reset: true,
+      run: resources.scene.run,
+      revision: 2,
+    })
   })
 
   it('lists a bounded number of changes and sets truncated', () => {
@@ -133,7 +153,7 @@ describe('a change of scene://delta', () => {
     const named = { id: 'Lamp', name: 'Key light' }
     expect(changes).to.deep.equal([
       { path: '/frame', kind: 'added', after: 2 },
-      { path: '/objects/0', kind: 'removed', before: { id: 'A' } },
+      { path: '/objects/0', kind: 'removed', before: { id: 'A' }, id: 'A' },
       { path: '/objects/0/energy', kind: 'changed', before: 10, after: 20, ...named },
       { path: '/objects/0/data/shadow', kind: 'changed', before: true, after: false, ...named },
     ])
@@ -172,46 +192,6 @@ describe('a change of scene://delta', () => {
     expect((content as { text: string }).text).to.contain(
       '"before":1.0,"after":9007199254740995,"id":9007199254740993',
     )
-  })
-})
-
-describe('scene://delta between two revisions', () => {
-  const between = async (resources: ReturnType<typeof registry>, query: string) => {
-    const [content] = await resources.read(`scene://delta?${query}`)
-    return JSON.parse((content as { text: string }).text)
-  }
-  const errorOf = (read: Promise<unknown>) => read.catch((error: unknown) => error)
-  const threeFrames = () => {
-    const resources = registry()
-    for (const frame of [1, 2, 3]) resources.setScene({ frame, note: 'x'.repeat(2000) })
-    return resources
-  }
-
-  it('has only what changed from the one to the other', async () => {
-    expect(await between(threeFrames(), 'since=1&until=2')).to.deep.equal({
-      base_revision: 1,
-      revision: 2,
-      changes: [{ path: '/frame', kind: 'changed', before: 1, after: 2 }],
-      truncated: false,
-    })
-  })
-
-  it('is never a reset, however large it is', async () => {
-    const resources = registry()
-    const objects = Array.from({ length: 100 }, (_, at) => ({ id: `Cube.${at}`, at }))
-    resources.setScene({ objects })
-    resources.setScene({ objects: objects.slice(0, 1) })
-    expect((await between(resources, 'since=1&until=2')).changes).to.have.length(99)
-  })
-
-  it('is refused for a revision that is not kept, and without the first of the two', async () => {
-    for (const query of ['since=1&until=9', 'since=9&until=2']) {
-      const error = await errorOf(between(threeFrames(), query))
-      expect(error, query).to.include({ code: 'resource_uri_invalid' })
-      expect(String(error), query).to.contain('revision 9 is not kept')
-    }
-    const resources = threeFrames()
-    expect(codeOf(() => resources.read('scene://delta?until=2'))).to.equal('resource_uri_invalid')
   })
 })
 

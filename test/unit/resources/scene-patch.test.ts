@@ -1,8 +1,6 @@
 import { expect } from 'chai'
 import { SceneObjects } from '../../../src/lib/host-link/scene-objects.ts'
-import { SceneState } from '../../../src/server/resources/scene-state.ts'
 import { codeOf, payload, registry } from './support.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
 
 type Change = Record<string, any>
 
@@ -119,46 +117,15 @@ describe('a scene that is patched', () => {
     expect(objects?.place('o2')).to.equal(undefined)
   })
 
-  it('is read at a revision before thousands of removals without counting all places for each', () => {
-    const before = Array.from({ length: 3000 }, (_, at) => ({ id: `o${at}`, x: 0 }))
-    const ids = before.map(({ id }) => id)
-    const state = new SceneState(boundsWith({ maxPatchedObjects: 3000 }))
-    state.set({ objects: before })
-    const texts: (string | undefined)[] = []
-    const patch = (removed: string[], changed: string[]) => {
-      texts.push(state.current.text ?? undefined)
-      const objects = new Map(changed.map(id => [id, `{"id":"${id}","x":1}`]))
-      state.patch({ objects, removed, members: new Map(), unset: [] }, null)
-    }
-    // Many in one patch, from both ends and the middle; then one in each of many patches.
-    const [first = [], second = [], third = []] = [0, 1, 2].map(part =>
-      ids.filter((_, at) => at % 3 === part),
-    )
-    patch([...first.slice(500), ...first.slice(0, 500).toReversed()], ['o1', 'new', 'o2999'])
-    for (const [at, id] of second.slice(300, 900).entries()) patch([id], [third[at] ?? '', 'o1'])
-    patch(['o2', 'new'], ['o0', 'o2998'])
-    const work = countMapEntries(() => {
-      expect(state.find(1)?.text).to.equal(JSON.stringify({ objects: before }))
-    })
-    expect(work).to.be.below(100_000)
-    for (const at of [0, 1, 2, 300, 600, 601]) {
-      expect(state.find(at + 1)?.text).to.equal(texts[at])
-    }
+  it('is a reset since a revision that a patch replaced, once a whole scene was set', () => {
+    const resources = registry()
+    resources.setScene(scene)
+    for (const x of [1, 2]) resources.patchScene({ members: { x } })
+    resources.setScene({ ...scene, x: 4 })
+    const since = (revision: number) => payload(resources, `scene://delta?since=${revision}`)
+    expect([1, 2].map(revision => since(revision)['reset'])).to.deep.equal([true, true])
+    expect(since(3)['changes']).to.deep.equal([
+      { path: '/x', kind: 'changed', before: 2, after: 4 },
+    ])
   })
-
-  /** Entries of all maps that were set meanwhile. */
-  function countMapEntries(run: () => void): number {
-    const { set } = Map.prototype
-    let count = 0
-    Map.prototype.set = function (key, value) {
-      count++
-      return set.call(this, key, value)
-    }
-    try {
-      run()
-    } finally {
-      Map.prototype.set = set
-    }
-    return count
-  }
 })

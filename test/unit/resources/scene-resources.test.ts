@@ -59,13 +59,14 @@ describe('the _meta of a scene content', () => {
   it('holds revision, time, size and application', () => {
     const clock = { now: () => 5000 }
     const limits = boundsWith()
-    const parts = { limits, clock, firstRevision: 70, enableArtefactResources: false }
+    const parts = { limits, clock, enableArtefactResources: false }
     const resources = new ResourceRegistry(parts)
-    const none = { revision: 70, set_at: null, size: 0, application: null }
+    const { run } = resources.scene
+    const none = { run, revision: 0, set_at: null, size: 0, application: null }
     expect(meta(resources)).to.deep.equal(none)
     resources.setScene({ frame: 1 })
-    const facts = { revision: 71, set_at: '1970-01-01T00:00:05.000Z', size: 11, application: null }
-    for (const uri of ['scene://current', 'SCENE://current', 'scene://delta?since=70']) {
+    const facts = { ...none, revision: 1, set_at: '1970-01-01T00:00:05.000Z', size: 11 }
+    for (const uri of ['scene://current', 'SCENE://current', 'scene://delta?since=0']) {
       expect(meta(resources, uri), uri).to.deep.equal(facts)
     }
   })
@@ -78,17 +79,18 @@ describe('the _meta of a scene content', () => {
     const updates: string[] = []
     resources.listen({ resourceUpdated: uri => void updates.push(uri), listChanged() {} })
     const blender = { instanceId: 'run-1', dccType: 'blender' }
-    resources.scene.tell({ ...blender, connected: true })
+    resources.scene.setApplication({ ...blender, connected: true })
     resources.setSceneText('{"frame":1}', 'run-1')
     updates.splice(0)
     const states = [false, false, true].map(connected => {
       nowMs += 1000
-      resources.scene.tell({ ...blender, connected })
+      resources.scene.setApplication({ ...blender, connected })
       return meta(resources)
     })
     const gone = { connected: false, dcc_type: 'blender', since: '1970-01-01T00:00:02.000Z' }
     const back = { connected: true, dcc_type: 'blender', since: '1970-01-01T00:00:04.000Z' }
-    const scene = { revision: 1, set_at: '1970-01-01T00:00:01.000Z', size: 11 }
+    const { run } = resources.scene
+    const scene = { run, revision: 1, set_at: '1970-01-01T00:00:01.000Z', size: 11 }
     expect(states).to.deep.equal([gone, gone, back].map(application => ({ ...scene, application })))
     expect(updates).to.deep.equal(['scene://current', 'scene://current'])
     expect(payload(resources, 'scene://current')).to.deep.equal({ frame: 1 })
@@ -97,11 +99,11 @@ describe('the _meta of a scene content', () => {
   it('describes the application that set the scene until another one sets its own', () => {
     const resources = registry()
     const connected = { connected: true, dcc_type: 'blender' }
-    resources.scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: true })
+    resources.scene.setApplication({ instanceId: 'run-1', dccType: 'blender', connected: true })
     expect(meta(resources)).to.have.deep.nested.include({ 'application.connected': true })
     resources.setSceneText('{"a":1}', 'run-1')
-    resources.scene.tell({ instanceId: 'run-1', dccType: 'blender', connected: false })
-    resources.scene.tell({ instanceId: 'run-2', dccType: 'blender', connected: true })
+    resources.scene.setApplication({ instanceId: 'run-1', dccType: 'blender', connected: false })
+    resources.scene.setApplication({ instanceId: 'run-2', dccType: 'blender', connected: true })
     expect(meta(resources)).to.have.nested.include({ 'application.connected': false })
     resources.setSceneText('{"a":2}', 'run-2')
     expect((meta(resources) as { application: object }).application).to.include(connected)

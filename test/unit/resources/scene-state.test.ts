@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { SceneDemand } from '../../../src/server/resources/scene-demand.ts'
-import { SceneState } from '../../../src/server/resources/scene-state.ts'
+import { SceneDemand } from '../../../src/server/resources/scene/demand.ts'
+import { SceneState } from '../../../src/server/resources/scene/state.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
 const limits = boundsWith({ maxMessageBytes: 1000 })
@@ -22,7 +22,7 @@ const refusedScenes: [why: string, scene: unknown, message: RegExp][] = [
   ['an object that turns into nothing', { toJSON: () => undefined }, /must be a JSON object/],
   ['Infinity deep inside', { a: [{ b: -Infinity }] }, /-Infinity at member "b"/],
   ['a boxed NaN', { a: Object(NaN) }, /NaN/],
-  ['a bigint', { a: 1n }, /without a JSON form/],
+  ['a bigint', { a: 1n }, /has no JSON form/],
   ['a hundred thousand levels', nested(100_000), /nested/],
   ['too many bytes', { a: 'é'.repeat(500) }, /bytes of JSON/],
 ]
@@ -63,7 +63,7 @@ describe('SceneState', () => {
     let nowMs = 9000
     let isAnswered = true
     const state = new SceneState(limits, { clock: { now: () => nowMs } })
-    state.tell({ instanceId: 'run', connected: true, dccType: 'paint' })
+    state.setApplication({ instanceId: 'run', connected: true, dccType: 'paint' })
     state.demand.supply({ refresh: async () => isAnswered, demand: () => {} })
     state.setText('{}', 'run')
     await state.refreshed()
@@ -108,19 +108,23 @@ describe('SceneState', () => {
       state.set({ n })
       nowMs += 4 * 60_000
     }
-    expect(state.revisions).to.deep.equal([7, 8, 9, 10])
-    expect(state.find(6)).to.equal(undefined)
-    expect(state.previous?.text).to.equal('{"n":8}')
+    expect([6, 7, 8, 9].map(revision => state.textAt(revision))).to.deep.equal([
+      undefined,
+      '{"n":6}',
+      '{"n":7}',
+      '{"n":8}',
+    ])
   })
 
   it('keeps the last revisions by bytes, always the current one', () => {
     const state = new SceneState(boundsWith({ maxSceneRevisionBytes: 30 }))
+    const kept = () => [1, 2, 3, 4, 5, 6].filter(each => state.textAt(each) !== undefined)
     for (let n = 0; n < 5; n++) state.set({ text: 'aaa' })
-    expect(state.revisions).to.deep.equal([3, 4, 5])
+    expect(kept()).to.deep.equal([3, 4])
     state.set({ text: 'a'.repeat(100) })
-    expect(state.revisions).to.deep.equal([4, 5, 6])
+    expect(kept()).to.deep.equal([4, 5])
     state.set({})
-    expect(state.revisions).to.deep.equal([7])
+    expect(kept()).to.deep.equal([])
   })
 })
 

@@ -3,8 +3,7 @@ import { cleanText } from '../../util/text.ts'
 import { isJsonObject } from '../../util/json.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Refused } from './exchange.ts'
-import { parseBytes } from './rpc.ts'
-import { parseServerText } from './server-message.ts'
+import { parseServerText, parseText } from './rpc.ts'
 import { shownUrl, type Target } from './context.ts'
 
 export const keyHint =
@@ -20,7 +19,6 @@ type Reason =
   | 'auth_refused'
   | 'redirected'
   | 'server_refused'
-  | 'too_many_requests'
   | 'stopping'
 
 function bridgeError(reason: Reason, message: string, more: object = {}): RpcError {
@@ -53,11 +51,6 @@ export function answerTooLarge(maxBytes: number): RpcError {
     `the answer is too large for stdio (at most ${maxBytes} bytes); ` +
     'read less of it, or fetch the download_url of an artefact'
   return bridgeError('answer_too_large', message, { max_bytes: maxBytes })
-}
-
-export function tooManyRequests(max: number): RpcError {
-  const message = `more than ${max} requests are open; wait for some answers`
-  return bridgeError('too_many_requests', message)
 }
 
 export function stopping(): RpcError {
@@ -109,13 +102,13 @@ export function keyRefusal(refused: Refused, keyed: boolean) {
 
 /** Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status. */
 export function rpcErrorOf({ body }: Refused): RpcError | null {
-  const [message, ...others] = parseServerText(body) ?? []
+  const [message, ...others] = parseServerText(String(body)) ?? []
   return message?.kind === 'response' && others.length === 0 ? message.error : null
 }
 
 /** The readable text of a problem document (RFC 9457) or an OAuth error. */
 function detailOf({ body }: Refused): string | null {
-  const value = parseBytes(body)
+  const value = parseText(String(body))
   if (!isJsonObject(value)) return null
   const text = value.detail ?? value.error_description ?? value.title
   return typeof text === 'string' ? cleanText(text, 300) : null

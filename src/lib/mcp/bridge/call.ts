@@ -1,121 +1,128 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Logger } from '../../util/logger.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
-import type { BridgeContext, Target } from './context.ts'
-import { exchange, type Exchanged, type ServerText } from './exchange.ts'
-import type { HttpAsk } from './http-link.ts'
-import type { OpenRequest } from './open-requests.ts'
-import { errorMessage } from './rpc.ts'
-import { isBatch } from './server-message.ts'
-import {
-  answerCut,
-  answerMissing,
-  answerTooLarge,
-  refusalError,
-  serverGone,
-} from './bridge-errors.ts'
+import { answerCut, answerMissing, answerTooLarge, serverGone } from './bridge-errors.ts'
+import { type Connection, maxAnswerBytes, type Upstream } from './connection.ts'
+import type { Exchanged, ServerText } from './exchange.ts'
+import type { Output } from './output.ts'
+import { errorMessage, type RpcRequest, type RpcResponse } from './rpc.ts'
+
+/** An unanswered request of the client. */
+export interface OpenRequest {
+  readonly request: RpcRequest
+  /** Aborted when the client no longer waits for the answer. */
+  readonly cancelled: AbortController
+}
 
 interface CallParts {
-  readonly body: Buffer
+  readonly connection: Connection
+  readonly output: Output
+  readonly log: Logger
+  readonly line: string
   /** The requests that wait for an answer: several in a batch, none for a notification. */
   readonly requests: readonly OpenRequest[]
-  /** False for `tools/call`, which may have side effects and is never sent twice. */
-  readonly repeatable: boolean
-  readonly signal: AbortSignal
 }
+
+/** Which request the server answered, and in which HTTP response. */
+export type Answered = (
+  request: RpcRequest,
+  response: RpcResponse,
+  headers: IncomingHttpHeaders,
+) => void
 
 /** Forwards one message of the client and its answers. */
 export class Call {
-  readonly #context: BridgeContext
+  readonly signal: AbortSignal
   readonly #parts: CallParts
   readonly #unanswered: Map<RequestId, OpenRequest>
+  /** `tools/call` may have side effects and is never sent twice. */
+  readonly #hasEffects: boolean
 
-  constructor(context: BridgeContext, parts: CallParts) {
-    this.#context = context
+  constructor(parts: CallParts) {
+    const { connection, requests } = parts
     this.#parts = parts
-    this.#unanswered = new Map(parts.requests.map(request => [request.id, request]))
+    this.#unanswered = new Map(requests.map(open => [open.request.id, open]))
+    this.#hasEffects = requests.some(({ request }) => request.method === 'tools/call')
+    const [only, further] = requests
+    const isOne = only !== undefined && further === undefined
+    this.signal = isOne
+      ? AbortSignal.any([only.cancelled.signal, connection.stopped])
+      : connection.stopped
   }
 
-  get signal(): AbortSignal {
-    return this.#parts.signal
-  }
-
-  /** Sends the POST. `inspect` sees each text before the client does. */
+  /** Sends the POST and passes the messages of the answer to the client. */
   run(
-    target: Target,
+    upstream: Upstream,
     headers: Record<string, string>,
-    inspect: (text: ServerText) => void = () => {},
+    { answered }: { answered?: Answered } = {},
   ): Promise<Exchanged> {
-    const { limits } = this.#context
-    const { body, repeatable, signal } = this.#parts
-    const ask: HttpAsk = {
-      url: target.url,
+    const ask = {
       method: 'POST',
       headers,
-      body,
-      repeatable,
-      answerMs: limits.answerMs,
+      body: this.#parts.line,
+      repeatable: !this.#hasEffects,
       // A tool may take its time, such as wait_for_change.
-      isHeld: !repeatable,
-      signal,
-    }
-    return exchange({ ...this.#context, silenceMs: limits.answerMs }, ask, {
+      isHeld: this.#hasEffects,
+      signal: this.signal,
+    } as const
+    return this.#parts.connection.exchange(upstream, ask, {
       deliver: async text => {
-        inspect(text)
-        await this.pass(text)
+        await this.#pass(text, answered)
         return true
       },
     })
-  }
-
-  /** Sends a text of the server to the client if it answers a waiting request. */
-  async pass(text: ServerText): Promise<void> {
-    const { line, messages } = text
-    const answered: OpenRequest[] = []
-    for (const message of messages) {
-      if (message.kind !== 'response') continue
-      if (message.id === null && message.error !== null) {
-        // In a batch it answers one invalid element, beside the answers to the valid ones.
-        if (isBatch(line)) continue
-        // A server that could not read the id sends an error without it.
-        return this.refuse(message.error)
-      }
-      const request = message.id === null ? undefined : this.#unanswered.get(message.id)
-      if (request === undefined) {
-        this.#context.log.warn({ id: message.id }, 'dropped a response with an unknown id')
-        return
-      }
-      answered.push(request)
-    }
-    for (const { id } of answered) this.#unanswered.delete(id)
-    const waiting = this.#parts.requests
-    const wanted = () => waiting.length === 0 || waiting.some(request => request.wanted)
-    await this.#context.output.send(line, wanted)
   }
 
   /** Answers all unanswered requests with an error. */
   async refuse(error: RpcError): Promise<void> {
     const left = [...this.#unanswered.values()]
     this.#unanswered.clear()
-    const { output } = this.#context
-    await Promise.all(
-      left.map(request => output.send(errorMessage(request.id, error), () => request.wanted)),
-    )
+    for (const { request, cancelled } of left) {
+      if (cancelled.signal.aborted) continue
+      await this.#parts.output.send(errorMessage(request.id, error))
+    }
   }
 
   /** Answers the unanswered requests according to the end of the exchange. */
-  async settle(end: Exchanged, target: Target): Promise<void> {
-    if (end.kind !== 'aborted') await this.refuse(this.#errorOf(end, target))
+  async settle(ended: Exchanged, upstream: Upstream): Promise<void> {
+    switch (ended.kind) {
+      case 'aborted':
+        return
+      case 'ended':
+        return this.refuse(answerMissing())
+      case 'oversize':
+        return this.refuse(answerTooLarge(maxAnswerBytes))
+      case 'refused':
+        return this.refuse(this.#parts.connection.refusal(ended, upstream))
+      case 'broken':
+        return this.refuse(ended.begun ? answerCut() : serverGone(ended.reason))
+    }
   }
 
-  #errorOf(end: Exclude<Exchanged, { kind: 'aborted' }>, target: Target): RpcError {
-    switch (end.kind) {
-      case 'ended':
-        return answerMissing()
-      case 'oversize':
-        return answerTooLarge(this.#context.limits.maxAnswerBytes)
-      case 'refused':
-        return refusalError(end, target, this.#context.keyed)
-      case 'broken':
-        return end.begun ? answerCut() : serverGone(end.reason)
+  async #pass({ line, messages, headers }: ServerText, answered?: Answered): Promise<void> {
+    const { log, output, requests } = this.#parts
+    const isBatch = /^\s*\[/.test(line)
+    let unknown = 0
+    for (const message of messages) {
+      if (message.kind !== 'response') continue
+      if (message.id === null) {
+        // In a batch it answers one invalid element, beside the answers to the valid ones.
+        if (isBatch || message.error === null) continue
+        // A server that could not read the id sends an error without it.
+        return this.refuse(message.error)
+      }
+      const open = this.#unanswered.get(message.id)
+      if (open === undefined) {
+        log.warn({ id: message.id }, 'dropped a response with an unknown id')
+        unknown++
+        continue
+      }
+      this.#unanswered.delete(message.id)
+      answered?.(open.request, message, headers)
     }
+    // The client ignores the unknown ones of a batch.
+    if (unknown === messages.length) return
+    const isWanted = requests.length === 0 || requests.some(one => !one.cancelled.signal.aborted)
+    if (isWanted) await output.send(line)
   }
 }

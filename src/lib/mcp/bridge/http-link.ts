@@ -6,8 +6,7 @@ import type { Readable } from 'node:stream'
 import { isLoopback, refuseForeignListeners } from '../../util/net.ts'
 import { proxyAgentOptions, proxyFor } from '../../util/proxy.ts'
 import type { Secret } from '../../util/secret.ts'
-import type { Timer } from '../../util/time.ts'
-import type { BridgeLimits } from './limits.ts'
+import { systemTimer } from '../../util/time.ts'
 import { describeSocketError, foreignListener, Unreachable } from './bridge-errors.ts'
 
 /** A server that needs longer for an answer has usually stopped. */
@@ -22,7 +21,6 @@ export interface HttpAsk {
   readonly url: URL
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
-  /** As text it leaves in one piece with the headers. */
   readonly body?: Buffer | string
   /** Idempotent: may be sent again when the server had just closed a kept connection. */
   readonly repeatable: boolean
@@ -42,8 +40,6 @@ export interface HttpAnswer extends Readable {
 
 /** Sends requests. */
 export interface HttpAsker {
-  /** The key that each request carries; no answer may show it. */
-  readonly secret?: Secret | null
   /**
    * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
    * the signal. Aborting later ends the answer.
@@ -55,7 +51,6 @@ export interface HttpAsker {
 export type KeySource = Secret | null | (() => Secret | null)
 
 interface HttpLinkParts {
-  readonly limits: Pick<BridgeLimits, 'connectMs'>
   /** Sent only to the server that the user named: redirects are not followed. */
   readonly key: KeySource
   /**
@@ -64,29 +59,30 @@ interface HttpLinkParts {
    */
   readonly refusesForeign?: boolean
   readonly env: NodeJS.ProcessEnv
-  readonly timer: Timer
   /** Called when an answer is overdue; called again only after the server has answered. */
   readonly overdue?: (url: URL) => void
+  readonly overdueMs?: number
   /** Default: no User-Agent header. */
   readonly userAgent?: string
 }
 
+const connectMs = 5000
 /** The TCP keep-alive interval, which detects a dead machine. */
 const probeMs = 30_000
-const stale = new Set(['ECONNRESET', 'EPIPE'])
+/** What a request meets on a kept connection that the server has closed. */
+const staleCodes = new Set(['ECONNRESET', 'EPIPE'])
 
 /** Sends HTTP requests to the endpoint. */
 export class HttpLink implements HttpAsker {
   readonly #parts: HttpLinkParts
   readonly #agents = new Map<string, http.Agent>()
-
   #isOverdue = false
 
   constructor(parts: HttpLinkParts) {
     this.#parts = parts
   }
 
-  get secret(): Secret | null {
+  get key(): Secret | null {
     const { key } = this.#parts
     return typeof key === 'function' ? key() : key
   }
@@ -105,12 +101,10 @@ export class HttpLink implements HttpAsker {
   }
 
   #once(options: HttpAsk, agent: http.Agent): Promise<IncomingMessage> {
-    const { url, method, headers, body, signal } = options
+    const { url, method, headers, body, signal, answerMs, isHeld = false } = options
     signal.throwIfAborted()
-    const { limits, timer, userAgent } = this.#parts
-    const key = this.secret
-    const secret = key === null ? {} : { Authorization: `Bearer ${key.reveal()}` }
-    const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
+    const { key } = this
+    const { userAgent, overdueMs: afterMs = overdueMs } = this.#parts
     const { request } = url.protocol === 'https:' ? https : http
     return new Promise((resolve, reject) => {
       const req = request(url, {
@@ -118,26 +112,21 @@ export class HttpLink implements HttpAsker {
         headers: {
           ...(userAgent !== undefined && { 'User-Agent': userAgent }),
           ...headers,
-          ...length,
-          ...secret,
+          ...(body !== undefined && { 'Content-Length': String(Buffer.byteLength(body)) }),
+          ...(key !== null && { Authorization: `Bearer ${key.reveal()}` }),
         },
         agent,
         signal,
       })
-      let cancel = timer.after(limits.connectMs, () => {
-        req.destroy(new Unreachable('the connection timed out'))
-      })
+      const fail = (reason: string) => () => req.destroy(new Unreachable(reason))
+      const cancels = [systemTimer.after(connectMs, fail('the connection timed out'))]
+      const cancel = (): void => {
+        for (const one of cancels.splice(0)) one()
+      }
       whenConnected(req, url, () => {
         cancel()
-        const cancelOverdue =
-          options.isHeld === true ? () => {} : timer.after(overdueMs, () => this.#overdue(url))
-        const cancelAnswer = timer.after(options.answerMs, () => {
-          req.destroy(new Unreachable('it does not answer'))
-        })
-        cancel = () => {
-          cancelOverdue()
-          cancelAnswer()
-        }
+        cancels.push(systemTimer.after(answerMs, fail('it does not answer')))
+        if (!isHeld) cancels.push(systemTimer.after(afterMs, () => this.#overdue(url)))
       })
       req.once('response', answer => {
         cancel()
@@ -149,9 +138,9 @@ export class HttpLink implements HttpAsker {
         cancel()
         if (signal.aborted) return reject(signal.reason)
         if (error instanceof Unreachable) return reject(error)
-        const reused = req.reusedSocket && stale.has(error.code ?? '')
+        const isStale = req.reusedSocket && staleCodes.has(error.code ?? '')
         const text = describeSocketError(error)
-        reject(reused ? new StaleConnection(text) : new Unreachable(text))
+        reject(isStale ? new StaleConnection(text) : new Unreachable(text))
       })
       // After a 101 there is neither an answer nor an error.
       req.once('close', () => {
@@ -178,14 +167,14 @@ export class HttpLink implements HttpAsker {
 
   /** Throws `config_invalid` for a proxy variable that cannot be used. */
   #make(url: URL, keepAlive: boolean): http.Agent {
-    const local = isLoopback(url.hostname)
     const options = { keepAlive, ...proxyAgentOptions(proxyFor(url, this.#parts.env)) }
     // For https the certificate identifies the server.
     if (url.protocol === 'https:') return new https.Agent(options)
     const agent = new http.Agent(options)
     const { key, refusesForeign = false } = this.#parts
-    if (local && (refusesForeign || key !== null))
+    if (isLoopback(url.hostname) && (refusesForeign || key !== null)) {
       refuseForeignListeners(agent, () => foreignListener(url.host))
+    }
     return agent
   }
 }

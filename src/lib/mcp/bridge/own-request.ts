@@ -1,34 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import type { BridgeContext, Target } from './context.ts'
-import { exchange, type Exchanged, type ExchangeParts, type Refused } from './exchange.ts'
 import { version } from '../../util/version.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
+import { encodeHeaderValue, isHeaderText, metaKeys, namedMember } from '../request-metadata.ts'
+import { exchange, type Exchanged, type ExchangeParts } from './exchange.ts'
 import { requestMessage } from './rpc.ts'
-import {
-  claimOf,
-  encodeHeaderValue,
-  isHeaderText,
-  metaKeys,
-  namedMember,
-} from '../request-metadata.ts'
-
-interface OwnRequest {
-  readonly target: Target
-  readonly headers: Readonly<Record<string, string>>
-  readonly method: string
-  readonly params: JsonObject
-  readonly signal: AbortSignal
-}
 
 /** The answer to a request, and the headers of the response that carried it. */
 export type RpcAnswer =
   | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
   | { readonly kind: 'error'; readonly error: RpcError }
 
-export type OwnAnswer = RpcAnswer | Refused | { readonly kind: 'broken'; readonly reason: string }
-
-interface Question {
+export interface Question {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly id: RequestId
@@ -63,34 +46,6 @@ export async function askOnce(
   return answers[0] ?? ended
 }
 
-/** The bridge consumes the answer; the client never sees it. */
-const ownId = 'service-cli'
-
-/** Sends a request of the bridge itself and returns the answer; fails after `restoreMs`. */
-export async function askServer(
-  context: BridgeContext,
-  { target, ...request }: OwnRequest,
-): Promise<OwnAnswer> {
-  const answerMs = context.limits.restoreMs
-  const question = { ...request, url: target.url, id: ownId, answerMs }
-  const answer = await askOnce(context, question)
-  switch (answer.kind) {
-    case 'result':
-    case 'error':
-    case 'refused':
-      return answer
-    case 'broken':
-      return { kind: 'broken', reason: answer.reason }
-    default:
-      return { kind: 'broken', reason: 'it sent no valid answer' }
-  }
-}
-
-/** True for a request of 2026-07-28, which names its revision; session requests never do. */
-export function isStateless(params: JsonObject): boolean {
-  return claimOf(params) !== null
-}
-
 /** The params of an own request of 2026-07-28, which needs no session. */
 export function withMeta(params: JsonObject): JsonObject {
   const _meta = {
@@ -107,19 +62,13 @@ export function withMeta(params: JsonObject): JsonObject {
  */
 export function statelessHeaders(method: string, params: JsonObject): Record<string, string> {
   const meta = isJsonObject(params._meta) ? params._meta : {}
-  const version = meta[metaKeys.protocolVersion]
-  const name = nameOf(method, params)
-  return {
-    ...(typeof version === 'string' && isHeaderText(version)
-      ? { 'MCP-Protocol-Version': version }
-      : {}),
-    ...(isHeaderText(method) ? { 'Mcp-Method': method } : {}),
-    ...(name === null ? {} : { 'Mcp-Name': encodeHeaderValue(name) }),
-  }
-}
-
-function nameOf(method: string, params: JsonObject): string | null {
+  const revision = meta[metaKeys.protocolVersion]
   const member = namedMember(method)
-  const value = member === undefined ? null : params[member]
-  return typeof value === 'string' ? value : null
+  const name = member === undefined ? null : params[member]
+  return {
+    ...(typeof revision === 'string' &&
+      isHeaderText(revision) && { 'MCP-Protocol-Version': revision }),
+    ...(isHeaderText(method) && { 'Mcp-Method': method }),
+    ...(typeof name === 'string' && { 'Mcp-Name': encodeHeaderValue(name) }),
+  }
 }

@@ -1,35 +1,82 @@
-import { isUtf8 } from 'node:buffer'
-import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
-import type { RequestId, RpcError } from '../json-rpc.ts'
+import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import { isRequestId, type RequestId, type RpcError } from '../json-rpc.ts'
+
+export interface RpcRequest {
+  readonly kind: 'request'
+  readonly id: RequestId
+  readonly method: string
+  /** Empty when absent or invalid; the receiver reports the error. */
+  readonly params: JsonObject
+}
+
+export interface RpcNotification {
+  readonly kind: 'notification'
+  readonly method: string
+  readonly params: JsonObject
+}
+
+export interface RpcResponse {
+  readonly kind: 'response'
+  /** Null for an error that belongs to no request. */
+  readonly id: RequestId | null
+  readonly result: JsonObject | null
+  readonly error: RpcError | null
+}
+
+export type RpcMessage = RpcRequest | RpcNotification | RpcResponse
+
+/** The JSON value of a text; undefined for invalid JSON. */
+export function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses one message; null when it is not one of JSON-RPC 2.0. */
+export function parseMessage(value: unknown): RpcMessage | null {
+  if (!isJsonObject(value) || value.jsonrpc !== '2.0') return null
+  const { id = null, method, params, result, error } = value
+  if (typeof method === 'string') {
+    const called = { method, params: isJsonObject(params) ? params : {} }
+    if (!('id' in value)) return { kind: 'notification', ...called }
+    return isRequestId(id) ? { kind: 'request', id, ...called } : null
+  }
+  if (id !== null && !isRequestId(id)) return null
+  if (isJsonObject(error)) {
+    const rpcError = parseError(error)
+    return rpcError === null ? null : { kind: 'response', id, result: null, error: rpcError }
+  }
+  if (id === null || !isJsonObject(result)) return null
+  return { kind: 'response', id, result, error: null }
+}
+
+/** Parses a message or a batch. Null when any message is invalid. */
+export function parseServerText(text: string): RpcMessage[] | null {
+  const value = parseText(text)
+  const elements: unknown[] = Array.isArray(value) ? value : [value]
+  const messages = elements.map(parseMessage)
+  return messages.length > 0 && messages.every(message => message !== null) ? messages : null
+}
+
+function parseError({ code, message, data }: JsonObject): RpcError | null {
+  if (typeof code !== 'number' || typeof message !== 'string') return null
+  return { code, message, ...(isJsonObject(data) && { data }) }
+}
 
 /** For an error without a request, `id` is null, or undefined in 2026-07-28, which omits it. */
 export function errorMessage(
   id: RequestId | null | undefined,
   { code, message, data }: RpcError,
-): Buffer {
-  const error = data === undefined ? { code, message } : { code, message, data }
-  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, error }))
+): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })
 }
 
-export function notificationMessage(method: string, params?: JsonObject): Buffer {
-  const members = params === undefined ? {} : { params }
-  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, ...members }))
+export function notificationMessage(method: string, params?: JsonObject): string {
+  return JSON.stringify({ jsonrpc: '2.0', method, params })
 }
 
-export function requestMessage(id: RequestId, method: string, params: JsonObject): Buffer {
-  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
-}
-
-/** `JSON.stringify` fails for values that are nested some thousand levels deep. */
-const maxDepth = 1000
-
-/** The JSON value of a text in UTF-8; undefined for anything else, and beyond `maxDepth`. */
-export function parseBytes(bytes: Buffer): unknown {
-  const parsed = isUtf8(bytes) ? parseJson(bytes.toString('utf8'), maxDepth) : null
-  return parsed?.ok ? parsed.value : undefined
-}
-
-/** Empty when absent or invalid. */
-export function paramsOf({ params }: JsonObject): JsonObject {
-  return isJsonObject(params) ? params : {}
+export function requestMessage(id: RequestId, method: string, params: JsonObject): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, method, params })
 }

@@ -1,47 +1,29 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import { postHeaders } from './context.ts'
-import type { PushStream } from './push-stream.ts'
 
 /** A session as negotiated by `initialize`. */
 export interface Session {
   /** Null when the server assigns none. */
-  id: string | null
+  readonly id: string | null
   readonly revision: string
-  /** The params of the client's `initialize`. */
-  readonly params: JsonObject
   /** Whether the server announces updated resources, and changes of the resource list. */
   readonly pushes: { readonly updates: boolean; readonly list: boolean }
-  /** The client has sent `notifications/initialized`. */
-  initialized: boolean
-  /** False when the server is lost or has ended the session. */
-  live: boolean
-  /** The server has ended it. */
-  ended: boolean
-  stream: PushStream | null
 }
 
 /** The session of an `initialize` result; null when the result is invalid. */
-export function openedSession(
-  params: JsonObject,
-  result: JsonObject,
-  headers: IncomingHttpHeaders,
-): Session | null {
+export function openedSession(result: JsonObject, headers: IncomingHttpHeaders): Session | null {
   const { protocolVersion, capabilities } = result
-  if (typeof protocolVersion !== 'string' || !/^[\x21-\x7e]{1,64}$/.test(protocolVersion))
+  if (typeof protocolVersion !== 'string' || !/^[\x21-\x7e]{1,64}$/.test(protocolVersion)) {
     return null
+  }
   const resources = isJsonObject(capabilities) ? capabilities.resources : undefined
   const offered = isJsonObject(resources) ? resources : {}
   const id = headers['mcp-session-id']
   return {
     id: typeof id === 'string' && /^[\x21-\x7e]{1,1024}$/.test(id) ? id : null,
     revision: protocolVersion,
-    params,
     pushes: { updates: offered.subscribe === true, list: offered.listChanged === true },
-    initialized: false,
-    live: true,
-    ended: false,
-    stream: null,
   }
 }
 
@@ -54,7 +36,7 @@ export function sessionHeaders(session: Session | null): Record<string, string> 
   const { id, revision } = session
   return {
     ...postHeaders,
-    ...(id === null ? {} : { 'Mcp-Session-Id': id }),
-    ...(revision >= firstWithHeader ? { 'MCP-Protocol-Version': revision } : {}),
+    ...(id !== null && { 'Mcp-Session-Id': id }),
+    ...(revision >= firstWithHeader && { 'MCP-Protocol-Version': revision }),
   }
 }

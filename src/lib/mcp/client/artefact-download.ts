@@ -46,8 +46,8 @@ export async function openDownload(context: ClientContext, wish: DownloadWish): 
     answer.destroy()
     throw notStored(hex)
   }
-  const { keyed, limits, link } = context
-  const refused = await readRefusal(answer, link.secret)
+  const { keyed, limits } = context
+  const refused = await readRefusal(answer)
   const { maxAnswerBytes } = limits
   throw failureOf(refused, { url, method: 'GET', keyed, maxAnswerBytes })
 }

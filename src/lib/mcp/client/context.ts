@@ -1,5 +1,4 @@
 import type { Logger } from '../../util/logger.ts'
-import { ByteBudget } from '../bridge/byte-budget.ts'
 import { HttpLink, type KeySource, overdueText } from '../bridge/http-link.ts'
 import type { Timer } from '../../util/time.ts'
 import { userAgent } from '../../util/version.ts'
@@ -20,7 +19,7 @@ interface ClientParts {
 /** The context of both transports. */
 export interface ClientContext {
   readonly link: HttpLink
-  readonly budget: ByteBudget
+  readonly maxAnswerBytes: number
   readonly limits: McpClientLimits
   readonly timer: Timer
   readonly log: Logger
@@ -32,21 +31,19 @@ export interface ClientContext {
 export function createClientContext(parts: ClientParts): ClientContext {
   const { key, env, limits, timer, log } = parts
   const link = new HttpLink({
-    limits,
     key,
     env,
-    timer,
     userAgent,
     overdue: ({ host }) => log.warn({ host }, overdueText(host)),
   })
   return {
     link,
-    budget: new ByteBudget(limits.maxHeldBytes),
+    maxAnswerBytes: limits.maxAnswerBytes,
     limits,
     timer,
     log,
     get keyed() {
-      return link.secret !== null
+      return link.key !== null
     },
   }
 }

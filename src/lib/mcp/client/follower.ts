@@ -37,8 +37,9 @@ interface State extends Seen {
   readonly kind: 'missing' | 'json' | 'text' | 'bytes'
   /** The JSON value, the text, or the digest of the bytes. */
   readonly value?: unknown
-  /** Of a scene. */
+  /** Of a scene: its number, and the run of the server that counts it. */
   readonly revision?: unknown
+  readonly run?: unknown
   /** The application of a scene is gone, in words. */
   readonly gone?: string | null
 }
@@ -57,9 +58,9 @@ export function createFollower(uri: string): Follower {
     start: async read => (last = stateOf(await read(uri))),
     async look(read) {
       const before = last
-      const { revision } = before
+      const { run, revision } = before
       if (isScene && revision !== undefined) {
-        last = stateOf(await read(`scene://delta?since=${asText(revision)}`))
+        last = stateOf(await read(`scene://delta?since=${asText(revision)}&run=${asText(run)}`))
         return sceneNews(before, last)
       }
       last = await read(uri).then(stateOf, (error: unknown) => {
@@ -72,11 +73,12 @@ export function createFollower(uri: string): Follower {
   }
 }
 
-function sceneNews(before: State, { revision, gone, value, facts }: State): News | null {
+function sceneNews(before: State, { run, revision, gone, value, facts }: State): News | null {
   const isBack = before.gone != null && gone == null
   const line = isBack ? 'the application is connected again' : before.gone == null ? gone : null
   const known = isBack ? { ...facts, application: { connected: true } } : facts
-  if (revision === before.revision) return line == null ? null : { lines: [line], facts: known }
+  if (run === before.run && revision === before.revision)
+    return line == null ? null : { lines: [line], facts: known }
   const delta = isJsonObject(value) ? value : {}
   const isFirst = hasNoScene(before.value) && !hasNoScene(value)
   const [head = '', ...rest] = deltaText(delta, line == null ? null : { line }, maxChars).split(
@@ -152,7 +154,7 @@ function stateOf([only, ...others]: readonly Contents[]): State {
   if (value === undefined) {
     return { kind: 'text', value: text, text: counted(text.split('\n').length, 'line'), facts: {} }
   }
-  const { revision } = sceneOf(meta)
+  const { run, revision } = sceneOf(meta)
   const { connected, since } = applicationOf(meta)
   const gone = connected === false ? staleReason(meta) : null
   const words = [
@@ -161,8 +163,8 @@ function stateOf([only, ...others]: readonly Contents[]): State {
     ...(gone === null ? [] : [gone]),
   ]
   const application = gone === null ? {} : { application: { connected, since } }
-  const facts = { ...(revision !== undefined && { revision }), ...application }
-  return { kind: 'json', value, revision, gone, text: words.join(', '), facts }
+  const facts = { ...(revision !== undefined && { run, revision }), ...application }
+  return { kind: 'json', value, run, revision, gone, text: words.join(', '), facts }
 }
 
 function parsed(text: string): unknown {

@@ -15,7 +15,7 @@ interface PushesParts {
   readonly signal: AbortSignal
   readonly updated: () => void
   /** Sends the answer to a request of the server. */
-  readonly reply: (body: Buffer) => Promise<void>
+  readonly reply: (body: string) => Promise<void>
 }
 
 const updatedMethod = 'notifications/resources/updated'
@@ -113,8 +113,8 @@ function stream(
 }
 
 /** Answers `ping`, or the server would end the session; refuses other requests. */
-function answerTo({ id, method }: { id: RequestId; method: string }): Buffer {
-  if (method === 'ping') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }))
+function answerTo({ id, method }: { id: RequestId; method: string }): string {
+  if (method === 'ping') return JSON.stringify({ jsonrpc: '2.0', id, result: {} })
   return errorMessage(id, {
     code: jsonRpcCodes.methodNotFound,
     message: 'this client only reads resources',

@@ -28,7 +28,7 @@ export async function openSession(
   const headers = sessionHeaders(null)
   const answer = await ask(context, { url, headers, id: 0, method, params, signal })
   if (answer.kind !== 'result') return fail(answer)
-  const opened = openedSession(params, answer.result, answer.headers)
+  const opened = openedSession(answer.result, answer.headers)
   if (opened === null) return fail({ kind: 'missing' })
   const session = new SessionTransport(context, {
     url,
@@ -71,7 +71,7 @@ class SessionTransport implements McpSession {
     await this.notify(notificationMessage('notifications/initialized'), signal)
   }
 
-  async notify(body: Buffer, signal: AbortSignal): Promise<void> {
+  async notify(body: string, signal: AbortSignal): Promise<void> {
     const { answerMs } = this.#context.limits
     await exchange(
       { ...this.#context, silenceMs: answerMs },

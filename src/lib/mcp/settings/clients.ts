@@ -1,229 +1,281 @@
 import { keyVariable } from '../../auth/api-key-config.ts'
-import { agentClients } from './agent-clients.ts'
-import type { Client, ClientFile } from './client.ts'
-import { homeFile, namedFile, projectFile, settingsFile } from './client-files.ts'
-import {
-  bridgeEntry,
-  expansions,
-  headerWords,
-  httpEntry,
-  keyInEnvironment,
-  needsVariable,
-} from './entries.ts'
+import type { JsonObject } from '../../util/json.ts'
 
-const { braces, prefix } = expansions
+export const scopes = ['user', 'project'] as const
+/** All projects of the user, or the working folder. */
+export type Scope = (typeof scopes)[number]
 
-const claudeCode: Client = {
-  id: 'claude-code',
-  title: 'Claude Code',
-  format: 'json',
-  section: 'mcpServers',
-  file: (scope, place) =>
-    scope === 'project'
-      ? projectFile(place, '.mcp.json')
-      : homeFile(place, ['.claude.json'], {
-          variable: 'CLAUDE_CONFIG_DIR',
-          names: ['.claude.json'],
-        }),
-  // Programs it starts inherit its environment, with the key.
-  entry: settings =>
-    settings.bridge === null
-      ? httpEntry(settings, { type: 'http' }, braces)
-      : { type: 'stdio', ...bridgeEntry(settings.bridge) },
-  commands(settings, scope) {
-    const { name, url, bridge } = settings
-    const add = ['claude', 'mcp', 'add', '--scope', scope]
-    if (bridge !== null) return [[...add, name, '--', ...bridge]]
-    return [[...add, '--transport', 'http', name, url, ...headerWords(settings, braces)]]
+/** What an entry is made of. */
+export interface EntryFacts {
+  readonly name: string
+  /** The MCP endpoint. */
+  readonly url: string
+  readonly scope: Scope
+  /** The client holds the key of the server in its environment. */
+  readonly keyed: boolean
+  /** The command line that the client starts; null when it uses HTTP. */
+  readonly bridge: readonly string[] | null
+  readonly command: string
+  readonly args: readonly string[]
+  /** The header that refers to the key; undefined without a key. */
+  readonly headers?: { readonly Authorization: string }
+  /** The variable of the bridge that refers to the key; undefined without a key. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/**
+ * Paths of a file, the preferred one first. `~` is the home folder, other paths begin in the working
+ * folder. `${VARIABLE:-default}` is the folder that a variable names; without a default the path is
+ * left out when the variable is not set.
+ */
+type Paths = readonly string[]
+
+interface ClientRow {
+  readonly title: string
+  /**
+   * `json` when the client rejects comments. TOML and YAML are printed and never written; in
+   * `yaml-list` the entries form a list and contain their names.
+   */
+  readonly format: 'json' | 'jsonc' | 'toml' | 'yaml' | 'yaml-list'
+  /** The member that holds the entries by name. Default: `mcpServers`. */
+  readonly section?: string
+  /** The file for all projects; by platform where it differs. */
+  readonly user?: Paths | Partial<Record<NodeJS.Platform, Paths>>
+  /** The file of a project. */
+  readonly project?: Paths
+  /** A variable that names the user's file. */
+  readonly fileVariable?: string
+  /** How an entry refers to the key, NAME being its name; missing when it cannot. */
+  readonly key?: string
+  /** Missing for a client that cannot use HTTP, or does not reconnect: it starts the bridge. */
+  http?(facts: EntryFacts): JsonObject
+  stdio(facts: EntryFacts): JsonObject
+  /** A question for the key, for the list `inputs`. */
+  input?(name: string): JsonObject
+  /** The client's own command that adds the entry; null when it has none for this one. */
+  own?(facts: EntryFacts): readonly string[] | null
+  readonly note?: string
+  readonly projectNote?: string
+  /** Said of an entry with a key. Default: the variable must be in the client's environment. */
+  readonly keyNote?: string
+}
+
+/** An AI client and the format of its settings. */
+export interface Client extends ClientRow {
+  readonly id: string
+  readonly section: string
+}
+
+const inBraces = `\${${keyVariable}}`
+/** The folder of desktop programs on Windows. */
+const appData = '${APPDATA:-~/AppData/Roaming}'
+
+const rows: Readonly<Record<string, ClientRow>> = {
+  'claude-code': {
+    title: 'Claude Code',
+    format: 'json',
+    user: ['${CLAUDE_CONFIG_DIR:-~}/.claude.json'],
+    project: ['.mcp.json'],
+    key: inBraces,
+    http: ({ url, headers }) => ({ type: 'http', url, headers }),
+    // What it starts inherits its environment, with the key.
+    stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
+    own({ name, url, scope, bridge, headers }) {
+      const add = ['claude', 'mcp', 'add', '--scope', scope]
+      if (bridge !== null) return [...add, name, '--', ...bridge]
+      const header = headers ? ['--header', `Authorization: ${headers.Authorization}`] : []
+      return [...add, '--transport', 'http', name, url, ...header]
+    },
+    projectNote: 'Claude Code asks once before it uses a server of .mcp.json.',
   },
-  projectNote: 'Claude Code asks once before it uses a server of .mcp.json.',
-}
-
-const claudeDesktop: Client = {
-  id: 'claude-desktop',
-  title: 'Claude Desktop',
-  format: 'jsonc',
-  section: 'mcpServers',
-  stdioOnly: true,
-  file: (scope, place) =>
-    scope === 'user' && ['darwin', 'win32'].includes(place.platform)
-      ? settingsFile(place, 'Claude', 'claude_desktop_config.json')
-      : null,
-  entry: ({ bridge }) => bridgeEntry(bridge ?? []),
-  commands: () => [],
-  note: 'Claude Desktop reads the file when it starts: restart it.',
-  keyNotes: () => ['It passes no variables on: give the key with --api-key-file.'],
-}
-
-const cursor: Client = {
-  id: 'cursor',
-  title: 'Cursor',
-  format: 'jsonc',
-  section: 'mcpServers',
-  file: (scope, place) =>
-    scope === 'project'
-      ? projectFile(place, '.cursor', 'mcp.json')
-      : homeFile(place, ['.cursor', 'mcp.json']),
-  entry: settings =>
-    settings.bridge === null
-      ? httpEntry(settings, {}, prefix)
-      : { ...bridgeEntry(settings.bridge), ...keyInEnvironment(settings, prefix) },
-  commands: () => [],
-}
-
-const vscode: Client = {
-  id: 'vscode',
-  title: 'VS Code',
-  format: 'jsonc',
-  section: 'servers',
-  file: (scope, place) =>
-    scope === 'project'
-      ? projectFile(place, '.vscode', 'mcp.json')
-      : settingsFile(place, 'Code', 'User', 'mcp.json'),
-  entry(settings) {
-    const answer = `\${input:${inputId(settings)}}`
-    if (settings.bridge === null) return httpEntry(settings, { type: 'http' }, answer)
-    const started = { type: 'stdio', ...bridgeEntry(settings.bridge) }
-    return { ...started, ...keyInEnvironment(settings, answer) }
+  'claude-desktop': {
+    title: 'Claude Desktop',
+    format: 'json',
+    user: {
+      darwin: ['~/Library/Application Support/Claude/claude_desktop_config.json'],
+      win32: [`${appData}/Claude/claude_desktop_config.json`],
+    },
+    stdio: ({ command, args }) => ({ command, args }),
+    note: 'Claude Desktop reads the file when it starts: restart it.',
   },
-  input: settings =>
-    settings.keyed
-      ? {
-          type: 'promptString',
-          id: inputId(settings),
-          description: `API key of ${settings.name}`,
-          password: true,
-        }
-      : null,
-  commands: () => [],
-  keyNotes: () => ['VS Code asks for the key once and stores it.'],
-}
-
-const geminiCli: Client = {
-  id: 'gemini-cli',
-  title: 'Gemini CLI',
-  format: 'jsonc',
-  section: 'mcpServers',
-  file: (scope, place) =>
-    scope === 'project'
-      ? projectFile(place, '.gemini', 'settings.json')
-      : homeFile(place, ['.gemini', 'settings.json'], {
-          variable: 'GEMINI_CLI_HOME',
-          names: ['.gemini', 'settings.json'],
-        }),
-  // It never reconnects to an HTTP server. Programs it starts inherit a variable that is named like
-  // a secret only if the entry lists it.
-  stdioOnly: true,
-  entry: settings => ({
-    ...bridgeEntry(settings.bridge ?? []),
-    ...keyInEnvironment(settings, braces),
-  }),
-  commands: () => [],
-  projectNote: 'Gemini CLI reads .gemini/settings.json only in trusted folders.',
-}
-
-const codex: Client = {
-  id: 'codex',
-  title: 'Codex',
-  format: 'toml',
-  section: 'mcp_servers',
-  file: (scope, place) =>
-    scope === 'project'
-      ? projectFile(place, '.codex', 'config.toml')
-      : homeFile(place, ['.codex', 'config.toml'], {
-          variable: 'CODEX_HOME',
-          names: ['config.toml'],
-        }),
-  // Programs it starts inherit few variables, plus the listed ones.
-  entry: ({ url, bridge, keyed }) =>
-    bridge === null
-      ? { url, ...(keyed && { bearer_token_env_var: keyVariable }) }
-      : { ...bridgeEntry(bridge), ...(keyed && { env_vars: [keyVariable] }) },
-  commands({ name, url, bridge, keyed }, scope) {
-    const add = ['codex', 'mcp', 'add', name]
-    if (scope === 'project' || (bridge !== null && keyed)) return []
-    if (bridge !== null) return [[...add, '--', ...bridge]]
-    return [[...add, '--url', url, ...(keyed ? ['--bearer-token-env-var', keyVariable] : [])]]
+  cursor: {
+    title: 'Cursor',
+    format: 'jsonc',
+    user: ['~/.cursor/mcp.json'],
+    project: ['.cursor/mcp.json'],
+    key: `\${env:${keyVariable}}`,
+    http: ({ url, headers }) => ({ url, headers }),
+    stdio: ({ command, args, env }) => ({ command, args, env }),
   },
-  projectNote: 'Codex reads .codex/config.toml only in trusted projects.',
-}
-
-const inspector: Client = {
-  id: 'inspector',
-  title: 'MCP Inspector',
-  format: 'json',
-  section: 'mcpServers',
-  file: (scope, place) =>
-    scope === 'user'
-      ? (namedFile(place, 'MCP_CATALOG_PATH') ?? homeFile(place, ['.mcp-inspector', 'mcp.json']))
-      : null,
-  entry: ({ url, bridge }) =>
-    bridge === null ? { type: 'http', url } : { type: 'stdio', ...bridgeEntry(bridge) },
-  commands(settings) {
-    if (settings.bridge !== null) return []
-    const call = ['npx', '@modelcontextprotocol/inspector', '--cli', settings.url]
-    const list = ['--transport', 'http', '--method', 'resources/list']
-    return [[...call, ...list, ...headerWords(settings, 'YOUR_KEY')]]
+  vscode: {
+    title: 'VS Code',
+    format: 'jsonc',
+    section: 'servers',
+    user: {
+      linux: ['${XDG_CONFIG_HOME:-~/.config}/Code/User/mcp.json'],
+      darwin: ['~/Library/Application Support/Code/User/mcp.json'],
+      win32: [`${appData}/Code/User/mcp.json`],
+    },
+    project: ['.vscode/mcp.json'],
+    key: '${input:NAME-key}',
+    http: ({ url, headers }) => ({ type: 'http', url, headers }),
+    stdio: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
+    input: name => ({
+      type: 'promptString',
+      id: `${name}-key`,
+      description: `API key of ${name}`,
+      password: true,
+    }),
+    keyNote: 'VS Code asks for the key once and stores it.',
   },
-  keyNotes: ({ bridge }) => [
-    bridge === null
-      ? 'The Inspector does not expand variables: pass the key with --header.'
-      : 'The Inspector passes no variables on: give the key with --api-key-file.',
-  ],
-}
-
-const mcporter: Client = {
-  id: 'mcporter',
-  title: 'mcporter',
-  format: 'jsonc',
-  section: 'mcpServers',
-  file(scope, place) {
-    if (scope === 'project') return projectFile(place, 'config', 'mcporter.json')
-    const named = namedFile(place, 'MCPORTER_CONFIG')
-    if (named !== null) return named
-    const inHome = (name: string): ClientFile => homeFile(place, ['.mcporter', name])
-    const first = (name: string): ClientFile =>
-      homeFile(place, ['.mcporter', name], {
-        variable: 'XDG_CONFIG_HOME',
-        names: ['mcporter', name],
-      })
-    const instead = [first('mcporter.jsonc'), inHome('mcporter.json'), inHome('mcporter.jsonc')]
-    return { ...first('mcporter.json'), instead }
+  'gemini-cli': {
+    title: 'Gemini CLI',
+    format: 'jsonc',
+    user: ['${GEMINI_CLI_HOME:-~}/.gemini/settings.json'],
+    project: ['.gemini/settings.json'],
+    key: inBraces,
+    // It never reconnects to an HTTP server. What it starts inherits a variable that is named like a
+    // secret only if the entry lists it.
+    stdio: ({ command, args, env }) => ({ command, args, env }),
+    note: 'Gemini CLI switches all MCP servers off in a folder that is not trusted: trust the folder when it asks.',
   },
-  entry: settings =>
-    settings.bridge === null ? httpEntry(settings, {}, braces) : bridgeEntry(settings.bridge),
-  commands: ({ name }) => [['npx', 'mcporter', 'resource', name]],
+  codex: {
+    title: 'Codex',
+    format: 'toml',
+    section: 'mcp_servers',
+    user: ['${CODEX_HOME:-~/.codex}/config.toml'],
+    project: ['.codex/config.toml'],
+    key: inBraces,
+    http: ({ url, keyed }) => ({ url, bearer_token_env_var: keyed ? keyVariable : undefined }),
+    // What it starts inherits few variables, and those that are listed.
+    stdio: ({ command, args, keyed }) => ({
+      command,
+      args,
+      env_vars: keyed ? [keyVariable] : undefined,
+    }),
+    own({ name, url, scope, bridge, keyed }) {
+      const add = ['codex', 'mcp', 'add', name]
+      if (scope === 'project' || (bridge !== null && keyed)) return null
+      if (bridge !== null) return [...add, '--', ...bridge]
+      return [...add, '--url', url, ...(keyed ? ['--bearer-token-env-var', keyVariable] : [])]
+    },
+    projectNote: 'Codex reads .codex/config.toml only in trusted projects.',
+  },
+  inspector: {
+    title: 'MCP Inspector',
+    format: 'json',
+    user: ['~/.mcp-inspector/mcp.json'],
+    fileVariable: 'MCP_CATALOG_PATH',
+    http: ({ url }) => ({ type: 'http', url }),
+    stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
+  },
+  mcporter: {
+    title: 'mcporter',
+    format: 'jsonc',
+    user: [
+      '${XDG_CONFIG_HOME}/mcporter/mcporter.json',
+      '${XDG_CONFIG_HOME}/mcporter/mcporter.jsonc',
+      '~/.mcporter/mcporter.json',
+      '~/.mcporter/mcporter.jsonc',
+    ],
+    project: ['config/mcporter.json'],
+    fileVariable: 'MCPORTER_CONFIG',
+    key: inBraces,
+    http: ({ url, headers }) => ({ url, headers }),
+    stdio: ({ command, args }) => ({ command, args }),
+  },
+  opencode: {
+    title: 'opencode',
+    format: 'jsonc',
+    section: 'mcp',
+    user: [
+      '${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc',
+      '${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json',
+    ],
+    project: ['opencode.json', 'opencode.jsonc'],
+    key: `{env:${keyVariable}}`,
+    http: ({ url, headers }) => ({ type: 'remote', url, headers }),
+    stdio: ({ bridge, env }) => ({ type: 'local', command: bridge, environment: env }),
+  },
+  'qwen-code': {
+    title: 'Qwen Code',
+    format: 'jsonc',
+    user: ['~/.qwen/settings.json'],
+    project: ['.qwen/settings.json'],
+    key: inBraces,
+    // `url` would select the HTTP+SSE transport of 2024-11-05.
+    http: ({ url, headers }) => ({ httpUrl: url, headers }),
+    stdio: ({ command, args, env }) => ({ command, args, env }),
+  },
+  'copilot-cli': {
+    title: 'Copilot CLI',
+    format: 'json',
+    user: ['${COPILOT_HOME:-~/.copilot}/mcp-config.json'],
+    project: ['.github/mcp.json'],
+    key: inBraces,
+    http: ({ url, headers }) => ({ type: 'http', url, headers, tools: ['*'] }),
+    stdio: ({ command, args, env }) => ({ type: 'local', command, args, tools: ['*'], env }),
+  },
+  cline: {
+    title: 'Cline',
+    format: 'json',
+    user: ['~/.cline/data/settings/cline_mcp_settings.json'],
+    fileVariable: 'CLINE_MCP_SETTINGS_PATH',
+    stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
+    note: 'In an editor: MCP Servers, Configure, Configure MCP Servers opens the right file.',
+  },
+  continue: {
+    title: 'Continue',
+    format: 'yaml-list',
+    user: ['~/.continue/config.yaml'],
+    key: `\${{ secrets.${keyVariable} }}`,
+    stdio: ({ name, command, args, env }) => ({ name, type: 'stdio', command, args, env }),
+    keyNote: `Continue needs ${keyVariable} among its secrets.`,
+  },
+  goose: {
+    title: 'Goose',
+    format: 'yaml',
+    section: 'extensions',
+    user: {
+      linux: ['~/.config/goose/config.yaml'],
+      darwin: ['~/.config/goose/config.yaml'],
+      win32: [`${appData}/Block/goose/config/config.yaml`],
+    },
+    key: inBraces,
+    http: facts => ({
+      ...gooseEntry(facts, 'streamable_http'),
+      uri: facts.url,
+      headers: facts.headers,
+    }),
+    stdio: facts => ({ ...gooseEntry(facts, 'stdio'), cmd: facts.command, args: facts.args }),
+  },
+  amp: {
+    title: 'Amp',
+    format: 'jsonc',
+    section: 'amp.mcpServers',
+    user: ['${XDG_CONFIG_HOME:-~/.config}/amp/settings.json'],
+    project: ['.amp/settings.json'],
+    http: ({ url }) => ({ url }),
+    stdio: ({ command, args }) => ({ command, args }),
+  },
+  generic: {
+    title: 'other clients',
+    format: 'json',
+    key: inBraces,
+    http: ({ url, headers }) => ({ type: 'http', url, headers }),
+    stdio: ({ command, args, env }) => ({ type: 'stdio', command, args, env }),
+    note: 'Most clients read this form; their documentation names the file.',
+    keyNote: `The client needs ${keyVariable} in its environment, and not every client expands variables.`,
+  },
 }
 
-const generic: Client = {
-  id: 'generic',
-  title: 'other clients',
-  format: 'json',
+export const clients: readonly Client[] = Object.entries(rows).map(([id, row]) => ({
+  id,
   section: 'mcpServers',
-  file: () => null,
-  entry: settings =>
-    settings.bridge === null
-      ? httpEntry(settings, { type: 'http' }, braces)
-      : { type: 'stdio', ...bridgeEntry(settings.bridge), ...keyInEnvironment(settings, braces) },
-  commands: () => [],
-  note: 'Most clients read this form; their documentation names the file.',
-  keyNotes: () => [needsVariable('The client'), `Not every client expands ${keyVariable}.`],
-}
+  ...row,
+}))
 
-/** The id of the VS Code prompt that the entry refers to. */
-function inputId({ name }: { name: string }): string {
-  return `${name}-key`
+function gooseEntry({ name, keyed }: EntryFacts, type: string): JsonObject {
+  const key = keyed ? { env_keys: [keyVariable] } : {}
+  return { enabled: true, name, description: 'service-cli', timeout: 300, type, ...key }
 }
-
-export const clients: readonly Client[] = [
-  claudeCode,
-  claudeDesktop,
-  cursor,
-  vscode,
-  geminiCli,
-  codex,
-  inspector,
-  mcporter,
-  ...agentClients,
-  generic,
-]

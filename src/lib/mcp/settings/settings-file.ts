@@ -1,133 +1,119 @@
-import { constants, type Stats } from 'node:fs'
-import { type FileHandle, lstat, mkdir, open, readlink, unlink } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
-import { errnoOf, isDiskFull, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
-import { noFollow, noWait } from '../../util/posix.ts'
+import { access, lstat, mkdir, readFile } from 'node:fs/promises'
+import { dirname, posix, win32 } from 'node:path'
+import { errnoOf, isMissing, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
 import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
-import type { ClientFile } from './client.ts'
+import type { Client, Scope } from './clients.ts'
+import { type Entry, newSettings } from './entry.ts'
+import { type MergedSettings, mergeEntry, pasteHint } from './merge-entry.ts'
 
-/** What helps when this program cannot change the file. */
-export const pasteHint = 'paste the entry yourself'
-
-/** The content of a settings file. */
-interface FoundSettings {
-  readonly bytes: Buffer
-  readonly stats: Stats
+/** The machine and the user. */
+export interface Place {
+  readonly platform: NodeJS.Platform
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly home: string
+  readonly cwd: string
 }
 
-const maxSettingsBytes = 16 * 1024 * 1024
-
-/** Null when the file does not exist. Throws `config_invalid` for a symlink or unreadable file. */
-export async function readSettingsFile(file: ClientFile): Promise<FoundSettings | null> {
-  await refuseLinks(file)
-  const { path } = file
-  let handle: FileHandle
-  try {
-    handle = await open(path, constants.O_RDONLY | noFollow | noWait)
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return null
-    throw unusableFile(path, `cannot be read: ${readProblem(error)}`, pasteHint)
-  }
-  try {
-    const stats = await handle.stat()
-    if (!stats.isFile()) throw unusableFile(path, 'is not a regular file', pasteHint)
-    if (stats.size > maxSettingsBytes) {
-      throw unusableFile(path, `is larger than ${maxSettingsBytes} bytes`, pasteHint)
-    }
-    return { bytes: await handle.readFile(), stats }
-  } finally {
-    await handle.close()
-  }
+/** The paths where the client looks, the preferred one first. */
+export function settingsPaths(client: Client, scope: Scope, place: Place): string[] {
+  const { platform, env } = place
+  const { user = [], project = [], fileVariable } = client
+  if (scope === 'project') return project.map(path => expand(path, place) ?? path)
+  const named = fileVariable === undefined ? undefined : env[fileVariable]
+  // Clients resolve a relative path differently.
+  if (named !== undefined && pathOf(place).isAbsolute(named)) return [named]
+  const paths = 'length' in user ? user : (user[platform] ?? [])
+  return paths.flatMap(path => expand(path, place) ?? [])
 }
 
-interface Replacement {
-  readonly text: string
-  /** The content that `text` replaces. */
-  readonly found: FoundSettings | null
-  /** The path for a copy of the old content. */
-  readonly backup: string
-  /** A new file gets mode 0600. */
+/** The settings file of the client: of several the first that exists; null when it has none. */
+export async function findSettings(
+  client: Client,
+  scope: Scope,
+  place: Place,
+): Promise<string | null> {
+  const paths = settingsPaths(client, scope, place)
+  for (const path of paths) {
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path
+  }
+  return paths[0] ?? null
+}
+
+/** Null for a path with a variable that is not set and has no default. */
+function expand(path: string, place: Place): string | null {
+  const [, variable, usual, rest = ''] = /^(?:\$\{(\w+)(?::-(.+?))?\})?(.*)$/.exec(path) ?? []
+  const { join, isAbsolute } = pathOf(place)
+  const value = variable === undefined ? '' : (place.env[variable] ?? '')
+  if (isAbsolute(value)) return join(value, rest)
+  if (variable !== undefined && usual === undefined) return null
+  const text = `${usual ?? ''}${rest}`
+  return text.startsWith('~') ? join(place.home, text.slice(1)) : join(place.cwd, text)
+}
+
+function pathOf({ platform }: Place): typeof posix {
+  return platform === 'win32' ? win32 : posix
+}
+
+export interface WrittenEntry extends Pick<MergedSettings, 'change' | 'switchedOff'> {
+  /** The copy of the old content; null for a new or unchanged file. */
+  readonly backup: string | null
+}
+
+interface WriteEntryParts {
+  readonly path: string
+  readonly client: Client
+  readonly entry: Entry
+  readonly force: boolean
+  /** A new file gets mode 0600, and new folders 0700. */
   readonly isPrivate: boolean
 }
 
 /**
- * Replaces the file atomically, keeps owner and mode, and writes a backup. Returns false and
- * changes nothing when the file has changed since it was read. Throws `storage_failed`,
- * `storage_full` or `config_invalid`.
+ * Merges the entry into the settings file, by one atomic replacement that keeps mode and owner, with
+ * a copy of the old file beside it. Throws `config_invalid` for a file that cannot be edited,
+ * `entry_exists` for an entry that differs; errors of the file system pass through.
  */
-export async function replaceSettingsFile(file: ClientFile, parts: Replacement): Promise<boolean> {
-  const { text, found, backup, isPrivate } = parts
-  const { path } = file
-  let copied = false
+export async function writeEntry(parts: WriteEntryParts): Promise<WrittenEntry> {
+  const { path, client, entry, force, isPrivate } = parts
+  const found = await readSettings(path)
+  if (found === null) {
+    const text = newSettings(client, entry)
+    await mkdir(dirname(path), { recursive: true, mode: isPrivate ? 0o700 : 0o777 })
+    await replaceFile(path, text, { access: isPrivate ? 'private' : 'umask' })
+    return { change: 'added', switchedOff: null, backup: null }
+  }
+  const { text, stats } = found
+  const merged = mergeEntry(path, text, client, entry, force)
+  const { change, switchedOff } = merged
+  if (change === 'unchanged') return { change, switchedOff, backup: null }
+  // Sorts by time, and is valid in file names everywhere.
+  const backup = `${path}.${new Date().toISOString().replaceAll(/[-:]/g, '')}.bak`
+  await writeNewFile(backup, text, { access: stats })
+  await replaceFile(path, merged.text, { access: stats })
+  return { change, switchedOff, backup }
+}
+
+/** Null when the file does not exist. */
+async function readSettings(path: string) {
   try {
-    if (found === null) await makeParents(file, isPrivate)
-    else {
-      refuseReadOnly(path, found.stats)
-      if (!isSame(found, await readSettingsFile(file))) return false
-      await writeNewFile(backup, found.bytes, { access: found.stats })
-      copied = true
-    }
-    return await replaceFile(path, text, {
-      access: found?.stats ?? (isPrivate ? 'private' : 'umask'),
-      exclusive: found === null,
-    })
+    const stats = await lstat(path)
+    if (stats.isSymbolicLink()) throw unusableFile(path, 'is a symbolic link', pasteHint)
+    if (!stats.isFile()) throw unusableFile(path, 'is not a regular file', pasteHint)
+    // A replacement would not respect it.
+    if ((stats.mode & 0o200) === 0) throw unusableFile(path, 'is read-only', pasteHint)
+    const bytes = await readFile(path)
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), stats }
   } catch (error) {
-    if (copied) await unlink(backup).catch(() => {})
-    throw error instanceof ServiceError ? error : unwritable(path, error)
+    if (isMissing(error)) return null
+    if (error instanceof ServiceError) throw error
+    const problem =
+      errnoOf(error) === null ? 'is not UTF-8' : `cannot be read: ${readProblem(error)}`
+    throw unusableFile(path, problem, pasteHint)
   }
-}
-
-function isSame(before: FoundSettings | null, now: FoundSettings | null): boolean {
-  if (before === null || now === null) return before === now
-  return before.stats.ino === now.stats.ino && before.bytes.equals(now.bytes)
-}
-
-/** Respects a read-only file, which a rename would replace. */
-function refuseReadOnly(path: string, { mode }: Stats): void {
-  if ((mode & 0o200) !== 0) return
-  throw new ServiceError('storage_failed', `${path} is read-only`, {
-    hint: 'make it writable, or paste the entry yourself',
-  })
-}
-
-async function makeParents({ path, root }: ClientFile, isPrivate: boolean): Promise<void> {
-  await mkdir(root, { recursive: true, mode: 0o700 })
-  const names = relative(root, dirname(path))
-    .split(sep)
-    .filter(name => name !== '')
-  let folder = root
-  for (const name of names) {
-    folder = join(folder, name)
-    await mkdir(folder, { mode: isPrivate ? 0o700 : 0o777 }).catch(error => {
-      if (errnoOf(error) !== 'EEXIST') throw error
-    })
-  }
-}
-
-/** Refuses symlinks below the root: they could lead to a file of another user. */
-async function refuseLinks({ path, root }: ClientFile): Promise<void> {
-  const names = relative(root, path).split(sep)
-  let at = root
-  for (const name of names) {
-    at = join(at, name)
-    const found = await lstat(at).catch(() => null)
-    if (found === null) return
-    if (!found.isSymbolicLink()) continue
-    const target = await readlink(at).catch(() => 'somewhere else')
-    throw unusableFile(at, `is a symbolic link to ${target}`, pasteHint)
-  }
-}
-
-function unwritable(path: string, error: unknown): ServiceError {
-  const code = errnoOf(error) ?? 'unknown error'
-  if (isDiskFull(error)) {
-    return new ServiceError('storage_full', `disk full: cannot write ${path} (${code})`, {
-      cause: error,
-      hint: 'free disk space, then run the command again',
-    })
-  }
-  return new ServiceError('storage_failed', `cannot write ${path} (${code})`, {
-    cause: error,
-    hint: `make ${dirname(path)} writable for you, or paste the entry yourself`,
-  })
 }

@@ -3,7 +3,6 @@ import { tokenFile } from '../../../lib/instances/files.ts'
 import { readSecretFile } from '../../../lib/auth/secret-file.ts'
 import { HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
 import { Secret } from '../../../lib/util/secret.ts'
-import type { Timer } from '../../../lib/util/time.ts'
 import { userAgent } from '../../../lib/util/version.ts'
 import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { InstanceTransport } from './instance-transport.ts'
@@ -22,7 +21,6 @@ interface AddressParts {
   readonly mayUseKey: () => MaybePromise<boolean>
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
-  readonly timer: Timer
 }
 
 /** The connections to the instance, with one key or without. */
@@ -30,15 +28,8 @@ class Links {
   readonly link: HttpLink
   readonly reads: ReadLink
 
-  constructor(key: Secret | null, timer: Timer) {
-    this.link = new HttpLink({
-      limits: { connectMs },
-      key,
-      env: {},
-      timer,
-      userAgent,
-      refusesForeign: true,
-    })
+  constructor(key: Secret | null) {
+    this.link = new HttpLink({ key, env: {}, userAgent, refusesForeign: true })
     this.reads = new ReadLink({ connectMs, key })
   }
 
@@ -56,7 +47,7 @@ export class AddressTransport implements InstanceTransport {
 
   constructor(parts: AddressParts) {
     this.#parts = parts
-    this.#open = new Links(null, parts.timer)
+    this.#open = new Links(null)
   }
 
   get url(): URL {
@@ -94,11 +85,11 @@ export class AddressTransport implements InstanceTransport {
 
   /** Null: the host token is unknown here; the instance may need no key at all. */
   async #openKeyed(): Promise<Links | null> {
-    const { instanceId, instancesDir, timer } = this.#parts
+    const { instanceId, instancesDir } = this.#parts
     const file = tokenFile(instancesDir, instanceId)
     const token = await readSecretFile(file, 'host token').catch(() => null)
     // Kept as a value, so that reads need not wait. A missing file may be written later.
-    this.#keyed = token === null ? null : new Links(gatewayKey(new Secret(token)), timer)
+    this.#keyed = token === null ? null : new Links(gatewayKey(new Secret(token)))
     return this.#keyed
   }
 }

@@ -1,5 +1,4 @@
 import type { GatewayLimits } from '../limits.ts'
-import { ByteBudget } from '../../../lib/mcp/bridge/byte-budget.ts'
 import { exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
@@ -16,9 +15,6 @@ const waitMs = longestWaitSeconds * 1000 + 15_000
 const toolMs = 30_000
 /** A picture for a model is smaller. */
 const maxAnswerBytes = 16 * 1024 * 1024
-/** A text for a model has at most 200,000 characters, and its structure repeats them. */
-const maxTokens = 400_000
-const maxHeldBytes = 64 * 1024 * 1024
 const progressToken = 1
 /** Waits for a change at the same time, and as many other calls: waits last long. */
 const maxOpenCalls = 256
@@ -40,7 +36,6 @@ export type Call = [
 /** Requests to one instance whose answers are taken apart here: tools and completions. */
 export class InstanceCalls {
   readonly #parts: CallsParts
-  readonly #budget = new ByteBudget(maxHeldBytes)
   readonly #open = { waits: 0, calls: 0 }
   #lastId = 0
 
@@ -83,15 +78,7 @@ export class InstanceCalls {
     let ended: Exchanged
     try {
       ended = await exchange(
-        {
-          link: await upstream.asker(),
-          limits: { maxAnswerBytes },
-          budget: this.#budget,
-          timer,
-          log,
-          silenceMs: answerMs,
-          maxTokens,
-        },
+        { link: await upstream.asker(), maxAnswerBytes, silenceMs: answerMs, log },
         upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),
         {
           async deliver({ messages }) {
@@ -127,7 +114,7 @@ function isWait(method: string, { name }: JsonObject): boolean {
 
 const whyNot = {
   ended: 'it gave no answer',
-  oversize: 'its answer is too large, or too many large ones are under way',
+  oversize: 'its answer is too large',
   refused: 'it refuses the request',
 } as const
 

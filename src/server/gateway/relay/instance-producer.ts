@@ -13,7 +13,7 @@ import type {
   Template,
 } from '../../resources/producer.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
-import { sceneTemplates } from '../../resources/scene-listing.ts'
+import { sceneTemplates } from '../../resources/scene/listing.ts'
 import { isPolledScheme } from '../../resources/schemes.ts'
 import { sessionEventTemplates } from '../../resources/session-events.ts'
 import { parseInstanceUri } from './instance-uri.ts'

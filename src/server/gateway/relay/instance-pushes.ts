@@ -1,4 +1,4 @@
-import { mcpDefaults } from '../../mcp/limits.ts'
+import { maxUrisPerClient } from '../../mcp/subscriptions.ts'
 import type { GatewayLimits } from '../limits.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
@@ -10,7 +10,7 @@ import type { Upstream } from './upstream.ts'
 /** A session without subscriptions is ended after this time: another may follow soon. */
 const idleMs = 2000
 /** URIs of one session: half of its bound, since those that are being given up still count. */
-const maxUris = mcpDefaults.maxSubscriptionsPerSession / 2
+const maxUris = maxUrisPerClient / 2
 /** Subscriptions of a session that are made or ended at the same time. */
 const settledAtOnce = 8
 

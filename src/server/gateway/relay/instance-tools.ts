@@ -17,7 +17,7 @@ import {
   type ToolBox,
   type ToolParts,
 } from '../../mcp/tools/tools.ts'
-import { batchRefused, sinceArgument } from '../../mcp/tools/wait-for-change.ts'
+import { batchRefused, sinceArguments } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import { shortId } from '../instance-rows.ts'
 import { Departure } from './departure.ts'
@@ -71,7 +71,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
 /** A tool of the gateway that an instance answers when one is named. */
 function withInstance(tool: Tool, instances: Instances, isName: IsName, waits: OpenWaits): Tool {
   const isWait = tool.name === 'wait_for_change'
-  const more = { instance: otherInstance, ...(isWait && { since: sinceArgument }) }
+  const more = { instance: otherInstance, ...(isWait && sinceArguments) }
   return {
     ...tool,
     input: tool.input.extend(more),
@@ -135,14 +135,14 @@ function innerUri(uri: unknown, instanceId: string, instances: Instances): unkno
  */
 function wait(
   tool: Tool,
-  { since, ...args }: JsonObject,
+  { since, run, ...args }: JsonObject,
   caller: Caller,
   instances: Instances,
   isName: IsName,
   open: OpenWaits,
 ): ToolResult | Promise<ToolResult> {
   if (args.instance !== undefined) {
-    return firstOf(caller, open, one => [forward(tool, { since, ...args }, one, instances)])
+    return firstOf(caller, open, one => [forward(tool, { since, run, ...args }, one, instances)])
   }
   const uris: readonly unknown[] = Array.isArray(args.uris) ? args.uris : []
   const own = uris.filter(uri => parseInstanceUri(String(uri)) === null && !isName(uri))
@@ -162,7 +162,7 @@ function wait(
     // First, because it may throw: rejections of calls already open would then be unhandled.
     ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
     ...[...byInstance].map(async ([instanceId, inner]) => {
-      const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since }) }
+      const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since, run }) }
       return withOuterUris(await forward(tool, asked, one, instances), instanceId)
     }),
   ])

@@ -1,5 +1,4 @@
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
-import { ByteBudget } from '../../../lib/mcp/bridge/byte-budget.ts'
 import { exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import type { HttpAsk } from '../../../lib/mcp/bridge/http-link.ts'
 import { askOnce } from '../../../lib/mcp/bridge/own-request.ts'
@@ -86,7 +85,7 @@ export class UpstreamSession {
   async #initialize(): Promise<void> {
     const params = { protocolVersion: revision, capabilities: {}, clientInfo: gatewayInfo }
     const answer = await this.#ask('initialize', params)
-    const session = openedSession(params, answer.result, answer.headers)
+    const session = openedSession(answer.result, answer.headers)
     if (session === null) throw unreachable('it opens no session')
     this.#headers = { ...this.#headers, ...sessionHeaders(session) }
     const body = notificationMessage('notifications/initialized')
@@ -182,15 +181,8 @@ export class UpstreamSession {
   }
 
   async #exchangeParts(silenceMs: number | null) {
-    const { upstream, timer, log } = this.#parts
-    return {
-      link: await upstream.asker(),
-      limits: { maxAnswerBytes },
-      budget: new ByteBudget(4 * maxAnswerBytes),
-      timer,
-      log,
-      silenceMs,
-    }
+    const { upstream, log } = this.#parts
+    return { link: await upstream.asker(), maxAnswerBytes, silenceMs, log }
   }
 }
 

@@ -2,7 +2,7 @@ import type { GatewayLimits } from '../limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
-import { createMcpEndpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
+import { Endpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
 import { serverInstructions } from '../../mcp/instructions.ts'
 import { gatewayTools } from '../../mcp/tools/tools.ts'
 import type { CatalogFile } from '../catalog/catalog-file.ts'
@@ -61,14 +61,12 @@ export function openUserView(
   open: OpenRequests,
 ): View {
   const share = (most: number) => Math.max(1, Math.floor(most * userShare))
-  const { maxSessions, maxListenStreams, maxSubscriptions, maxWaits } = parts.limits
+  const { maxSessions, maxSubscriptions, maxWaits } = parts.limits
   const limits = {
     ...parts.limits,
     maxSessions: share(maxSessions),
-    maxListenStreams: share(maxListenStreams),
     maxSubscriptions: share(maxSubscriptions),
     maxWaits: share(maxWaits),
-    maxHeldAnswerBytes: share(parts.limits.maxHeldAnswerBytes),
   }
   const directory = new VisibleInstances(all, viewer, parts.log)
   const isVisible = (id: string) => directory.has(id)
@@ -107,7 +105,7 @@ export function openView(parts: ViewParts): View {
     instances,
     activity: () => endpoint.activity(),
   })
-  const endpoint = createMcpEndpoint({
+  const endpoint = new Endpoint({
     registry: resources,
     clients,
     resourcesEnabled: true,

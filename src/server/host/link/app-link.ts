@@ -123,7 +123,11 @@ export class AppLink {
       if (from !== this.#application) return
       const { connected, app } = presence
       const { instanceId } = from
-      this.#deps.sink.scene.tell({ instanceId, connected, dccType: app?.dccType ?? 'unknown' })
+      this.#deps.sink.scene.setApplication({
+        instanceId,
+        connected,
+        dccType: app?.dccType ?? 'unknown',
+      })
       this.#deps.onPresence(presence)
     },
     cleared: ({ instanceId }) => {

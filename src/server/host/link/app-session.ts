@@ -178,9 +178,7 @@ export class AppSession implements ChannelReader {
       case 'checkpoint':
         return sink.checkpoints
           .add(message.input)
-          .then(({ name, revision, as_of, connected }) => ({
-            checkpoint: { name, revision, as_of, connected },
-          }))
+          .then(({ name, as_of, connected }) => ({ checkpoint: { name, as_of, connected } }))
       case 'note':
         if (sink.notes === null) throw new LinkRefusal('unsupported', 'notes are switched off')
         return message
@@ -261,7 +259,7 @@ export class AppSession implements ChannelReader {
   }
 
   #refuse(type: string | undefined, id: string | undefined, { code, message }: Refused): void {
-    if (type === 'scene.set' || type === 'scene.patch') this.#deps.sink.scene.doubt()
+    if (type === 'scene.set' || type === 'scene.patch') this.#deps.sink.scene.markUnconfirmed()
     const named = id === undefined ? {} : { id }
     const retryable = isRetryable(code)
     this.#deps.channel.send({ type: 'error', ...named, code, message, retryable })

@@ -118,7 +118,7 @@ export class Application {
     )
     this.#connection = { channel, requests, session }
     // The scene may have changed while the application was away.
-    this.#deps.sink.scene.doubt()
+    this.#deps.sink.scene.markUnconfirmed()
     if (hello.refreshes) {
       this.#deps.sink.scene.demand.supply({
         refresh: () => (this.#isBusy() ? Promise.resolve(false) : requests.refresh()),

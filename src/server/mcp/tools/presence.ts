@@ -12,9 +12,14 @@ export interface Presence {
 
 /**
  * What every answer about a scene says whose application has left, or has connected since the
- * caller saw revision `base`, or does not confirm the scene; null while nothing of that happened.
+ * caller saw revision `base` of that run, or does not confirm the scene; null while nothing of that
+ * happened.
  */
-export function presenceOf(scene: ServedResources['scene'], base?: number): Presence | null {
+export function presenceOf(
+  scene: ServedResources['scene'],
+  base?: number,
+  run = scene?.run,
+): Presence | null {
   const { application, current, asOfMs = null } = scene ?? {}
   if (application == null) return null
   const { connected, sinceMs, sinceRevision } = application
@@ -23,7 +28,7 @@ export function presenceOf(scene: ServedResources['scene'], base?: number): Pres
     const line = goneLine({ since, hasScene: current?.hasScene === true })
     return presence(line, { connected, since })
   }
-  const isNew = base !== undefined && base <= sinceRevision
+  const isNew = base !== undefined && (base <= sinceRevision || run !== scene?.run)
   const news = `the application connected at ${since}`
   if (asOfMs === null) return isNew ? presence(news, { connected, since }) : null
   const as_of = toRfc3339(asOfMs)

@@ -6,9 +6,9 @@ import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.t
 import { asText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { readDetail } from '../../resources/object-detail.ts'
-import { defaultSceneItems, maxSceneItems } from '../../resources/scene-query.ts'
+import { defaultSceneItems, maxSceneItems } from '../../resources/scene/query.ts'
 import type { Content } from '../../resources/producer.ts'
-import { sceneCurrentUri } from '../../resources/scene-listing.ts'
+import { sceneCurrentUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { kinds } from './arguments.ts'
 import { fitting, maxChars } from './pages.ts'
@@ -113,7 +113,7 @@ function scenePartUri(selection: JsonObject): string {
   return `${sceneCurrentUri}?${query.join('&')}`
 }
 
-/** The part with its revision. Goes through the resource, which makes it once for all who ask. */
+/** The part with its run and revision. Goes through the resource, which makes it once for all who ask. */
 export async function readScenePart(
   registry: ServedResources,
   selection: JsonObject,
@@ -122,10 +122,10 @@ export async function readScenePart(
   const contents = await registry.read(scenePartUri(selection), reader)
   const part = parsedContent(contents)
   const scene = contents[0]?._meta?.['service-cli/scene']
-  const revision = isJsonObject(scene) ? scene.revision : undefined
+  const { run, revision } = isJsonObject(scene) ? scene : {}
   // Known only once the application was asked.
   const presence = presenceOf(registry.scene)?.facts
-  return { ...presence, revision, ...(isJsonObject(part) ? part : { value: part }) }
+  return { ...presence, run, revision, ...(isJsonObject(part) ? part : { value: part }) }
 }
 
 /** The JSON of contents, whose numbers keep their digits. */

@@ -3,22 +3,27 @@ import { parseExact } from '../../../lib/util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Content } from '../../resources/producer.ts'
 import { deltaText } from '../../../lib/mcp/change-words.ts'
-import { sceneDeltaUri } from '../../resources/scene-listing.ts'
+import { sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import { kinds } from './arguments.ts'
 import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
 import { createTool, failedResult, textResult, type Tool } from './tool.ts'
 
+export const runArgument = kinds
+  .text('run of that revision, as the answer with it named it')
+  .optional()
+
 export const sceneChangesDefinition = {
   name: 'scene_changes',
   title: 'Changes of the scene',
   description:
     'Tell in words what changed in the scene since a revision or a checkpoint: what was moved, ' +
-    'added, removed, renamed or set. Answers name the revision to use as since next time.',
+    'added, removed, renamed or set. Answers name the revision and run for the next time.',
   searchHint: 'what changed, difference, history, compare with before, moved added removed objects',
   input: z.strictObject({
     since: kinds.offset('revision seen last; absent: the one before the present').optional(),
+    run: runArgument,
     checkpoint: kinds
       .text('name of a checkpoint (scene://checkpoints lists them), instead of since')
       .optional(),
@@ -30,14 +35,12 @@ export const sceneChangesDefinition = {
 export function sceneChangesTool(registry: ServedResources): Tool {
   return createTool(
     sceneChangesDefinition,
-    async ({ since, checkpoint, max_chars: most }, { reader }) => {
+    async ({ since, run, checkpoint, max_chars: most }, { reader }) => {
       if (since !== undefined && checkpoint !== undefined) {
         return failedResult('argument_invalid', 'since and checkpoint exclude each other')
       }
-      const base = since ?? checkpoint
-      const query = base === undefined ? '' : `?since=${encodeURIComponent(String(base))}`
-      const contents = await registry.read(`${sceneDeltaUri}${query}`, reader)
-      const presence = presenceOf(registry.scene, since)
+      const contents = await registry.read(deltaUri(since ?? checkpoint, run), reader)
+      const presence = presenceOf(registry.scene, since, run)
       const delta = parsedDelta(contents)
       const changes = arrayOf(delta.changes)
       // Like the words, the data is no longer than the caller asked for.
@@ -46,6 +49,14 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       return textResult(deltaText(delta, presence, most), { ...delta, ...cut, ...presence?.facts })
     },
   )
+}
+
+/** What changed since a revision of that run, or since a checkpoint. */
+export function deltaUri(since: number | string | undefined, run: string | undefined): string {
+  const query = Object.entries({ since, run }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(String(value).toWellFormed())}`],
+  )
+  return query.length === 0 ? sceneDeltaUri : `${sceneDeltaUri}?${query.join('&')}`
 }
 
 /** The payload of `scene://delta`. */

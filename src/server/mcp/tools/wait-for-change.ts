@@ -8,13 +8,13 @@ import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
 import type { Content } from '../../resources/producer.ts'
-import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene-listing.ts'
+import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/schemes.ts'
 import type { SubscriptionHub, Topic } from '../subscriptions.ts'
 import { kinds } from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { type Presence, presenceOf } from './presence.ts'
-import { parsedDelta } from './scene-changes.ts'
+import { deltaUri, parsedDelta, runArgument } from './scene-changes.ts'
 import { deltaText, describeChanges } from '../../../lib/mcp/change-words.ts'
 import {
   type Caller,
@@ -86,7 +86,7 @@ export class WaitForChange {
   }
 
   #call(
-    { uris: words = [], since, timeout_s: seconds }: z.output<typeof sceneInput>,
+    { uris: words = [], since, run, timeout_s: seconds }: z.output<typeof sceneInput>,
     caller: Caller,
   ): ToolResult | Promise<ToolResult> {
     const { defaultUris, limits } = this.#parts
@@ -101,8 +101,10 @@ export class WaitForChange {
     }
     const now = this.#sceneRevision
     const base = since ?? now
-    if (since !== undefined && since !== now && sceneUris.some(uri => uris.has(uri))) {
-      return this.#sceneChanged(sceneCurrentUri, since)
+    const isCurrent =
+      base === now && (run ?? this.#registry.scene?.run) === this.#registry.scene?.run
+    if (since !== undefined && !isCurrent && sceneUris.some(uri => uris.has(uri))) {
+      return this.#sceneChanged(sceneCurrentUri, since, run)
     }
     if (caller.isBatched) return batchRefused()
     if (this.#isStopping) return this.#unchanged(stopping)
@@ -229,23 +231,30 @@ export class WaitForChange {
   }
 
   /** `since`: the present revision when only the application came or went. */
-  async #sceneChanged(uri: string, since: number): Promise<ToolResult> {
+  async #sceneChanged(
+    uri: string,
+    since: number,
+    run = this.#registry.scene?.run,
+  ): Promise<ToolResult> {
     await this.#refreshed()
-    const presence = presenceOf(this.#registry.scene, since)
+    const { scene } = this.#registry
+    const presence = presenceOf(scene, since, run)
     const data = { changed: true, uris: [uri], ...presence?.facts }
-    if (since === this.#sceneRevision && presence !== null) {
+    if (run === scene?.run && since === this.#sceneRevision && presence !== null) {
       return this.#answer(data, [`changed: ${uri}`, presence.line])
     }
-    const key = `${this.#sceneRevision} ${since} ${presence?.line}`
-    if (this.#told?.key !== key) this.#told = { key, words: this.#sceneWords(since, presence) }
-    const { text, revision } = await this.#told.words
-    return textResult(`changed: ${uri}\n${String(text)}`, { ...data, revision })
+    const query = deltaUri(since, run)
+    const key = `${this.#sceneRevision} ${query} ${presence?.line}`
+    if (this.#told?.key !== key) this.#told = { key, words: this.#sceneWords(query, presence) }
+    const { text, ...current } = await this.#told.words
+    return textResult(`changed: ${uri}\n${String(text)}`, { ...data, ...current })
   }
 
-  async #sceneWords(since: number, presence: Presence | null): Promise<JsonObject> {
-    const delta = parsedDelta(await this.#registry.read(`${sceneDeltaUri}?since=${since}`))
+  async #sceneWords(query: string, presence: Presence | null): Promise<JsonObject> {
+    const delta = parsedDelta(await this.#registry.read(query))
     // The application may have sent a newer scene when it was asked.
-    return { text: deltaText(delta, presence, defaultChars), revision: delta.revision }
+    const { run, revision } = delta
+    return { text: deltaText(delta, presence, defaultChars), run, revision }
   }
 
   #unchanged(reason: string): ToolResult {
@@ -257,8 +266,9 @@ export class WaitForChange {
   /** With the revision from which a next wait goes on, where the server has a scene. */
   #answer(data: JsonObject, lines: readonly string[], revision = this.#sceneRevision): ToolResult {
     if (revision === null) return textResult(lines.join('\n'), data)
-    const text = [...lines, `go on with since=${revision}`].join('\n')
-    return textResult(text, { ...data, revision })
+    const run = this.#registry.scene?.run
+    const text = [...lines, `go on with since=${revision}, run=${run}`].join('\n')
+    return textResult(text, { ...data, run, revision })
   }
 }
 
@@ -283,13 +293,14 @@ function objectChanges(uri: string, before: string, after: string): readonly str
 }
 
 /** Where one scene is waited for. */
-export const sinceArgument = kinds
-  .offset('revision seen last: a newer scene answers at once')
-  .optional()
+export const sinceArguments = {
+  since: kinds.offset('revision seen last: a newer scene answers at once').optional(),
+  run: runArgument,
+}
 
 const sceneInput = z.strictObject({
   uris: kinds.texts(20, 'resources or objects to wait for').optional(),
-  since: sinceArgument,
+  ...sinceArguments,
   timeout_s: kinds.integer(1, longestWaitSeconds, 'seconds to wait at most').default(30),
 })
 
@@ -298,7 +309,7 @@ function definitionFor(defaultUris: readonly string[]) {
   const what = isScene ? 'the user edits the scene' : 'the list of instances changes'
   const note = defaultUris.includes(openNotesUri) ? ', a person makes a note' : ''
   const goOn = isScene
-    ? ', with since = the revision of the answer before, so that nothing is missed. Only what the ' +
+    ? ', with the revision (since) and run of the answer before, so that nothing is missed. Only what the ' +
       'scene shows counts: for more of one object name it in uris'
     : ''
   return {
@@ -309,6 +320,6 @@ function definitionFor(defaultUris: readonly string[]) {
       `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and notify you of what ` +
       `changed. Call it again to go on waiting${goOn}.`,
     searchHint: 'notify when the user edits, wait for the artist, watch, monitor, subscribe, poll',
-    input: isScene ? sceneInput : sceneInput.omit({ since: true }),
+    input: isScene ? sceneInput : sceneInput.omit({ since: true, run: true }),
   }
 }

@@ -11,19 +11,16 @@ import type { Logger } from '../../../../src/lib/util/logger.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { runBridge } from '../../../../src/lib/mcp/bridge/bridge.ts'
-import { type BridgeLimits, defaultBridgeLimits } from '../../../../src/lib/mcp/bridge/limits.ts'
 import type { Locate } from '../../../../src/lib/mcp/bridge/context.ts'
 import { startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { systemTimer, type Timer } from '../../../../src/lib/util/time.ts'
 
 export interface BridgeOptions {
   readonly key?: string
-  readonly limits?: Partial<BridgeLimits>
+  readonly finishMs?: number
   readonly locate?: Locate
   readonly env?: NodeJS.ProcessEnv
   /** Bytes that the client's end holds before it counts as not reading. */
   readonly room?: number
-  readonly timer?: Timer
 }
 
 const waitMs = 55_000
@@ -46,7 +43,7 @@ export class BridgeClient {
   #waiting: (() => void)[] = []
 
   constructor(url: string, options: BridgeOptions = {}) {
-    const { key, limits, env = {}, room = 16 * 1024 } = options
+    const { key, finishMs, env = {}, room = 16 * 1024 } = options
     this.output = new PassThrough({ highWaterMark: room, readableHighWaterMark: room })
     this.output.setEncoding('utf8')
     this.output.on('data', (text: string) => this.#feed(text))
@@ -58,9 +55,7 @@ export class BridgeClient {
         locate,
         key: key === undefined ? null : new Secret(key),
         env,
-        limits: { ...defaultBridgeLimits, ...limits },
-        timer: options.timer ?? systemTimer,
-        random: () => 0,
+        finishMs,
         log: this.#logger(),
       },
       this.stop.signal,

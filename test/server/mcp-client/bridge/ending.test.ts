@@ -45,7 +45,7 @@ describe('the end of the bridge', () => {
 
   it('comes although an answer does not, and the client is told', async () => {
     const { endpoint, waiting } = await withWaiting()
-    const client = new BridgeClient(endpoint.url, { limits: { finishMs: 100 } })
+    const client = new BridgeClient(endpoint.url, { finishMs: 100 })
     await client.initialize()
     client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
     await until(() => waiting.length === 1, 'the request')
@@ -57,7 +57,7 @@ describe('the end of the bridge', () => {
   for (const isEnding of [false, true]) {
     it(`comes soon when it is told to stop${isEnding ? ' while it waits for an answer' : ''}`, async () => {
       const { endpoint, waiting } = await withWaiting()
-      const client = new BridgeClient(endpoint.url, { limits: { finishMs: 3_600_000, stopMs: 50 } })
+      const client = new BridgeClient(endpoint.url, { finishMs: 3_600_000 })
       await client.initialize()
       client.send({ jsonrpc: '2.0', id: 'late', method: 'wait' })
       if (isEnding) client.input.end()
@@ -80,10 +80,7 @@ describe('the end of the bridge', () => {
 
   it('does not wait for a client that does not read', async () => {
     const { endpoint } = await withWaiting()
-    const client = new BridgeClient(endpoint.url, {
-      room: 10,
-      limits: { finishMs: 200, farewellMs: 50 },
-    })
+    const client = new BridgeClient(endpoint.url, { room: 10, finishMs: 200 })
     await client.initialize()
     client.output.pause()
     for (let id = 0; id < 5; id++) client.send({ jsonrpc: '2.0', id, method: 'ping' })

@@ -181,7 +181,7 @@ describe('the bridge when its server goes away', () => {
     expect(client.log).to.deep.equal([
       'warn the server cannot be reached',
       'info session opened',
-      'info the server answers',
+      'info connected to the server again',
     ])
   })
 })

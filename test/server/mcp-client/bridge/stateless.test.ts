@@ -49,8 +49,10 @@ describe('the bridge at 2026-07-28', () => {
       'mcp-method': 'resources/read',
       'mcp-name': '=?base64?YTovL8Op?=',
     })
+    await client.call('a\r\nX: y', client.stateless())
+    expect(endpoint.seen[1]?.headers).to.not.have.any.keys('mcp-method', 'x')
     await client.end()
-    expect(endpoint.seen).to.have.length(1)
+    expect(endpoint.seen).to.have.length(2)
   })
 
   it('passes on errors that ride on other statuses, with their data', async () => {
@@ -118,18 +120,6 @@ describe('the bridge at 2026-07-28', () => {
     await client.call('ping', client.stateless())
     const posted = endpoint.seen.map(({ body }) => body.method)
     expect(posted).to.deep.equal(['subscriptions/listen', 'server/discover', 'ping'])
-  })
-
-  it('answers a subscription that is refused in an error nested without end', async () => {
-    const nested = '['.repeat(30_000) + ']'.repeat(30_000)
-    const endpoint = await scripted((_, res) => {
-      res.writeHead(400, { 'Content-Type': 'application/json' })
-      res.end(`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x","data":{"a":${nested}}}}`)
-    })
-    const client = connect(endpoint.url)
-    const params = client.stateless({ notifications: filter })
-    const { error } = await client.call('subscriptions/listen', params)
-    expect(error.data).to.deep.equal({ reason: 'server_refused', status: 400 })
   })
 
   /** A subscription whose server goes away by `leave` and comes back on the same port. */

@@ -85,7 +85,7 @@ for (const [transport, open] of transports) {
       expect(some.cut).to.equal(true)
       expect(some.entries).to.have.length(2)
       const templates = await listAll(session, 'templates', limits, signal)
-      expect(templates.entries.map(({ uri }) => uri)).to.include('scene://delta{?since,until}')
+      expect(templates.entries.map(({ uri }) => uri)).to.include('scene://delta{?since,run}')
       await session.close()
     })
 
@@ -94,10 +94,9 @@ for (const [transport, open] of transports) {
       const session = await open(context, url, signal)
       const { contents } = await readResource(session, 'scene://current', signal)
       expect(contents[0]).to.deep.include({ kind: 'text', text: '{"frame":7}' })
-      const wish = { uri: 'scene://delta{?since,until}', name: 'since', value: '' }
-      expect((await completeTemplate(session, wish, signal)).values).to.deep.equal([
-        ...[revision, revision - 1].map(String),
-      ])
+      const wish = { uri: 'scene://delta{?since,run}', name: 'since', value: '' }
+      const { values } = await completeTemplate(session, wish, signal)
+      expect(values).to.deep.equal([String(revision)])
       const missing = await failure(readResource(session, 'scene://nothing', signal))
       expect(missing.code).to.equal('resource_not_found')
       await session.close()

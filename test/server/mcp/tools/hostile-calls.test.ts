@@ -101,9 +101,13 @@ describe('hostile texts of a document and of an application', () => {
 
   it('stay on their lines in words, and show all that they have', async () => {
     const resources = server.server.resources()
-    const since = resources.setScene({ note: hostile, objects: [object(hostile, { x: 1 })] })
+    // So large that no change is left out.
+    const spare = 'x'.repeat(5000)
+    const objects = [object(hostile, { x: 1 })]
+    const since = resources.setScene({ spare, note: hostile, objects })
     const waiting = call('wait_for_change', { since })
     resources.setScene({
+      spare,
       note: `${hostile}2`,
       objects: [object(hostile, { x: hostile, [hostile]: hostile }), { id: 'b', name: hostile }],
     })

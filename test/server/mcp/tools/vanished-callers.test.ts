@@ -85,7 +85,7 @@ describe('a caller that leaves in the midst of a call', () => {
           }),
     )
     const { scene } = server.server.resources()
-    scene.tell({ instanceId: 'run', dccType: 'blender', connected: true })
+    scene.setApplication({ instanceId: 'run', dccType: 'blender', connected: true })
     scene.demand.supply({ refresh: () => questions.ask(true), demand: () => {} })
   })
   beforeEach(() => {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { unknownBase } from '../../../../src/lib/mcp/change-words.ts'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { json } from 'node:stream/consumers'
@@ -41,6 +42,7 @@ describe('wait_for_change', () => {
       expect(structuredContent).to.deep.equal({
         changed: true,
         uris: ['scene://current'],
+        run: resources().scene.run,
         revision,
       })
       expect(content[0].text).to.contain('Cube moved 2.00 along y')
@@ -53,6 +55,13 @@ describe('wait_for_change', () => {
     const { result } = await session.call('tools/call', wait({ since }))
     expect(result.structuredContent).to.include({ changed: true, revision })
     expect(result.content[0].text).to.contain('frame 1 → 2')
+  })
+
+  it('is answered at once when the revision is of another run, whatever its number', async () => {
+    const since = resources().setScene({ frame: 1 })
+    const { result } = await session.call('tools/call', wait({ since, run: 'earlier' }))
+    expect(result.structuredContent).to.include({ changed: true, revision: since })
+    expect(result.content[0].text).to.contain(unknownBase)
   })
 
   it('says that nothing changed when the time is over', async () => {
@@ -131,7 +140,7 @@ describe('wait_for_change', () => {
 
   it('of a resource of the application ends when that is not there, or the application goes', async () => {
     const app = { instanceId: 'run-1', dccType: 'blender' }
-    resources().scene.tell({ ...app, connected: true })
+    resources().scene.setApplication({ ...app, connected: true })
     const attached = resources().attach({
       scheme: 'app',
       list: () => [],
@@ -155,7 +164,7 @@ describe('wait_for_change', () => {
     const last = session.call('tools/call', wait({ uris: ['app://a'] }))
     await waiting(4)
     resources().setScene(null)
-    resources().scene.tell({ ...app, connected: false })
+    resources().scene.setApplication({ ...app, connected: false })
     attached.updated()
     const { structuredContent } = (await last).result
     expect(structuredContent).to.deep.include({ changed: false, reason: 'the application is gone' })
@@ -167,14 +176,14 @@ describe('wait_for_change', () => {
     const show = (frame: number) => resources().setSceneText(JSON.stringify({ frame }), 'run-1')
     const connect = () => {
       const { scene } = resources()
-      scene.doubt()
+      scene.markUnconfirmed()
       scene.demand.supply({ refresh: async () => answer(), demand: () => {} })
-      scene.tell({ ...app, connected: true })
+      scene.setApplication({ ...app, connected: true })
     }
     beforeEach(() => {
-      resources().scene.tell({ ...app, connected: true })
+      resources().scene.setApplication({ ...app, connected: true })
       show(1)
-      resources().scene.tell({ ...app, connected: false })
+      resources().scene.setApplication({ ...app, connected: false })
     })
     const outcome = async (call: ReturnType<RawSession['call']>) => {
       const { content, structuredContent } = (await call).result
@@ -228,7 +237,7 @@ describe('wait_for_change', () => {
       resources().notifyUpdated(cube)
       const { content, structuredContent } = (await call).result
       expect(structuredContent).to.deep.include({ changed: true, uris: [cube] })
-      return content[0].text.replace(/\ngo on with since=\d+$/, '')
+      return content[0].text.replace(/\ngo on with since=\d+, run=\w+$/, '')
     }
 
     it('tells in words what changed', async () => {

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { createFollower, type Read } from '../../../../src/lib/mcp/client/follower.ts'
 import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import { parseResourceUri } from '../../../../src/server/resources/resource-uri.ts'
-import { SceneProducer } from '../../../../src/server/resources/scene.ts'
-import { SceneState } from '../../../../src/server/resources/scene-state.ts'
+import { SceneProducer } from '../../../../src/server/resources/scene/producer.ts'
+import { SceneState } from '../../../../src/server/resources/scene/state.ts'
 import { defaultBounds } from '../../../helpers/bounds.ts'
 
 const contents = (text: string, mimeType = 'application/json', meta?: any) => [
@@ -36,11 +36,11 @@ describe('createFollower of a scene', () => {
     const follower = createFollower('scene://current')
     expect(await follower.start(read)).to.deep.include({
       text: 'revision 1, 2 members',
-      facts: { revision: 1 },
+      facts: { run: state.run, revision: 1 },
     })
     state.set(frame(2))
     const news = await follower.look(read)
-    expect(asked).to.deep.equal(['scene://current', 'scene://delta?since=1'])
+    expect(asked).to.deep.equal(['scene://current', `scene://delta?since=1&run=${state.run}`])
     expect(news?.lines).to.deep.equal([
       'revision 1 → 2: 2 objects or settings changed',
       '- frame 1 → 2',

@@ -1,0 +1,76 @@
+import { stringify } from 'smol-toml'
+import { keyVariable } from '../../auth/api-key-config.ts'
+import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import type { Client, EntryFacts } from './clients.ts'
+
+/** An entry, and what to say of it. */
+export interface Entry {
+  readonly name: string
+  readonly entry: JsonObject
+  /** An item of the list `inputs`, identified by its `id`; null: none is needed. */
+  readonly input: JsonObject | null
+  /** The client's own command that makes or uses the entry; null: it has none. */
+  readonly own: readonly string[] | null
+  readonly notes: readonly string[]
+}
+
+export function makeEntry(
+  client: Client,
+  given: Pick<EntryFacts, 'name' | 'url' | 'scope' | 'keyed' | 'bridge'>,
+): Entry {
+  const { name, scope, keyed, bridge } = given
+  const { title, http, note, projectNote, keyNote } = client
+  const key = keyed ? client.key?.replace('NAME', name) : undefined
+  const [command = '', ...args] = bridge ?? []
+  const facts: EntryFacts = {
+    ...given,
+    command,
+    args,
+    headers: key === undefined ? undefined : { Authorization: `Bearer ${key}` },
+    env: key === undefined ? undefined : { [keyVariable]: key },
+  }
+  const members = bridge === null && http !== undefined ? http(facts) : client.stdio(facts)
+  const inherited = `${title} needs ${keyVariable} in its environment: start it where that is set.`
+  const notes = [
+    note,
+    scope === 'project' ? projectNote : undefined,
+    keyed ? (keyNote ?? inherited) : undefined,
+  ]
+  return {
+    name,
+    // Without the members that are undefined.
+    entry: JSON.parse(JSON.stringify(members)),
+    input: (keyed && client.input?.(name)) || null,
+    own: client.own?.(facts) ?? null,
+    notes: notes.filter(text => text !== undefined),
+  }
+}
+
+/** Settings that have only this entry; also the text to paste. */
+export function newSettings({ format, section }: Client, { name, entry, input }: Entry): string {
+  switch (format) {
+    case 'toml':
+      // The parent table is empty and needs no header.
+      return `${stringify({ [section]: { [name]: entry } })
+        .replace(`[${section}]\n`, '')
+        .trim()}\n`
+    case 'yaml':
+      return `${section}:\n  ${JSON.stringify(name)}:\n${yamlLines(entry, '    ')}`
+    case 'yaml-list':
+      return `${section}:\n  - ${yamlLines(entry, '    ').trimStart()}`
+    default: {
+      const inputs = input === null ? {} : { inputs: [input] }
+      return `${JSON.stringify({ ...inputs, [section]: { [name]: entry } }, null, 2)}\n`
+    }
+  }
+}
+
+/** Members in block style; JSON scalars and lists are valid YAML. */
+function yamlLines(entry: JsonObject, indent: string): string {
+  const lines = Object.entries(entry).map(([name, value]) =>
+    isJsonObject(value)
+      ? `${indent}${name}:\n${yamlLines(value, `${indent}  `)}`
+      : `${indent}${name}: ${JSON.stringify(value)}\n`,
+  )
+  return lines.join('')
+}

@@ -1,0 +1,125 @@
+import type { ServerResponse } from 'node:http'
+import { isRequestId, type RequestId } from '../../lib/mcp/json-rpc.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import { accepts } from '../http/media.ts'
+import type { Reader } from '../resources/producer.ts'
+import type { ServedResources } from '../resources/schemes.ts'
+import type { Client } from './client-table.ts'
+import { eventFrame, eventStreamHeaders } from './event-stream.ts'
+import type { RequestMessage } from './json-rpc.ts'
+import type { RequestContext } from '../http/request-context.ts'
+import type { Session } from './sessions.ts'
+import type { Caller, Progress } from './tools/tool.ts'
+import type { ToolMethods } from './tools/tool-methods.ts'
+
+/** What a caller is served: another selection for those who may change nothing. */
+export interface Served {
+  readonly resources: ServedResources
+  /** Null: the server has no tools. */
+  readonly tools: ToolMethods | null
+}
+
+interface CallParts extends Served {
+  readonly res: ServerResponse
+  readonly context: RequestContext
+  /** Absent: of the stateless transport. */
+  readonly session?: Session
+  /** Default: that of the session. */
+  readonly client?: Client
+  readonly isBatched?: boolean
+}
+
+/**
+ * One request while it is being answered. It keeps nothing of the params, which may be large while the
+ * call waits for long.
+ */
+export class Call implements Caller, Reader {
+  readonly id: RequestId
+  readonly method: string
+  readonly res: ServerResponse
+  readonly resources: ServedResources
+  readonly tools: ToolMethods | null
+  readonly session: Session | null
+  readonly client: Client | undefined
+  readonly principal: string
+  readonly mayAnswer: boolean
+  readonly isBatched: boolean
+  readonly progress: Progress | null
+  readonly #cancelled = Promise.withResolvers<null>()
+  #abort: AbortController | undefined
+  #isCancelled = false
+
+  constructor(message: RequestMessage, parts: CallParts) {
+    const { context, session = null, client = session?.client, isBatched = false } = parts
+    this.id = message.id
+    this.method = message.method
+    this.res = parts.res
+    this.resources = parts.resources
+    this.tools = parts.tools
+    this.session = session
+    this.client = client
+    this.principal = context.principal
+    this.mayAnswer = context.mayAnswer
+    this.isBatched = isBatched
+    this.progress = isBatched ? null : progressOf(parts.res, message)
+  }
+
+  get clientName(): string | undefined {
+    return this.client?.name
+  }
+
+  get reader(): Reader {
+    return this
+  }
+
+  onLeave(left: () => void): () => void {
+    const { signal } = this
+    if (signal.aborted) left()
+    else signal.addEventListener('abort', left, { once: true })
+    return () => signal.removeEventListener('abort', left)
+  }
+
+  /** Aborted when the client cancels the request or, without a session, closes its connection. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController()
+    if (this.#isCancelled) this.#abort.abort()
+    return this.#abort.signal
+  }
+
+  get isCancelled(): boolean {
+    return this.#isCancelled
+  }
+
+  /** Resolves when the call is cancelled. */
+  get cancelled(): Promise<null> {
+    return this.#cancelled.promise
+  }
+
+  cancel(): void {
+    this.#isCancelled = true
+    this.#abort?.abort()
+    this.#cancelled.resolve(null)
+  }
+}
+
+/**
+ * Reports on a call whose `_meta` asks for progress. The first report turns the answer into an event
+ * stream, which `sendAnswer` then ends. Progress that is not above the last one is left out, as the
+ * protocol demands. Null when the client did not ask.
+ */
+function progressOf(res: ServerResponse, { method, params }: RequestMessage): Progress | null {
+  if (method !== 'tools/call' || !isJsonObject(params._meta)) return null
+  const { progressToken } = params._meta
+  if (typeof progressToken !== 'number' && !isRequestId(progressToken)) return null
+  if (!accepts(res.req.headers.accept, 'text/event-stream')) return null
+  let last = Number.NEGATIVE_INFINITY
+  return {
+    report(progress, total, message) {
+      if (progress <= last || res.destroyed || res.writableEnded) return
+      last = progress
+      if (!res.headersSent) res.writeHead(200, eventStreamHeaders)
+      const params = { progressToken, progress, total, message }
+      res.write(eventFrame({ method: 'notifications/progress', params }))
+    },
+  }
+}

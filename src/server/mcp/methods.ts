@@ -1,0 +1,238 @@
+import { ServiceError } from '../../lib/util/errors.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { ResourceUriInvalid } from '../resources/errors.ts'
+import type { ListPage } from '../resources/listing.ts'
+import type { Content, RelayedContents } from '../resources/producer.ts'
+import { isContentAddressed } from '../resources/schemes.ts'
+import type { Call } from './call.ts'
+import { contentsText, JsonText } from './json-text.ts'
+import type { ListenStreams } from './listen.ts'
+import { type Session, type SessionRevision, sessionRevisions, type Sessions } from './sessions.ts'
+import { statelessRevisions } from './stateless.ts'
+import { toolList } from './tools/tool-methods.ts'
+
+/** How long clients may cache `server/discover`. */
+const discoverFreshMs = 10_000
+/** How long clients may cache the contents of an artefact. */
+const artefactFreshMs = 5 * 60_000
+
+/** What the server says of itself in both transports. */
+export interface ServerIdentity {
+  readonly name: string
+  readonly title: string
+  readonly version: string
+  /** How a model finds its way about what is served. */
+  readonly instructions: string
+}
+
+interface Method {
+  readonly in: 'both' | 'session' | 'stateless'
+  /** The members of the result; null: the response has become a stream. */
+  run(params: JsonObject, call: Call): JsonText | null | Promise<JsonText | null>
+  /** How long clients of the stateless transport may cache the result. Absent: not at all. */
+  freshMs?(params: JsonObject): number
+}
+
+/** A method that is not in the table, or not in the transport, does not exist: −32601. */
+export type MethodTable = ReadonlyMap<string, Method>
+
+interface MethodParts {
+  readonly identity: ServerIdentity
+  /** False: only what needs no resource remains. */
+  readonly resourcesEnabled: boolean
+  readonly toolsEnabled: boolean
+  /** Of the protocol, which some tools use. */
+  readonly extensions: JsonObject | undefined
+  readonly sessions: Sessions
+  readonly streams: ListenStreams
+}
+
+const empty = JsonText.membersOf({})
+const live = () => 0
+
+/** The methods of all revisions but `initialize`, which makes the session that all others need. */
+export function createMethods(parts: MethodParts): MethodTable {
+  const { sessions, streams } = parts
+  const discovered = discoverResult(parts)
+  const basic: Record<string, Method> = {
+    ping: { in: 'session', run: () => empty },
+    'server/discover': { in: 'stateless', run: () => discovered, freshMs: () => discoverFreshMs },
+    // Clients (Codex, Copilot CLI) ask also a server that does not offer tools, and drop one that
+    // refuses: the list is then empty.
+    'tools/list': {
+      in: 'both',
+      run: (params, call) => toolList(call.tools, params, call),
+      freshMs: live,
+    },
+  }
+  const tools: Record<string, Method> = {
+    'tools/call': { in: 'both', run: (params, call) => call.tools?.call(params, call) ?? empty },
+  }
+  const resources: Record<string, Method> = {
+    'resources/list': {
+      in: 'both',
+      run: async (params, call) => pageText(await call.resources.page(cursorOf(params))),
+      freshMs: live,
+    },
+    'resources/templates/list': { in: 'both', run: listTemplates, freshMs: live },
+    'resources/read': {
+      in: 'both',
+      run: read,
+      freshMs: ({ uri }) => (isContentAddressed(uri) ? artefactFreshMs : 0),
+    },
+    'resources/subscribe': {
+      in: 'session',
+      async run({ uri }, call) {
+        // Those that are never pushed, too: the client holds them, so diagnostics count them.
+        const canonical = call.resources.assertSubscribable(uri)
+        await sessions.subscribe(sessionOf(call), String(uri), canonical)
+        return empty
+      },
+    },
+    'resources/unsubscribe': {
+      in: 'session',
+      run({ uri }, call) {
+        const canonical = call.resources.canonical(uri)
+        // A subscription can be given up also after its scheme went.
+        const isKnown = sessions.unsubscribe(sessionOf(call), String(uri), canonical)
+        if (!isKnown) call.resources.assertSubscribable(uri)
+        return empty
+      },
+    },
+    'completion/complete': { in: 'both', run: complete },
+    'subscriptions/listen': {
+      in: 'stateless',
+      run: (params, call) => streams.listen(params, call),
+    },
+  }
+  return new Map(
+    Object.entries({
+      ...basic,
+      ...(parts.resourcesEnabled && resources),
+      ...(parts.toolsEnabled && tools),
+    }),
+  )
+}
+
+type Offered = Pick<MethodParts, 'identity' | 'resourcesEnabled' | 'toolsEnabled' | 'extensions'>
+
+/** InitializeResult of each revision. A capability appears only where the revision defines it. */
+export function createInitializeResults(parts: Offered): ReadonlyMap<SessionRevision, JsonText> {
+  const { identity, resourcesEnabled } = parts
+  const { name, title, version, instructions } = identity
+  const results = sessionRevisions.map(revision => {
+    const { completions, ...capabilities } = capabilitiesOf(parts)
+    const result = {
+      protocolVersion: revision,
+      capabilities:
+        revision >= '2025-03-26' && completions ? { ...capabilities, completions } : capabilities,
+      serverInfo: revision >= '2025-06-18' ? { name, title, version } : { name, version },
+      ...(resourcesEnabled && { instructions }),
+    }
+    return [revision, JsonText.membersOf(result)] as const
+  })
+  return new Map(results)
+}
+
+/** DiscoverResult, without what every result has. Only versions that need no handshake are named. */
+function discoverResult(parts: Offered): JsonText {
+  return JsonText.membersOf({
+    supportedVersions: statelessRevisions,
+    capabilities: capabilitiesOf(parts),
+    ...(parts.resourcesEnabled && { instructions: parts.identity.instructions }),
+  })
+}
+
+function capabilitiesOf({ resourcesEnabled, toolsEnabled, extensions }: Offered) {
+  return {
+    ...(resourcesEnabled && { resources: { subscribe: true, listChanged: true }, completions: {} }),
+    ...(toolsEnabled && { tools: {} }),
+    ...(toolsEnabled && extensions && { extensions }),
+  }
+}
+
+function sessionOf({ session }: Call): Session {
+  if (session === null) throw new Error('the method is called without a session')
+  return session
+}
+
+/*
+ * An answer is serialised once for as long as the resource registry hands out the identical frozen
+ * object: identity is how it says "unchanged". The maps are weak, so a superseded state keeps nothing.
+ */
+const pages = new WeakMap<ListPage, JsonText>()
+const reads = new WeakMap<readonly Content[], JsonText>()
+
+function kept<Key extends object>(
+  cache: WeakMap<Key, JsonText>,
+  key: Key,
+  serialise: (key: Key) => JsonText,
+): JsonText {
+  const known = cache.get(key)
+  if (known !== undefined) return known
+  const text = serialise(key)
+  if (Object.isFrozen(key)) cache.set(key, text)
+  return text
+}
+
+function pageText(page: ListPage): JsonText {
+  return kept(pages, page, ({ descriptors: resources, nextCursor }) =>
+    JsonText.membersOf({ resources, nextCursor }),
+  )
+}
+
+function listTemplates(params: JsonObject, { resources }: Call): JsonText {
+  // All templates fit one page, so no cursor was ever handed out for them.
+  if (cursorOf(params) !== undefined) throw new ResourceUriInvalid('unknown cursor')
+  return JsonText.membersOf({ resourceTemplates: resources.templates() })
+}
+
+async function read({ uri }: JsonObject, call: Call): Promise<JsonText> {
+  const { resources, isBatched } = call
+  const relayed = resources.relay?.(uri, call) ?? null
+  if (relayed !== null) return relayedText(await relayed, isBatched)
+  return kept(reads, await resources.read(uri, call), contentsText)
+}
+
+function relayedText(contents: RelayedContents, isBatched: boolean): JsonText {
+  if (typeof contents === 'string') return new JsonText([`"contents":${contents}`])
+  // One that breaks off would break the other answers, too.
+  if (isBatched) {
+    contents.discard()
+    throw new ServiceError('resource_failed', 'too large for a batch: read it alone')
+  }
+  return new JsonText(['"contents":', contents])
+}
+
+async function complete({ ref, argument, context }: JsonObject, call: Call): Promise<JsonText> {
+  if (!isJsonObject(ref) || ref.type !== 'ref/resource' || typeof ref.uri !== 'string') {
+    throw new ResourceUriInvalid('"ref" must be {"type":"ref/resource","uri":…}')
+  }
+  const { name, value } = isJsonObject(argument) ? argument : {}
+  if (typeof name !== 'string' || typeof value !== 'string') {
+    throw new ResourceUriInvalid('"argument" must be {"name":…,"value":…}, both strings')
+  }
+  const resolved = resolvedOf(context)
+  const completion = await call.resources.complete(ref.uri, name, value, resolved)
+  return JsonText.membersOf({ completion })
+}
+
+function cursorOf({ cursor }: JsonObject): string | undefined {
+  if (cursor === undefined || typeof cursor === 'string') return cursor
+  throw new ResourceUriInvalid('"cursor" must be a string')
+}
+
+/** The values chosen for other variables; clients send them from revision 2025-06-18 on. */
+function resolvedOf(context: unknown): ReadonlyMap<string, string> {
+  if (context === undefined || context === null) return new Map()
+  const values = isJsonObject(context) ? (context.arguments ?? {}) : null
+  const entries = isJsonObject(values) ? Object.entries(values) : null
+  if (entries === null || !entries.every(isTextEntry)) {
+    throw new ResourceUriInvalid('"context" must be {"arguments":{…}}, its values strings')
+  }
+  return new Map(entries)
+}
+
+function isTextEntry(entry: [string, unknown]): entry is [string, string] {
+  return typeof entry[1] === 'string'
+}

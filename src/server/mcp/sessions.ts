@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { RequestId } from '../../lib/mcp/json-rpc.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { fail, ok, type Result } from '../../lib/util/result.ts'
+import { type Clock, repeat, systemTimer } from '../../lib/util/time.ts'
+import type { Call } from './call.ts'
+import type { Client, ClientTable } from './client-table.ts'
+import { rpcCodes } from './errors.ts'
+import { eventFrame, type EventStream, type StreamEncoder } from './event-stream.ts'
+import type { Subscriber, SubscriptionHub, Topic } from './subscriptions.ts'
+
+/** The revisions of the session transport, newest first. Dates, so they compare as strings. */
+export const sessionRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
+
+export type SessionRevision = (typeof sessionRevisions)[number]
+
+const sweepMs = 60_000
+
+/** One client's session: its negotiated revision, its stream, its subscriptions (in the hub). */
+export class Session implements Subscriber {
+  readonly id = randomBytes(24).toString('base64url')
+  readonly revision: SessionRevision
+  /** The caller that opened it; the session refuses all others. */
+  readonly principal: string
+  /** Undefined: this server does not tell who its clients are. */
+  readonly client: Client | undefined
+  lastSeenMs: number
+  stream: EventStream | null = null
+  readonly #inFlight = new Map<RequestId, Call>()
+
+  constructor(
+    revision: SessionRevision,
+    principal: string,
+    client: Client | undefined,
+    nowMs: number,
+  ) {
+    this.revision = revision
+    this.principal = principal
+    this.client = client
+    this.lastSeenMs = nowMs
+  }
+
+  /** From now on the client can cancel the call by its id. Of two with one id, the first keeps it. */
+  add(call: Call): void {
+    if (!this.#inFlight.has(call.id)) this.#inFlight.set(call.id, call)
+  }
+
+  remove(call: Call): void {
+    if (this.#inFlight.get(call.id) === call) this.#inFlight.delete(call.id)
+  }
+
+  /** An id that is unknown, malformed or answered is ignored ("Cancellation", "Error Handling"). */
+  cancel(id: unknown): void {
+    this.#inFlight.get(id as RequestId)?.cancel()
+  }
+
+  cancelAll(): void {
+    for (const call of this.#inFlight.values()) call.cancel()
+  }
+
+  // Best effort by specification: without a stream the update is gone, nothing is queued.
+  resourceUpdated(topic: Topic): void {
+    this.stream?.resourceUpdated(topic)
+  }
+
+  listChanged(): void {
+    this.stream?.listChanged()
+  }
+}
+
+interface SessionsParts {
+  readonly hub: SubscriptionHub
+  readonly clients?: ClientTable
+  readonly clock: Clock
+  readonly limits: { readonly maxSessions: number; readonly sessionIdleMs: number }
+}
+
+/** All live sessions of a server. */
+export class Sessions {
+  /** Least recently used first. */
+  readonly #byId = new Map<string, Session>()
+  readonly #parts: SessionsParts
+  readonly #stopSweeps: () => void
+
+  constructor(parts: SessionsParts) {
+    this.#parts = parts
+    this.#stopSweeps = repeat(systemTimer, sweepMs, async () => this.sweep())
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** Sessions with an open stream. */
+  get streams(): number {
+    return [...this.#byId.values()].filter(({ stream }) => stream !== null).length
+  }
+
+  /**
+   * `clientInfo`: as the client sent it. At the limit the least recently used session without a stream
+   * ends; null when every session has a stream.
+   */
+  create(revision: SessionRevision, principal: string, clientInfo?: unknown): Session | null {
+    const { hub, clients, clock, limits } = this.#parts
+    if (this.#byId.size >= limits.maxSessions) {
+      const idlest = this.#byId.values().find(({ stream }) => stream === null)
+      if (idlest === undefined) return null
+      this.delete(idlest)
+    }
+    const client = clients?.ofSession(clientInfo, principal)
+    const session = new Session(revision, principal, client, clock.now())
+    this.#byId.set(session.id, session)
+    hub.add(session)
+    return session
+  }
+
+  /** The session, if it lives and belongs to the principal. */
+  find(id: string, principal: string): Session | null {
+    const session = this.#byId.get(id)
+    if (session === undefined || session.principal !== principal) return null
+    if (this.#isExpired(session)) {
+      this.delete(session)
+      return null
+    }
+    this.touch(session)
+    return session
+  }
+
+  /** The session is in use now, which keeps it alive. */
+  touch(session: Session): void {
+    session.lastSeenMs = this.#parts.clock.now()
+    this.#byId.delete(session.id)
+    this.#byId.set(session.id, session)
+  }
+
+  isLive(session: Session): boolean {
+    return this.#byId.get(session.id) === session
+  }
+
+  /** Resolves when updates of the URI arrive; throws or rejects when they never will. */
+  async subscribe(session: Session, uri: string, canonical: string): Promise<void> {
+    const { hub } = this.#parts
+    const opening = hub.subscribe(session, uri, canonical)
+    try {
+      await opening
+    } catch (error) {
+      hub.refused(session, uri, canonical)
+      throw error
+    }
+  }
+
+  /** Returns whether there was such a subscription, in any spelling. */
+  unsubscribe(session: Session, uri: string, canonical: string): boolean {
+    const subscribed = this.#parts.hub.unsubscribe(session, canonical, uri)
+    if (subscribed !== null) session.stream?.forget(subscribed)
+    return subscribed !== null
+  }
+
+  delete(session: Session): void {
+    this.#forget(session)
+    session.cancelAll()
+  }
+
+  /** Ends what has been idle for too long. */
+  sweep(): void {
+    for (const session of this.#byId.values()) if (this.#isExpired(session)) this.delete(session)
+  }
+
+  /** Ends every session: the server stops. What is being read is still answered. */
+  close(): void {
+    this.#stopSweeps()
+    for (const session of this.#byId.values()) this.#forget(session)
+  }
+
+  #forget(session: Session): void {
+    const { hub, clients } = this.#parts
+    this.#byId.delete(session.id)
+    hub.remove(session)
+    if (session.client !== undefined) clients?.sessionEnded(session.client)
+    session.stream?.end()
+    session.stream = null
+  }
+
+  #isExpired({ stream, lastSeenMs }: Session): boolean {
+    const { clock, limits } = this.#parts
+    return stream === null && clock.now() - lastSeenMs >= limits.sessionIdleMs
+  }
+}
+
+interface SessionRefusal {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+}
+
+/** The live session that a request names in its headers, or why it is not served in one. */
+export function findSession(
+  headers: IncomingHttpHeaders,
+  principal: string,
+  sessions: Pick<Sessions, 'find'>,
+): Result<Session, SessionRefusal> {
+  const id = headers['mcp-session-id']
+  if (typeof id !== 'string' || id === '') {
+    const message = 'the Mcp-Session-Id header is missing: initialize first'
+    return fail({ status: 400, code: rpcCodes.refused, message })
+  }
+  const version = headers['mcp-protocol-version']
+  if (version !== undefined && !(typeof version === 'string' && isSessionRevision(version))) {
+    const message = `unsupported MCP-Protocol-Version; supported: ${sessionRevisions.join(', ')}`
+    return fail({ status: 400, code: rpcCodes.refused, message })
+  }
+  const session = sessions.find(id, principal)
+  if (session !== null) return ok(session)
+  const message = 'session not found: it ended or never was; initialize again'
+  return fail({ status: 404, code: rpcCodes.sessionNotFound, message })
+}
+
+/**
+ * The revision to speak, from the params of `initialize`: what the client asks for if it is supported,
+ * else the newest ("Lifecycle"). The failure is a text for the client.
+ */
+export function negotiate(params: JsonObject): Result<SessionRevision, string> {
+  const { protocolVersion, capabilities = {}, clientInfo = {} } = params
+  if (typeof protocolVersion !== 'string') return fail('"protocolVersion" must be a string')
+  if (!isJsonObject(capabilities)) return fail('"capabilities" must be an object')
+  if (!isJsonObject(clientInfo)) return fail('"clientInfo" must be an object')
+  return ok(isSessionRevision(protocolVersion) ? protocolVersion : sessionRevisions[0])
+}
+
+function isSessionRevision(text: string): text is SessionRevision {
+  return (sessionRevisions as readonly string[]).includes(text)
+}
+
+/** Updates of the session transport carry nothing of their session: one encoding serves all. */
+export const sessionEncoder: StreamEncoder = {
+  update: topic =>
+    topic.encoded('session', uri =>
+      eventFrame({ method: 'notifications/resources/updated', params: { uri } }),
+    ),
+  listChanged: eventFrame({ method: 'notifications/resources/list_changed' }),
+}

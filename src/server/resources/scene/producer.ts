@@ -1,0 +1,260 @@
+import type { ResourceLimits } from '../limits.ts'
+import { type BuiltIn, jsonContents } from '../built-in.ts'
+import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
+import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
+import { asText } from '../../../lib/util/text.ts'
+import { KeptAnswers } from '../kept-answers.ts'
+import { chain, type MaybePromise } from '../maybe-promise.ts'
+import type { Content, Descriptor, Template } from '../producer.ts'
+import type { CheckpointSource } from '../checkpoint-source.ts'
+import { countParameter, onlyParameters } from '../query-parameters.ts'
+import type { ResourceUri } from '../resource-uri.ts'
+import { changesBetween, deltaPayload, omissionOf, parseScene, patchedChanges } from './changes.ts'
+import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
+import {
+  checkpointsDescriptor,
+  checkpointsUri,
+  describeScene,
+  sceneCurrentUri,
+  sceneFacts,
+  sceneTemplates,
+  sceneText,
+  templatesWithCheckpoints,
+} from './listing.ts'
+import type { SceneState } from './state.ts'
+import { summariseScene } from './summary.ts'
+import type { SceneStep } from '../../../lib/host-link/scene-objects.ts'
+
+/** What the scene has now. */
+export interface SceneNow {
+  readonly run: string
+  readonly revision: number
+  readonly frame: number | null
+  /** Names of the listed objects by id. */
+  readonly names: ReadonlyMap<string, string>
+  /** Ids of those that have a `uid`, by it. */
+  readonly ids: ReadonlyMap<string, string>
+  /** Whether the scene may have an object with this id that it does not list. */
+  readonly mayOmit: (id: string) => boolean
+}
+
+const maxCompleted = 1000
+const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
+
+/** `scene://current`, `scene://delta` and `scene://checkpoints`. */
+export class SceneProducer implements BuiltIn {
+  readonly #state: SceneState
+  readonly #maxChanges: number
+  readonly #checkpoints: CheckpointSource | undefined
+  readonly #deltas = new KeptAnswers()
+  readonly #parts = new KeptAnswers()
+  /** The scene as a value, for readers of parts. */
+  #parsed: { readonly revision: number; readonly scene: JsonObject } | undefined
+  #version = -1
+  #contents: readonly Content[] | undefined
+  #meta: Content['_meta'] = {}
+  #listedRevision = -1
+  #descriptors: readonly Descriptor[] = []
+
+  constructor(
+    state: SceneState,
+    limits: Pick<ResourceLimits, 'maxSceneChanges'>,
+    checkpoints?: CheckpointSource,
+  ) {
+    this.#state = state
+    this.#checkpoints = checkpoints
+    this.#maxChanges = limits.maxSceneChanges
+  }
+
+  /** Made when asked for after a change, so that changing the scene costs nothing here. */
+  list(): readonly Descriptor[] {
+    const { current } = this.#state
+    if (current.revision !== this.#listedRevision) {
+      const checkpoints = this.#checkpoints === undefined ? [] : [checkpointsDescriptor]
+      this.#descriptors = Object.freeze([...describeScene(current), ...checkpoints])
+      this.#listedRevision = current.revision
+    }
+    return this.#descriptors
+  }
+
+  templates(): readonly Template[] {
+    return this.#checkpoints === undefined ? sceneTemplates : templatesWithCheckpoints
+  }
+
+  /**
+   * Values that the present scene has; for `since` and `until` the checkpoints, newest first, for
+   * `since` also the present revision.
+   */
+  complete(variable: string, prefix: string): MaybePromise<readonly string[]> {
+    const matching = (values: readonly string[]) =>
+      values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
+    const { run, current } = this.#state
+    if (variable === 'run') return matching([run])
+    if (variable === 'since' || variable === 'until') {
+      const present = variable === 'since' ? [`${current.revision}`] : []
+      return chain(this.#checkpoints?.list() ?? [], kept =>
+        matching([...kept.map(({ name }) => name).reverse(), ...present]),
+      )
+    }
+    return current.hasScene ? matching(sceneValues(this.#scene, variable)) : []
+  }
+
+  /** For notes: what of the scene they were about is still there. */
+  get now(): SceneNow {
+    const { hasScene, revision } = this.#state.current
+    const scene: JsonObject = hasScene ? this.#scene : {}
+    const { objects, time } = scene
+    const frame = isJsonObject(time) ? numberOf(time.frame) : null
+    const named = Array.isArray(objects) ? objects.filter(isJsonObject) : []
+    return {
+      run: this.#state.run,
+      revision,
+      frame: frame ?? null,
+      names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
+      ids: new Map(
+        named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]])),
+      ),
+      mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
+    }
+  }
+
+  checkParameters(uri: ResourceUri): void {
+    if (uri.path === 'current') parseSceneQuery(uri)
+    if (uri.path === 'delta') this.#deltaParameters(uri)
+    if (uri.path === 'checkpoints') onlyParameters(uri, [])
+  }
+
+  /** Waits for the application, where it is asked for its newest scene. */
+  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    this.checkParameters(uri)
+    return chain(this.#state.refreshed() ?? undefined, () => this.#read(uri))
+  }
+
+  #read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    switch (uri.path) {
+      case 'current':
+        return this.#current(uri)
+      case 'delta':
+        return this.#delta(uri)
+      case 'checkpoints':
+        if (this.#checkpoints === undefined) throw new ResourceNotFound(uri.text)
+        return chain(this.#checkpoints.list(), checkpoints =>
+          jsonContents(checkpointsUri, JSON.stringify({ checkpoints })),
+        )
+      default:
+        throw new ResourceNotFound(uri.text)
+    }
+  }
+
+  #current(uri: ResourceUri): readonly Content[] {
+    const query = parseSceneQuery(uri)
+    const { current, version } = this.#state
+    const meta = this.#freshMeta()
+    if (!current.hasScene || query === null) {
+      // The identical contents for most readers, as long as the version stays.
+      if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, sceneText(current), meta)
+      return (this.#contents ??= jsonContents(uri.text, sceneText(current), meta))
+    }
+    const build = () =>
+      query.view === 'summary'
+        ? summariseScene(this.#scene)
+        : JSON.stringify(selectPart(this.#scene, query))
+    return this.#parts.get(version, uri.text, build, meta)
+  }
+
+  #delta(uri: ResourceUri): MaybePromise<readonly Content[]> {
+    const { since, until, run } = this.#deltaParameters(uri)
+    if (typeof since === 'string') return this.#sinceCheckpoint(uri, since, until)
+    const { current, version, run: ownRun } = this.#state
+    const meta = this.#freshMeta()
+    if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
+    const { revision, bytes } = current
+    const build = () => {
+      const base = since ?? revision - 1
+      const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
+      // The reader takes the whole scene and goes on from there.
+      if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
+      return deltaPayload({ run: ownRun, base_revision: base, revision }, found, bytes)
+    }
+    return this.#deltas.get(version, uri.text, build, meta)
+  }
+
+  /** Undefined: that revision is not kept. One without a scene counts as an empty object. */
+  #changesSince(base: number): JsonDifferences | undefined {
+    if (base === this.#state.current.revision) return unchanged
+    const patches = this.#state.patchesSince(base)
+    if (patches !== null) return patchedChanges(patches, this.#maxChanges)
+    const text = this.#state.textAt(base)
+    if (text === undefined) return undefined
+    return changesBetween(parseScene(text), this.#scene, this.#maxChanges)
+  }
+
+  async #sinceCheckpoint(
+    uri: ResourceUri,
+    since: string,
+    until: string | undefined,
+  ): Promise<readonly Content[]> {
+    const checkpoints = this.#checkpoints as CheckpointSource
+    const base = await checkpoints.find(since)
+    const end = until === undefined ? null : await checkpoints.find(until)
+    const { current, run } = this.#state
+    const text = end ?? current.text
+    if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
+    const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
+    const found = await checkpoints.changes(base, text, this.#maxChanges)
+    const payload = deltaPayload({ base_checkpoint: since, ...to }, found, Infinity)
+    return jsonContents(uri.text, payload, this.#freshMeta())
+  }
+
+  /** `since` is a revision, or the name of a checkpoint, which has a letter. */
+  #deltaParameters(uri: ResourceUri) {
+    onlyParameters(uri, ['since', 'run', 'until'])
+    const [since = '', run, until] = ['since', 'run', 'until'].map(name => uri.query.get(name))
+    if (this.#checkpoints !== undefined && /\p{L}/u.test(since)) return { since, run, until }
+    if (until !== undefined) {
+      throw new ResourceUriInvalid(
+        'query parameter "until" needs "since" with the name of a checkpoint',
+      )
+    }
+    return { since: countParameter(uri, 'since'), run }
+  }
+
+  /** Only for a state that has a scene. Holds until the next call. A patch costs what it changed. */
+  get #scene(): JsonObject {
+    const { current } = this.#state
+    const { revision, scene: known } = this.#parsed ?? {}
+    if (known !== undefined && revision === current.revision) return known
+    const patches = revision === undefined ? null : this.#state.patchesSince(revision)
+    const scene = patches && known ? known : parseScene(current.text)
+    for (const step of patches?.steps ?? []) follow(scene, step)
+    this.#parsed = { revision: current.revision, scene }
+    return scene
+  }
+
+  /** Made once for each version of the state. */
+  #freshMeta(): Content['_meta'] {
+    const { version } = this.#state
+    if (version !== this.#version) {
+      this.#version = version
+      this.#meta = Object.freeze({ 'service-cli/scene': sceneFacts(this.#state) })
+      this.#contents = undefined
+    }
+    return this.#meta
+  }
+}
+
+function follow(scene: Record<string, unknown>, step: SceneStep): void {
+  const value = step.after === null ? undefined : parseExact(step.after)
+  if (step.kind === 'member') {
+    const member = { value, configurable: true, enumerable: true, writable: true }
+    if (value === undefined) delete scene[step.name]
+    // Setting a member `__proto__` would change the prototype.
+    else Object.defineProperty(scene, step.name, member)
+    return
+  }
+  const objects = scene.objects as unknown[]
+  if (value === undefined) objects.splice(step.at, 1)
+  else objects[step.at] = value
+}

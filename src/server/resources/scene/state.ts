@@ -1,0 +1,327 @@
+import { randomBytes } from 'node:crypto'
+import type { ResourceLimits } from '../limits.ts'
+import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import {
+  checkObjects,
+  SceneObjects,
+  type ScenePatch,
+  type SceneStep,
+} from '../../../lib/host-link/scene-objects.ts'
+import { SceneDemand } from './demand.ts'
+import { checkSceneText, type SceneLimits, serialiseScene } from './text.ts'
+
+/** The application on the host link, as shown to clients. */
+export interface SceneApplication {
+  /** The same for all links of one run of the application. */
+  readonly instanceId: string
+  readonly connected: boolean
+  readonly dccType: string
+}
+
+/** The application that a scene is from. */
+interface ShownApplication extends SceneApplication {
+  /** When it connected or disconnected. */
+  readonly sinceMs: number
+  /** The revision of the scene at that time. */
+  readonly sinceRevision: number
+}
+
+/** The current scene. */
+export interface SceneRevision {
+  /** Counts the scenes of one run of the server. */
+  readonly revision: number
+  /** Null for revision 0, the state before the first scene. */
+  readonly setAtMs: number | null
+  readonly hasScene: boolean
+  /** Of the text; 0 without a scene. */
+  readonly bytes: number
+  /** Null without a scene. Made when it is asked for: of a patched scene it costs all of it. */
+  readonly text: string | null
+}
+
+/** The newest scene that the server has, after its application was asked for it. */
+export interface FreshScene {
+  readonly run: string
+  readonly revision: number
+  /** Null without a scene. */
+  readonly text: string | null
+  readonly unconfirmed: Unconfirmed
+}
+
+/** An earlier scene, as far as the changes since then need it. */
+interface PastScene {
+  readonly endedAtMs: number
+  /** What the patch after it did; null when a whole scene came after it. */
+  readonly steps: readonly SceneStep[] | null
+  /**
+   * Its text when a whole scene came after it, outside of the heap. There, thousands of texts that
+   * live for minutes would let the heap grow to ten times their size.
+   */
+  readonly archived: Buffer | null
+  readonly keptBytes: number
+}
+
+/** Past scenes are kept this long for `scene://delta`. */
+const pastMs = 10 * 60_000
+/** A step that is kept, beside its text. */
+const stepBytes = 200
+
+interface SceneStateOptions {
+  /** Told of a scene that was set, and of an application that went or came back. */
+  readonly listener?: { sceneSet(): void; applicationChanged(): void }
+  readonly clock?: Clock
+}
+
+type StateLimits = SceneLimits & Pick<ResourceLimits, 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
+
+/** The scene the application sent last, as JSON text, and what is kept of those before it. */
+export class SceneState {
+  /** Revisions of different runs of the server have nothing in common. */
+  readonly run = randomBytes(4).toString('hex')
+  /** The subscribers of the scene, and the application that can confirm it. */
+  readonly demand = new SceneDemand()
+  readonly #limits: StateLimits
+  readonly #listener: SceneStateOptions['listener']
+  readonly #clock: Clock
+  #current = currentScene(0, null, 0, null)
+  /** The scenes before the current one without a gap, oldest first. */
+  #past: PastScene[] = []
+  #pastBytes = 0
+  /** The current scene, once it was patched. */
+  #objects: SceneObjects | null = null
+  /** Instance id of the application that set the scene; null: another source. */
+  #setBy: string | null = null
+  /** The one that is connected, or was last. */
+  #latest: ShownApplication | null = null
+  #shown: ShownApplication | null = null
+  #version = 0
+  #isConfirmed = true
+  /** Since the last scene. */
+  #refusals = 0
+  /** When the scene was set, or confirmed after that. */
+  #knownAtMs = 0
+
+  constructor(limits: StateLimits, { listener, clock = systemClock }: SceneStateOptions = {}) {
+    this.#limits = limits
+    this.#listener = listener
+    this.#clock = clock
+  }
+
+  get current(): SceneRevision {
+    return this.#current
+  }
+
+  /** Another number: another scene, or other facts about its application. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** The application that the scene is from; without a scene the one on the link, or last on it. */
+  get application(): ShownApplication | null {
+    return this.#shown
+  }
+
+  /** Instance id of the application that set the current scene; null: another source, or none. */
+  get setBy(): string | null {
+    return this.current.hasScene ? this.#setBy : null
+  }
+
+  /** Whether the connected application set the scene: other sources must not replace it. */
+  get isLive(): boolean {
+    return this.setBy !== null && this.#shown?.connected === true
+  }
+
+  /**
+   * When the scene was last known to be what the application shows; null: it is, or no
+   * application can say.
+   */
+  get asOfMs(): number | null {
+    return this.isLive && !this.#isConfirmed ? this.#knownAtMs : null
+  }
+
+  /** Like `asOfMs`, and also of an application that is gone. */
+  get unconfirmed(): Unconfirmed {
+    if (this.setBy === null || (this.isLive && this.#isConfirmed)) return {}
+    return { as_of: toRfc3339(this.#knownAtMs), ...(!this.isLive && { connected: false }) }
+  }
+
+  /** The application may show another scene, until it sends one or confirms this one. */
+  markUnconfirmed(): void {
+    this.#refusals++
+    this.#confirm(false)
+  }
+
+  /** Asks the application for what the scene lacks. Null: there is nothing to wait for. */
+  refreshed(): Promise<void> | null {
+    const asking = this.isLive ? this.demand.refresh() : null
+    const refusals = this.#refusals
+    if (asking === null) return null
+    // A scene that was refused meanwhile is not the one that the server has.
+    return asking.then(isConfirmed => this.#confirm(isConfirmed && this.#refusals <= refusals))
+  }
+
+  /** The scene, after the application was asked for what it has not sent yet. */
+  async fresh(): Promise<FreshScene> {
+    await this.refreshed()
+    const { revision, text } = this.#current
+    return { run: this.run, revision, text, unconfirmed: this.unconfirmed }
+  }
+
+  /** How a kept scene became the current one; null when a whole scene was set in between. */
+  patchesSince(revision: number): { steps: readonly SceneStep[]; scene: SceneObjects } | null {
+    const index = this.#indexOf(revision)
+    if (index === undefined || this.#objects === null) return null
+    const steps = this.#past.slice(index).map(past => past.steps)
+    return steps.includes(null)
+      ? null
+      : { steps: steps.flatMap(each => each ?? []), scene: this.#objects }
+  }
+
+  /** The text of an earlier scene, null without one; undefined: it is not kept. */
+  textAt(revision: number): string | null | undefined {
+    const past = this.#past[this.#indexOf(revision) ?? -1]
+    if (past === undefined || past.steps !== null) return undefined
+    return past.archived === null ? null : past.archived.toString()
+  }
+
+  /** The application connected, disconnected or changed its type. */
+  setApplication(application: SceneApplication): void {
+    const { instanceId, connected } = application
+    const before = this.#latest
+    const isSame = before?.instanceId === instanceId && before.connected === connected
+    if (isSame && before.dccType === application.dccType) return
+    const { sinceMs, sinceRevision } = isSame
+      ? before
+      : { sinceMs: this.#clock.now(), sinceRevision: this.current.revision }
+    this.#latest = { ...application, sinceMs, sinceRevision }
+    if (!this.#showLatest()) return
+    this.#version++
+    this.#listener?.applicationChanged()
+  }
+
+  /**
+   * Replaces the scene; null clears it. Serialised at once: later changes to the object do not
+   * show. Returns the new revision. Throws `TypeError`, and keeps the old scene, when the value
+   * is not a JSON object, refers to itself, is too deep or too large.
+   */
+  set(scene: object | null): number {
+    return this.#replace(scene === null ? null : serialiseScene(scene, this.#limits), null)
+  }
+
+  /** The same for a scene that is JSON text already, of the application with this instance id. */
+  setText(json: string, setBy: string | null = null): number {
+    return this.#replace(checkSceneText(json, this.#limits), setBy)
+  }
+
+  /**
+   * Changes the current scene and returns the new revision. `base`: the revision that the patch
+   * builds on, null for any. Throws `scene_stale` when the scene is another one or not from
+   * `setBy`, `limit_reached` when it would become too large, and `TypeError` when its objects have
+   * no ids; then nothing changes.
+   */
+  patch(patch: ScenePatch, base: number | null, setBy: string | null = null): number {
+    const last = this.#current
+    if (!last.hasScene || setBy !== this.#setBy || (base ?? last.revision) !== last.revision) {
+      throw new ServiceError('scene_stale', 'the scene is not the one that the patch is for', {
+        hint: 'send the whole scene',
+      })
+    }
+    const objects = (this.#objects ??= SceneObjects.of(last.text ?? ''))
+    if (objects === null) {
+      throw new TypeError(
+        'scene must have an array "objects" whose items all have their own text id',
+      )
+    }
+    const steps = objects.apply(patch)
+    try {
+      checkObjects(objects, this.#limits)
+    } catch (error) {
+      objects.undo(steps)
+      throw error
+    }
+    this.#keep(steps, null)
+    return this.#show(objects.bytes, () => objects.text)
+  }
+
+  #replace(text: string | null, setBy: string | null): number {
+    const last = this.#current
+    if (setBy === this.#setBy || last.setAtMs === null) {
+      this.#keep(null, last.text === null ? null : Buffer.from(last.text))
+    } else {
+      // A delta between scenes of different sources would be meaningless.
+      this.#past = []
+      this.#pastBytes = 0
+    }
+    this.#objects = null
+    this.#setBy = setBy
+    return this.#show(text === null ? 0 : Buffer.byteLength(text), text)
+  }
+
+  /** The current scene becomes a past one. */
+  #keep(steps: readonly SceneStep[] | null, archived: Buffer | null): void {
+    const keptBytes =
+      steps?.reduce((sum, { before }) => sum + stepBytes + (before?.length ?? 0), stepBytes) ??
+      archived?.length ??
+      0
+    const nowMs = this.#clock.now()
+    this.#past.push({ endedAtMs: nowMs, steps, archived, keptBytes })
+    this.#pastBytes += keptBytes
+    const { maxSceneRevisionBytes: maxBytes } = this.#limits
+    while (this.#pastBytes > maxBytes || nowMs - (this.#past[0]?.endedAtMs ?? nowMs) > pastMs) {
+      this.#pastBytes -= this.#past.shift()?.keptBytes ?? 0
+    }
+  }
+
+  #show(bytes: number, text: string | null | (() => string)): number {
+    const nowMs = this.#clock.now()
+    const revision = this.#current.revision + 1
+    this.#current = currentScene(revision, nowMs, bytes, text)
+    this.#shown = null
+    this.#showLatest()
+    this.#isConfirmed = true
+    this.#refusals = 0
+    this.#knownAtMs = nowMs
+    this.#version++
+    this.#listener?.sceneSet()
+    return revision
+  }
+
+  /** Among the past scenes; behind the last one for the current scene. */
+  #indexOf(revision: number): number | undefined {
+    const index = revision - this.#current.revision + this.#past.length
+    return index < 0 || index > this.#past.length ? undefined : index
+  }
+
+  #confirm(isConfirmed: boolean): void {
+    if (isConfirmed) this.#knownAtMs = this.#clock.now()
+    if (isConfirmed !== this.#isConfirmed) this.#version++
+    this.#isConfirmed = isConfirmed
+  }
+
+  /** False when the scene is not of that application. */
+  #showLatest(): boolean {
+    const isOfLatest = !this.current.hasScene || this.#latest?.instanceId === this.#setBy
+    if (isOfLatest) this.#shown = this.#latest
+    return isOfLatest
+  }
+}
+
+function currentScene(
+  revision: number,
+  setAtMs: number | null,
+  bytes: number,
+  text: string | null | (() => string),
+): SceneRevision {
+  return {
+    revision,
+    setAtMs,
+    hasScene: bytes > 0,
+    bytes,
+    get text() {
+      if (typeof text === 'function') text = text()
+      return text
+    },
+  }
+}

@@ -1,0 +1,193 @@
+import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { digitsOf, numberOf } from '../../../lib/util/exact-json.ts'
+import { isVector } from '../../../lib/mcp/json-diff.ts'
+import { asText } from '../../../lib/util/text.ts'
+import { countsOf } from './query.ts'
+
+/** A summary is never larger: about 1,000 tokens. */
+const maxSummaryBytes = 4096
+
+/** How many entries of each list are tried, until the summary is small enough. */
+const listSizes = [20, 10, 5, 2, 0]
+const maxTextChars = 80
+
+/**
+ * The scene on one page: the facts of `dcc-scene/1` that most questions are about; for scenes of
+ * another form their members, counts and sizes. Lists are cut until it fits.
+ */
+export function summariseScene(scene: JsonObject): string {
+  const summarise = isDccScene(scene) ? summariseDccScene(scene) : summariseShape(scene)
+  let text = ''
+  for (const most of listSizes) {
+    text = JSON.stringify(summarise(most))
+    if (Buffer.byteLength(text) <= maxSummaryBytes) return text
+  }
+  return JSON.stringify({ view: 'summary', members: Object.keys(scene).length })
+}
+
+function isDccScene({ schema }: JsonObject): boolean {
+  return typeof schema === 'string' && schema.startsWith('dcc-scene/')
+}
+
+type Summary = (most: number) => JsonObject
+
+/** The members of `dcc-scene/1` that are small and are shown as they are. */
+const plainMembers = ['document', 'scene', 'time', 'mode', 'render', 'viewport', 'units', 'axes']
+
+function summariseDccScene(scene: JsonObject): Summary {
+  const objects = arrayOf(scene.objects).filter(isJsonObject)
+  const hidden = objects.filter(({ visible }) => visible === false)
+  const animated = objects.filter(each => each.animated === true)
+  const dcc = memberOf(scene, 'dcc')
+  const selection = memberOf(scene, 'selection')
+  const digits = digitsOf(scene.camera) ?? undefined
+  const camera = objects.find(({ id }) => id === scene.camera || digitsOf(id) === digits)
+  const total = memberOf(scene, 'truncated').total ?? objects.length
+  const plain = plainMembers.flatMap(name =>
+    scene[name] === undefined ? [] : [[name, shortened(scene[name])] as const],
+  )
+  return most => ({
+    view: 'summary',
+    schema: scene.schema,
+    detail: scene.detail,
+    dcc: { type: shortened(dcc.type), version: shortened(dcc.version), mode: dcc.mode },
+    ...Object.fromEntries(plain),
+    selection: {
+      count: selection.count ?? arrayOf(selection.ids).length,
+      active: shortened(selection.active ?? null),
+      ids: few(arrayOf(selection.ids), most),
+    },
+    camera: camera === undefined ? shortened(scene.camera ?? null) : placeOf(camera),
+    objects: {
+      total,
+      listed: objects.length,
+      by_type: countsByType(scene, objects, most),
+      ...(objects.length > 0 && objects.length <= most && { ids: few(idsOf(objects), most) }),
+    },
+    hidden: { count: hidden.length, ids: few(idsOf(hidden), most) },
+    ...(animated.length > 0 && {
+      animated: { count: animated.length, ids: few(idsOf(animated), most) },
+    }),
+    bounds: boundsOf(objects),
+    collections: few(collectionTree(arrayOf(scene.collections)), most),
+    materials: arrayOf(scene.materials).length,
+    ...(isJsonObject(scene.geometry) && { geometry: shortened(scene.geometry) }),
+    warnings: few(arrayOf(scene.warnings).map(shortened), most),
+  })
+}
+
+function placeOf({ id, translate, world_translate, rotate, quaternion }: JsonObject): JsonObject {
+  return {
+    id: shortened(id),
+    translate: shortened(world_translate ?? translate ?? null),
+    ...(rotate === undefined ? {} : { rotate: shortened(rotate) }),
+    ...(quaternion === undefined ? {} : { quaternion: shortened(quaternion) }),
+  }
+}
+
+function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
+  const given = memberOf(memberOf(scene, 'counts'), 'by_type')
+  const known = Object.entries(given).flatMap(([type, count]): [string, number][] =>
+    numberOf(count) === undefined ? [] : [[type, Number(numberOf(count))]],
+  )
+  const counts = known.length > 0 ? known : countsOf(objects.map(({ type }) => type))
+  const sorted = counts.toSorted(([, a], [, b]) => b - a)
+  return Object.fromEntries(sorted.slice(0, most + 3).map(([type, n]) => [cutText(type), n]))
+}
+
+/** Bounds of the boxes where objects have them, else of their places; null without either. */
+function boundsOf(objects: JsonObject[]): JsonObject | null {
+  const low = [Infinity, Infinity, Infinity]
+  const high = [-Infinity, -Infinity, -Infinity]
+  const include = (point: unknown) => {
+    if (!isVector(point) || point.length !== 3) return
+    for (let axis = 0; axis < 3; axis++) {
+      const value = numberOf(point[axis])!
+      low[axis] = Math.min(low[axis]!, value)
+      high[axis] = Math.max(high[axis]!, value)
+    }
+  }
+  const boxes = objects.map(each => memberOf(each, 'bbox')).filter(({ min }) => min !== undefined)
+  for (const { min, max } of boxes) {
+    include(min)
+    include(max)
+  }
+  if (boxes.length === 0) {
+    for (const { translate, world_translate: world } of objects) include(world ?? translate)
+  }
+  if (low[0] === Infinity) return null
+  return { of: boxes.length > 0 ? 'boxes' : 'origins', min: low, max: high }
+}
+
+/** One line for each collection, indented by its depth: name and number of objects. */
+function collectionTree(collections: readonly unknown[]): readonly string[] {
+  const depths = new Map<unknown, number>()
+  return collections.filter(isJsonObject).map(({ name, parent, objects }) => {
+    const depth = (depths.get(parent) ?? -1) + 1
+    depths.set(name, depth)
+    return `${'  '.repeat(Math.min(depth, 8))}${cutText(asText(name))} (${numberOf(objects) ?? 0})`
+  })
+}
+
+const maxShapeDepth = 2
+
+/** Members with their type, count or value, two levels deep. */
+function summariseShape(scene: JsonObject): Summary {
+  return most => ({ view: 'summary', members: shapeOf(scene, maxShapeDepth, most + 5) })
+}
+
+function shapeOf(value: unknown, depth: number, most: number): unknown {
+  if (isVector(value)) return value
+  if (Array.isArray(value)) {
+    const first = value.find(isJsonObject)
+    if (first === undefined) return sizeOf(value)
+    const names = few(Object.keys(first).map(cutText), most).join(', ')
+    return `[array: ${value.length} items, as {${names}}]`
+  }
+  if (!isJsonObject(value)) return shortened(value)
+  if (depth === 0) return sizeOf(value)
+  const members = Object.entries(value)
+  const shown = members.slice(0, most)
+  const shape = shown.map(([name, each]) => [cutText(name), shapeOf(each, depth - 1, most)])
+  const left = members.length - shown.length
+  return Object.fromEntries(left > 0 ? [...shape, ['…', `${left} more members`]] : shape)
+}
+
+function sizeOf(value: object): string {
+  const count = Array.isArray(value) ? value.length : Object.keys(value).length
+  const [kind, item] = Array.isArray(value) ? ['array', 'item'] : ['object', 'member']
+  return `[${kind}: ${count} ${item}${count === 1 ? '' : 's'}]`
+}
+
+function memberOf(value: JsonObject, name: string): JsonObject {
+  const member = value[name]
+  return isJsonObject(member) ? member : {}
+}
+
+function idsOf(objects: readonly JsonObject[]): readonly unknown[] {
+  return objects.map(({ id, name }) => id ?? name)
+}
+
+/** The first entries, and how many more there are. */
+function few(values: readonly unknown[], most: number): readonly unknown[] {
+  const shown = values.slice(0, most).map(shortened)
+  return values.length > most ? [...shown, `… ${values.length - most} more`] : shown
+}
+
+/** Long texts and lists cut, so that no single value fills the summary. */
+function shortened(value: unknown): unknown {
+  if (typeof value === 'string') return cutText(value)
+  if (Array.isArray(value)) return isVector(value) ? value : sizeOf(value)
+  if (!isJsonObject(value)) return value
+  const members = Object.entries(value).slice(0, 20)
+  return Object.fromEntries(
+    members.map(([name, each]) => [
+      cutText(name),
+      isJsonObject(each) ? sizeOf(each) : shortened(each),
+    ]),
+  )
+}
+
+function cutText(text: string): string {
+  return text.length <= maxTextChars ? text : `${text.slice(0, maxTextChars - 1)}…`
+}

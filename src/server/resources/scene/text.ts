@@ -1,0 +1,62 @@
+import type { ResourceLimits } from '../limits.ts'
+import { exceedsDepth, isJsonObject, maxJsonDepth, wellFormedJson } from '../../../lib/util/json.ts'
+import { finiteJsonText, NumberError, refuseNonFinite } from '../../../lib/host-link/finite-json.ts'
+import { jsonFault } from '../../../lib/mcp/json-fault.ts'
+
+export type SceneLimits = Pick<ResourceLimits, 'maxMessageBytes'>
+
+const notAnObject = 'scene must be a JSON object, or null to clear it'
+
+/** The scene as JSON text, or a `TypeError` that says what is wrong with it. */
+export function serialiseScene(scene: unknown, limits: SceneLimits): string {
+  if (!isJsonObject(scene)) throw new TypeError(notAnObject)
+  let text: unknown
+  try {
+    text = finiteJsonText(scene)
+  } catch (cause) {
+    if (cause instanceof NumberError) throw new TypeError(`scene ${cause.message}`)
+    const isDeep = cause instanceof RangeError
+    const what = isDeep ? 'is nested too deeply' : 'refers to itself, or has no JSON form'
+    throw new TypeError(`scene cannot be written as JSON: it ${what}`, { cause })
+  }
+  // `toJSON` may have turned the object into anything.
+  if (typeof text !== 'string' || !text.startsWith('{')) throw new TypeError(notAnObject)
+  checkSize(text, limits)
+  return text
+}
+
+/** Checks a scene that is JSON text already, and returns it well-formed; `null` when it says so. */
+export function checkSceneText(given: unknown, limits: SceneLimits): string | null {
+  if (typeof given !== 'string') throw new TypeError('scene text must be a string of JSON')
+  const text = wellFormedJson(given)
+  checkSize(text, limits)
+  let scene: unknown
+  try {
+    scene = JSON.parse(text)
+  } catch {
+    throw new TypeError(`scene is not valid JSON: ${jsonFault(text)}`)
+  }
+  if (scene === null) return null
+  if (!isJsonObject(scene)) throw new TypeError(notAnObject)
+  // Parsing turns a number beyond the range into Infinity.
+  if (hugeNumber.test(text)) {
+    try {
+      refuseNonFinite(scene)
+    } catch (cause) {
+      throw new TypeError(`scene ${(cause as NumberError).message}`)
+    }
+  }
+  return text
+}
+
+/** What every number beyond the range has; other texts may have it, too. */
+const hugeNumber = /[eE]\+?\d{3}|\d{200}/
+
+function checkSize(text: string, { maxMessageBytes: most }: SceneLimits): void {
+  const bytes = Buffer.byteLength(text)
+  if (bytes > most)
+    throw new TypeError(`scene has ${bytes} bytes of JSON, at most ${most} are taken`)
+  if (exceedsDepth(text, maxJsonDepth)) {
+    throw new TypeError(`scene is nested deeper than ${maxJsonDepth} levels`)
+  }
+}
