@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
-import type { ArtefactRef, ArtefactStore, OpenArtefact } from '../artefacts/store.ts'
+import type { ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
 import type { NodeHandler } from './app.ts'
 import { matchesEtag } from './etag.ts'
 import { makeProblem, sendProblem, writeProblem } from './problem.ts'
@@ -32,73 +32,44 @@ export function artefactDownload({ store, stallMs, log }: ArtefactDownloadOption
       return refuse(405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
     }
     try {
-      const artefact = isArtefactHex(hex) ? await open(req, res, store, hex) : null
-      if (artefact === null) {
+      const ref = isArtefactHex(hex) ? await store.find(hex) : null
+      if (ref === null) {
         return refuse(404, 'artefact-not-found', 'no artefact is stored under this hash')
       }
-      await using _closed = { [Symbol.asyncDispose]: () => artefact.close() }
-      // The client may have gone while others were served.
-      if (!res.destroyed) await send(req, res, artefact, { hex, stallMs })
+      const etag = `"${hex}"`
+      const range = rangeOf(req, etag, ref.size_bytes)
+      const headers = artefactHeaders(ref, hex)
+      if (matchesEtag(req.headers['if-none-match'], etag)) {
+        const { 'Content-Type': _, 'Content-Disposition': __, ...kept } = headers
+        res.writeHead(304, kept).end()
+      } else if (req.method === 'HEAD') {
+        res.writeHead(200, { ...headers, 'Content-Length': ref.size_bytes }).end()
+      } else if (range === 'unsatisfiable') {
+        res.setHeader('Content-Range', `bytes */${ref.size_bytes}`)
+        refuse(416, 'range-not-satisfiable', `the artefact has ${ref.size_bytes} bytes`)
+      } else {
+        const artefact = await store.openToSend(hex, () => void res.destroy())
+        if (artefact === null) return refuse(404, 'artefact-not-found', 'the artefact is gone')
+        await using _closed = { [Symbol.asyncDispose]: () => artefact.close() }
+        if (range === 'whole') {
+          const whole = { ...headers, 'Content-Length': ref.size_bytes }
+          await pipe(res, 200, whole, artefact.verified(), stallMs)
+        } else {
+          const { start, end } = range
+          const part = {
+            ...headers,
+            'Content-Length': end - start,
+            'Content-Range': `bytes ${start}-${end - 1}/${ref.size_bytes}`,
+          }
+          await pipe(res, 206, part, artefact.range(start, end), stallMs)
+        }
+      }
     } catch (error) {
       const isBusy = error instanceof ServiceError && error.code === 'overloaded'
       if (!isBusy) log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
       // After the headers the connection is cut: the only way left to say that the body is not whole.
       writeProblem(res, asStorageError(error), safetyHeaders)
     }
-  }
-}
-
-/** An answer without bytes of the artefact waits for no other client. */
-async function open(
-  req: IncomingMessage,
-  res: ServerResponse,
-  store: ArtefactStore,
-  hex: string,
-): Promise<OpenArtefact | null> {
-  const ref = await store.find(hex)
-  if (ref === null) return null
-  const etag = `"${hex}"`
-  const isShort =
-    req.method === 'HEAD' ||
-    matchesEtag(req.headers['if-none-match'], etag) ||
-    rangeOf(req, etag, ref.size_bytes) === 'unsatisfiable'
-  return isShort ? store.open(hex) : store.openToSend(hex, () => void res.destroy())
-}
-
-async function send(
-  req: IncomingMessage,
-  res: ServerResponse,
-  artefact: OpenArtefact,
-  { hex, stallMs }: { hex: string; stallMs: number },
-): Promise<void> {
-  const size = artefact.ref.size_bytes
-  const etag = `"${hex}"`
-  const headers = artefactHeaders(artefact.ref, hex)
-  if (matchesEtag(req.headers['if-none-match'], etag)) {
-    const { 'Content-Type': _, 'Content-Disposition': __, ...kept } = headers
-    res.writeHead(304, kept).end()
-    return
-  }
-  if (req.method === 'HEAD') {
-    res.writeHead(200, { ...headers, 'Content-Length': size }).end()
-    return
-  }
-  const range = rangeOf(req, etag, size)
-  if (range === 'unsatisfiable') {
-    const detail = `the artefact has ${size} bytes`
-    const problem = makeProblem(416, 'range-not-satisfiable', detail)
-    sendProblem(res, problem, { ...safetyHeaders, 'Content-Range': `bytes */${size}` })
-  } else if (range === 'whole') {
-    const whole = { ...headers, 'Content-Length': size }
-    await pipe(res, 200, whole, artefact.verified(), stallMs)
-  } else {
-    const { start, end } = range
-    const part = {
-      ...headers,
-      'Content-Length': end - start,
-      'Content-Range': `bytes ${start}-${end - 1}/${size}`,
-    }
-    await pipe(res, 206, part, artefact.range(start, end), stallMs)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { maxTimerMs } from '../../lib/util/time.ts'
 import { type AuthPolicy, type AuthRefused, challenge, writeRefused } from './authentication.ts'
-import { OpenAnswers } from './open-answers.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { endRefused } from './refused-body.ts'
 import type { RequestContext } from './request-context.ts'
@@ -9,12 +9,16 @@ import type { RequestContext } from './request-context.ts'
 export class Callers {
   readonly #policy: AuthPolicy
   readonly #onRefused: (refused: RefusedRequest) => void
-  readonly #open = new OpenAnswers()
+  /** What is being answered to whom: an event stream may be open for days. */
+  readonly #open = new Map<ServerResponse, string>()
 
   constructor(policy: AuthPolicy, onRefused: (refused: RefusedRequest) => void) {
     this.#policy = policy
     this.#onRefused = onRefused
-    policy.onRevoked?.(principal => this.#open.cut(principal))
+    // Cut, not ended: the client comes back and is told why it is not let in any more.
+    policy.onRevoked?.(principal => {
+      for (const [res, whose] of [...this.#open]) if (whose === principal) res.destroy()
+    })
   }
 
   /** Whether the caller is let in; otherwise the request is answered. */
@@ -32,11 +36,18 @@ export class Callers {
     Object.assign(context, { principal, mayWrite, mayAnswer, viewer })
     // A client that left while it was authenticated closes nothing any more.
     if (res.destroyed) return false
-    if (this.#policy.onRevoked !== undefined || expiresAtMs !== undefined || watch !== undefined) {
-      // Pushed one by one: a single closure over both kept whole requests alive until V8's next full
-      // collection, and cost a third of the time of a read.
-      context.onClose.push(this.#open.add(principal, expiresAtMs, res))
-      if (watch !== undefined) context.onClose.push(watch(() => void res.destroy()))
+    const { onClose } = context
+    if (this.#policy.onRevoked !== undefined) {
+      this.#open.set(res, principal)
+      onClose.push(() => this.#open.delete(res))
+    }
+    // Pushed one by one: a single closure over both kept whole requests alive until V8's next full
+    // collection, and cost a third of the time of a read.
+    if (watch !== undefined) onClose.push(watch(() => void res.destroy()))
+    if (expiresAtMs !== undefined) {
+      const delayMs = Math.min(expiresAtMs - Date.now(), maxTimerMs)
+      const timer = setTimeout(() => res.destroy(), delayMs)
+      onClose.push(() => clearTimeout(timer))
     }
     return true
   }

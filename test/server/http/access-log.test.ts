@@ -47,7 +47,8 @@ describe('the access log', () => {
 
   it('has no status for a request that was cut before its answer', async () => {
     const raw = await RawSocket.open(port)
-    raw.write(requestText(['POST /mcp HTTP/1.1', 'Host: localhost', 'Content-Length: 9'], 'half'))
+    const head = ['POST /mcp HTTP/1.1', 'Host: localhost', 'Content-Type: application/json']
+    raw.write(requestText([...head, 'Content-Length: 9'], 'half'))
     await new Promise(resolve => setImmediate(resolve))
     raw.close()
     await until(() => entries.length === 1, 'the entry')
