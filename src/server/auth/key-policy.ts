@@ -22,7 +22,6 @@ import {
   keyMissing,
   openAccess,
 } from '../http/authentication.ts'
-import type { MaybePromise } from '../resources/maybe-promise.ts'
 import type { AuthDeps, KeySettings } from './auth.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
@@ -32,8 +31,6 @@ interface KeyPolicyDeps extends Pick<AuthDeps, 'log' | 'timer'> {
 
 /** The file is looked at so often without requests, so that revoked keys lose their streams. */
 const pollMs = 1000
-/** A change of the file counts after this, however many requests come. */
-const lookEveryMs = 20
 
 const keyUnknown = invalidToken('this server does not know the API key, or it was revoked')
 
@@ -86,18 +83,13 @@ export class KeyPolicy implements AuthPolicy {
     return policy
   }
 
-  #lookedMs = -Infinity
-
   // Functions of the instance: other policies are made by `{ ...policy, authenticate }`.
-  readonly authenticate = ({ headers, peer }: Caller): MaybePromise<AuthOutcome> => {
+  readonly authenticate = ({ headers, peer }: Caller): AuthOutcome | Promise<AuthOutcome> => {
     const decide = () => {
       const outcome = this.#decide(headers.authorization)
       const isGuess = !outcome.ok && outcome !== keyMissing
       return isGuess ? this.#deps.failures.refused(peer, outcome) : outcome
     }
-    // A busy server does not look at the file for each request: that costs a fifth of a read.
-    if (performance.now() - this.#lookedMs < lookEveryMs) return decide()
-    this.#lookedMs = performance.now()
     // Synchronous: while a request waits for the disk, Node drops the answer to a client that has
     // half-closed the connection.
     return this.#follower.isUnchanged() ? decide() : this.#look().then(decide)
