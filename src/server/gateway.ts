@@ -26,6 +26,7 @@ import {
   writeActiveGatewayFile,
   writeGatewayOwnerFile,
 } from './gateway/active-gateway.ts'
+import { KeptSessions } from './mcp/kept-sessions.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { Metrics } from './http/metrics.ts'
@@ -37,7 +38,6 @@ import { createPeerOf } from './http/trusted-proxies.ts'
 import { type UpgradeEndpoint, Upgrades } from './http/upgrade.ts'
 import { refusalMessage } from './mcp/refusal.ts'
 import { Page } from './page/page.ts'
-import { chain } from './resources/maybe-promise.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { version } from '../lib/util/version.ts'
 
@@ -186,6 +186,10 @@ export async function startGateway(
   })
   opened.defer(() => removeActiveGatewayFile(file, instanceId))
 
+  const kept =
+    options.port === 0
+      ? undefined
+      : await KeptSessions.open({ registryDir, port, auth: options.auth?.mode ?? 'none', log })
   const gateway = await assembleGateway({
     instancesDir: instances,
     catalog,
@@ -194,8 +198,9 @@ export async function startGateway(
     tools: options.tools === true,
     aggregate,
     accounts,
+    kept,
     onRefused,
-    mayUseKey: () => chain(auth.policy.authenticate(stranger), ({ ok }) => !ok),
+    mayUseKey: async () => !(await auth.policy.authenticate(stranger)).ok,
     limits,
     log,
   })
@@ -205,6 +210,7 @@ export async function startGateway(
   assembling.resolve(gateway)
   // Others may have the port before anything else here has ended.
   opened.defer(stopListening)
+  opened.defer(() => kept?.close())
   opened.defer(() => {
     tell({ event: 'voluntary_yield' }, by)
     return removeActiveGatewayFile(file, instanceId)

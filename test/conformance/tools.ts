@@ -32,7 +32,7 @@ export function waitingTool(tell: (event: 'began' | 'left') => void): Tool {
   return tool('test_waiting', ({ reader }) => {
     const { promise, resolve } = Promise.withResolvers<ToolResult>()
     tell('began')
-    reader?.onLeave(() => {
+    reader?.signal.addEventListener('abort', () => {
       tell('left')
       resolve(textResult('left'))
     })

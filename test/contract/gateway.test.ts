@@ -293,7 +293,7 @@ async function startGatewayServer(aggregate: boolean) {
     directory,
     hostname: hostname(),
     instancesDir: '/none',
-    mayUseKey: () => false,
+    mayUseKey: async () => false,
     isOwn: () => false,
     limits,
     log,

@@ -111,11 +111,7 @@ function createMcp(tools: readonly Tool[]): McpServer {
 }
 
 function callerOf(signal: AbortSignal): Caller {
-  const onLeave = (left: () => void) => {
-    signal.addEventListener('abort', left, { once: true })
-    return () => signal.removeEventListener('abort', left)
-  }
-  return { reader: { onLeave }, progress: null, principal: 'caller', mayAnswer: true }
+  return { reader: { signal }, progress: null, principal: 'caller', mayAnswer: true }
 }
 
 function toolResult({ content, isError }: ToolResult): CallToolResult {

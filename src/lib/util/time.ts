@@ -106,3 +106,19 @@ export function retryDelay(attempt: number, random: () => number): number {
   const base = Math.min(firstRetryMs * 2 ** attempt, maxRetryMs)
   return Math.round(base * (1 - jitter + 2 * jitter * random()))
 }
+
+/** The promise's outcome, or what `late` returns or throws once `timeoutMs` have passed. */
+export async function within<Value>(
+  promise: PromiseLike<Value>,
+  timeoutMs: number,
+  timer: Timer,
+  late: () => Value,
+): Promise<Value> {
+  const { promise: tooLate, resolve } = Promise.withResolvers<void>()
+  const cancel = timer.after(timeoutMs, resolve)
+  try {
+    return await Promise.race([promise, tooLate.then(late)])
+  } finally {
+    cancel()
+  }
+}

@@ -4,9 +4,9 @@ import { isUtf8 } from 'node:buffer'
 import { BlobLoader } from './blob-loader.ts'
 import { createGate } from './concurrency.ts'
 import { KeptPictures, type SmallerPicture } from './kept-pictures.ts'
-import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/uris.ts'
+import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { maxCompletions } from '../resources/completion.ts'
-import { textContents } from '../resources/built-in.ts'
+import { type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {
   BlobContent,
@@ -15,11 +15,10 @@ import type {
   Descriptor,
   DescriptorPage,
   EncodedBlob,
-  PagedProducer,
   Template,
 } from '../resources/producer.ts'
 import { countParameter, rangeParameter, wordParameter } from '../resources/query-parameters.ts'
-import { parseResourceUri, type ResourceUri } from '../resources/resource-uri.ts'
+import type { ResourceUri } from '../resources/resource-uri.ts'
 
 interface ArtefactProducerOptions {
   store: ArtefactStore
@@ -62,7 +61,7 @@ const suggested: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Stored artefacts as resources of the scheme `artefact`, newest first. */
-export function createArtefactProducer(options: ArtefactProducerOptions): PagedProducer {
+export function createArtefactProducer(options: ArtefactProducerOptions): SchemeProducer {
   const { store, limits } = options
   const describe = createDescriber(options.downloadUrl)
   const pages = new WeakMap<ArtefactPage, DescriptorPage>()
@@ -72,12 +71,8 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
   const onePicture = createGate(1)
   const keptPictures = new KeptPictures()
 
-  function page(
-    after: string | undefined,
-    limit: number,
-  ): DescriptorPage | Promise<DescriptorPage> {
-    const same = store.samePage(after, limit)
-    return same === null ? store.page(after, limit).then(describePage) : describePage(same)
+  async function page(after: string | undefined, limit: number): Promise<DescriptorPage> {
+    return describePage(store.samePage(after, limit) ?? (await store.page(after, limit)))
   }
 
   /** The same page of the store gives the identical page of descriptors. */
@@ -89,32 +84,17 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
     return made
   }
 
-  async function list(): Promise<readonly Descriptor[]> {
-    const first = await page(undefined, limits.pageSize)
-    if (first.next === undefined) return first.descriptors
-    const all = [...first.descriptors]
-    for (let next: string | undefined = first.next; next !== undefined;) {
-      const following: DescriptorPage = await page(next, limits.pageSize)
-      all.push(...following.descriptors)
-      next = following.next
-    }
-    return all
-  }
-
-  async function read(uri: string): Promise<readonly Content[]> {
-    const hex = parseArtefactUri(uri)
-    if (hex === null) {
-      const form = 'artefact://sha256/<64 lower-case hexadecimal digits>'
-      throw new ResourceUriInvalid(`an artefact URI has the form ${form}`)
-    }
+  async function read(asked: ResourceUri): Promise<readonly Content[]> {
+    const { text: uri } = asked
+    const hex = hexOf(asked)
     const ref = await store.find(hex)
     if (ref === null) {
       loader.forget(hex)
       throw new ResourceNotFound(uri)
     }
-    const part = uri === ref.uri ? undefined : partOf(uri)
-    if (part?.text !== undefined) return readText(uri, ref, hex, part.text)
-    if (part?.maxWidth !== undefined && ref.mime === 'image/png') {
+    const part = partOf(asked)
+    if (part.text !== undefined) return readText(uri, ref, hex, part.text)
+    if (part.maxWidth !== undefined && ref.mime === 'image/png') {
       const smaller = await readSmaller(uri, ref, hex, part.maxWidth)
       if (smaller !== null) return smaller
     }
@@ -184,7 +164,21 @@ export function createArtefactProducer(options: ArtefactProducerOptions): PagedP
     return { values: found.slice(0, maxCompletions), hasMore: true }
   }
 
-  return { scheme: 'artefact', list, page, read, templates: () => artefactTemplates, complete }
+  return {
+    page,
+    read,
+    templates: () => artefactTemplates,
+    complete,
+    checkParameters: uri => void hexOf(uri),
+  }
+}
+
+function hexOf({ path }: ResourceUri): string {
+  const hex = path.startsWith('sha256/') ? path.slice('sha256/'.length) : ''
+  if (isArtefactHex(hex)) return hex
+  throw new ResourceUriInvalid(
+    'an artefact URI has the form artefact://sha256/<64 lower-case hexadecimal digits>',
+  )
 }
 
 /** Descriptors are made once per reference; the store hands out the same one until it changes. */
@@ -244,8 +238,7 @@ interface Slice {
 }
 
 /** The part of an artefact that the query asks for. Throws `ResourceUriInvalid`. */
-function partOf(text: string): { readonly text?: Slice; readonly maxWidth?: number } {
-  const uri = uriOf(text)
+function partOf(uri: ResourceUri): { readonly text?: Slice; readonly maxWidth?: number } {
   const offset = countParameter(uri, 'offset')
   const limit = rangeParameter(uri, 'limit', minSliceBytes, maxSliceBytes)
   const maxWidth = rangeParameter(uri, 'max_width', 1, maxPictureWidth)
@@ -256,12 +249,6 @@ function partOf(text: string): { readonly text?: Slice; readonly maxWidth?: numb
   }
   if (maxWidth !== undefined) throw new ResourceUriInvalid('as=text takes no max_width')
   return { text: { offset: offset ?? 0, limit: limit ?? defaultSliceBytes } }
-}
-
-function uriOf(text: string): ResourceUri {
-  const parsed = parseResourceUri(text, text.length)
-  if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-  return parsed.value
 }
 
 /** Without the rest of a character at the start, and without its beginning at the end. */

@@ -5,7 +5,6 @@ import { isLoopback } from '../../lib/util/net.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { type AuthAccepted, type AuthPolicy, refuse } from '../http/authentication.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
-import { chain } from '../resources/maybe-promise.ts'
 
 /** A gateway asks for others, whose rights it has checked; it only reads. */
 const gateway: AuthAccepted = { ok: true, principal: 'gateway', mayWrite: false }
@@ -34,7 +33,7 @@ export function withGatewayAccess(
       if (sent !== null && key.equals(sent)) return gateway
       const outcome = policy.authenticate(caller)
       if (wanted === undefined) return outcome
-      return chain(outcome, found =>
+      return Promise.resolve(outcome).then(found =>
         found.ok ? { ...found, mayWrite: false, mayAnswer: false } : found,
       )
     },

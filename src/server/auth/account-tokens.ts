@@ -10,7 +10,6 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { type Clock, monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type AuthOutcome, type AuthPolicy, invalidToken, refuse } from '../http/authentication.ts'
-import { chain, type MaybePromise } from '../resources/maybe-promise.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
 /** What the accounts server says of a token; its `token` is null for that of a login. */
@@ -69,7 +68,7 @@ export class AccountTokens {
     this.#timer = timer
   }
 
-  check(token: string): MaybePromise<CheckedToken> {
+  async check(token: string): Promise<CheckedToken> {
     if (!tokenForm.test(token)) {
       return fail({ kind: 'invalid', reason: 'it is no token of the accounts server' })
     }
@@ -142,7 +141,11 @@ export function withAccountTokens(
   tokens: AccountTokens,
   failures: FailureLimit,
 ): AuthPolicy {
-  function decide(token: string, checked: CheckedToken, peer: string): MaybePromise<AuthOutcome> {
+  function decide(
+    token: string,
+    checked: CheckedToken,
+    peer: string,
+  ): AuthOutcome | Promise<AuthOutcome> {
     if (!checked.ok) {
       const { kind, reason } = checked.failure
       if (kind === 'unavailable') return unavailable
@@ -167,7 +170,7 @@ export function withAccountTokens(
       if (sent === undefined) return tokenMissing
       const token = bearerToken(sent)
       if (token === null || !tokenForm.test(token)) return keys.authenticate(caller)
-      return chain(tokens.check(token), checked => decide(token, checked, caller.peer))
+      return tokens.check(token).then(checked => decide(token, checked, caller.peer))
     },
   }
 }

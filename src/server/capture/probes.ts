@@ -1,7 +1,6 @@
-import type { Clock, Timer } from '../../lib/util/time.ts'
+import { type Clock, type Timer, within } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail } from '../../lib/util/result.ts'
-import { within } from '../resources/maybe-promise.ts'
 import type { BackendName, CaptureBackend, CaptureTarget } from './backend.ts'
 import type { Probed } from './plan.ts'
 

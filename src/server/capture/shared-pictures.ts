@@ -1,7 +1,7 @@
 import type { PictureShot } from '../../lib/host-link/wire.ts'
+import { onAbort } from '../../lib/util/abort.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Reader } from '../resources/producer.ts'
 import type { CaptureLimits } from './limits.ts'
 
 interface SharedPicturesParts<Picture> {
@@ -18,7 +18,7 @@ interface Flight<Picture> {
   readonly key: string
   readonly outcome: PromiseWithResolvers<Picture>
   readonly stop: AbortController
-  /** Readers that can tell when they leave, and those that cannot. */
+  /** Readers that wait, whether or not they can tell when they leave. */
   waiting: number
   finishedMs: number | null
 }
@@ -49,7 +49,8 @@ export class SharedPictures<Picture> {
     return this.#waiting
   }
 
-  read(wish: PictureWish, reader?: Reader): Promise<Picture> {
+  /** `signal`: of the reader. */
+  read(wish: PictureWish, signal?: AbortSignal): Promise<Picture> {
     const key = JSON.stringify([wish.maxWidth, wish.shot])
     const known = this.#flights.get(key)
     const { limits, ticks } = this.#parts
@@ -58,7 +59,7 @@ export class SharedPictures<Picture> {
       this.#flights.delete(key)
     }
     if (this.#waiting >= limits.maxCaptureReaders) return Promise.reject(tooMany())
-    return this.#join(this.#flights.get(key) ?? this.#open(wish, key), reader)
+    return this.#join(this.#flights.get(key) ?? this.#open(wish, key), signal)
   }
 
   /** Pictures under way and kept ones belong to a window that is another one now. */
@@ -80,7 +81,7 @@ export class SharedPictures<Picture> {
     return flight
   }
 
-  #join(flight: Flight<Picture>, reader: Reader | undefined): Promise<Picture> {
+  #join(flight: Flight<Picture>, signal: AbortSignal | undefined): Promise<Picture> {
     let here = true
     flight.waiting++
     this.#waiting++
@@ -91,11 +92,11 @@ export class SharedPictures<Picture> {
       this.#waiting--
       return true
     }
-    const callOff = reader?.onLeave(() => {
+    const callOff = onAbort(signal, () => {
       if (leave() && flight.waiting === 0) this.#giveUp(flight)
     })
     const settled = (): void => {
-      callOff?.()
+      callOff()
       leave()
     }
     flight.outcome.promise.then(settled, settled)

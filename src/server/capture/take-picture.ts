@@ -1,7 +1,6 @@
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Result, fail } from '../../lib/util/result.ts'
-import type { Timer } from '../../lib/util/time.ts'
-import { within } from '../resources/maybe-promise.ts'
+import { type Timer, within } from '../../lib/util/time.ts'
 import type {
   Capture,
   CaptureBackend,

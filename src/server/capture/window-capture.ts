@@ -5,7 +5,6 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail, type Result } from '../../lib/util/result.ts'
 import type { CaptureSource, CaptureView, SharedPicture } from '../resources/capture-source.ts'
-import type { Reader } from '../resources/producer.ts'
 import type {
   BackendName,
   CaptureBackend,
@@ -133,11 +132,11 @@ export class WindowCapture implements CaptureSource {
 
   async read(
     maxWidth: number,
-    reader?: Reader,
+    signal?: AbortSignal,
     view: CaptureView = 'window',
     shot?: PictureShot,
   ): Promise<SharedPicture> {
-    return this.#pictures[view].read({ maxWidth, shot }, reader)
+    return this.#pictures[view].read({ maxWidth, shot }, signal)
   }
 
   /** A picture of the scene from there. Rejects as `read` does. */

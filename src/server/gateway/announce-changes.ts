@@ -1,6 +1,6 @@
 import { minPrefixChars } from '../../lib/instances/select-instance.ts'
 import type { Timer } from '../../lib/util/time.ts'
-import type { ResourceListener } from '../resources/listeners.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { CatalogState } from './catalog/catalog-resources.ts'
 import type { EventRing, GatewayEvent, GatewayEventKind } from './event-ring.ts'
 import { catalogUri, instancesUri, metricsUri, processUri } from './gateway-uris.ts'
@@ -10,7 +10,7 @@ import { rowStatus, type RowStatus, shortId } from './instance-rows.ts'
 
 interface AnnounceParts {
   readonly directory: InstanceDirectory
-  readonly listener: ResourceListener
+  readonly served: Pick<ServedResources, 'updated' | 'listChanged'>
   readonly ring: EventRing
   readonly timer: Timer
   /** Subscribers are told at most once in this time, however many instances change. */
@@ -19,7 +19,7 @@ interface AnnounceParts {
 
 /** Tells subscribers and the ring what changes in the directory. Returns the stop. */
 export function announceInstances(parts: AnnounceParts): () => void {
-  const { directory, listener, ring, timer, gatherMs } = parts
+  const { directory, served, ring, timer, gatherMs } = parts
   const statuses = new Map<string, RowStatus>()
   for (const entry of directory.entries) statuses.set(entry.record.instanceId, rowStatus(entry))
 
@@ -49,11 +49,11 @@ export function announceInstances(parts: AnnounceParts): () => void {
       cancelRest = null
       if (isDue) tell()
     })
-    listener.resourceUpdated(instancesUri)
-    for (const id of ids) announceInstance(id, listener)
-    listener.resourceUpdated(processUri)
-    listener.resourceUpdated(metricsUri)
-    if (isOtherList) listener.listChanged()
+    served.updated(instancesUri)
+    for (const id of ids) announceInstance(id, served)
+    served.updated(processUri)
+    served.updated(metricsUri)
+    if (isOtherList) served.listChanged()
   }
   const stop = directory.onChange(changes => {
     // All are recorded before listeners run: they find the events of the changes they hear of.
@@ -72,24 +72,23 @@ export function announceInstances(parts: AnnounceParts): () => void {
 export function announceCatalog(
   before: CatalogState,
   now: CatalogState,
-  listener: ResourceListener,
+  served: Pick<ServedResources, 'updated'>,
 ): void {
-  listener.resourceUpdated(catalogUri)
+  served.updated(catalogUri)
   const old = new Map(before.entries.map(entry => [entry.name, JSON.stringify(entry)]))
   for (const entry of now.entries) {
-    if (old.get(entry.name) !== JSON.stringify(entry))
-      listener.resourceUpdated(`${catalogUri}/${entry.name}`)
+    if (old.get(entry.name) !== JSON.stringify(entry)) served.updated(`${catalogUri}/${entry.name}`)
     old.delete(entry.name)
   }
-  for (const name of old.keys()) listener.resourceUpdated(`${catalogUri}/${name}`)
+  for (const name of old.keys()) served.updated(`${catalogUri}/${name}`)
 }
 
 /** Subscribers may have selected it by any number of its first digits. */
-function announceInstance(instanceId: string, listener: ResourceListener): void {
+function announceInstance(instanceId: string, served: Pick<ServedResources, 'updated'>): void {
   const digits = idPrefix(instanceId)
   if (digits === null) return
   for (let length = minPrefixChars; length <= digits.length; length++) {
-    listener.resourceUpdated(`${instancesUri}/${digits.slice(0, length)}`)
+    served.updated(`${instancesUri}/${digits.slice(0, length)}`)
   }
 }
 

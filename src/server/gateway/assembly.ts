@@ -21,9 +21,9 @@ import { mergeDirectories } from './merged-directory.ts'
 import { Relays } from './relay/relays.ts'
 import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
+import type { KeptSessions } from '../mcp/kept-sessions.ts'
 import { activityGauges } from '../mcp/activity.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
-import type { MaybePromise } from '../resources/maybe-promise.ts'
 import type { Gauge } from '../http/metrics.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 
@@ -40,7 +40,8 @@ interface GatewayAssemblyParts {
   readonly accounts: AccountTokens | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
-  readonly mayUseKey: () => MaybePromise<boolean>
+  readonly mayUseKey: () => Promise<boolean>
+  readonly kept: KeptSessions | undefined
   readonly limits: GatewayLimits
   readonly log: Logger
 }
@@ -79,6 +80,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     relays,
     catalog,
     tools,
+    kept: parts.kept,
     log,
     self: () => self,
     probeOf: (id: string) => probes.of(id),

@@ -14,7 +14,7 @@ import {
 } from './instance-query.ts'
 import type { InstanceRow, InstanceRows } from './instance-rows.ts'
 import type { ProbeOutcome } from './probes.ts'
-import { jsonContents } from '../resources/built-in.ts'
+import { jsonContents } from '../resources/scheme-producer.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
 import { textParameter } from '../resources/query-parameters.ts'

@@ -1,9 +1,8 @@
 import { maxCatalogEntries } from './catalog/parse-catalog.ts'
 import { defaultCatalogLimit } from './catalog/catalog-resources.ts'
 import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
-import type { BuiltIn } from '../resources/built-in.ts'
+import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
-import type { MaybePromise } from '../resources/maybe-promise.ts'
 import { suggestedLimits } from '../resources/completion.ts'
 import type { CompletionContext, Content, Descriptor, Template } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
@@ -32,7 +31,7 @@ const pushedRoots: ReadonlySet<string> = new Set([
 const switches: ReadonlySet<string> = new Set(['include_stale', 'include_dead', 'verbose'])
 
 /** The scheme `gateway://`: passes each URI to its resource. */
-export class GatewayProducer implements BuiltIn {
+export class GatewayProducer implements SchemeProducer {
   readonly #parts: GatewayProducerParts
 
   constructor(parts: GatewayProducerParts) {
@@ -53,7 +52,7 @@ export class GatewayProducer implements BuiltIn {
     if (uri.path === 'catalog') catalog.checkParameters(uri)
   }
 
-  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  read(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
     const { instances, diagnostics, catalog } = this.#parts
     const { path } = uri
     switch (path) {

@@ -1,6 +1,6 @@
 import { maxGatewayEvents } from './event-ring.ts'
 import { type Clock, systemClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { ResourceServer } from '../resources/resource-server.ts'
+import { ServedResources } from '../resources/served-resources.ts'
 import { announceCatalog, announceInstances } from './announce-changes.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
 import { CatalogResources } from './catalog/catalog-resources.ts'
@@ -10,18 +10,12 @@ import type { EventRing } from './event-ring.ts'
 import { GatewayProducer } from './gateway-producer.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
-import type { BuiltIn } from '../resources/built-in.ts'
+import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import { ClientsProducer, type ClientsSource, clientsUri } from '../resources/clients.ts'
 import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
-import type {
-  Content,
-  Descriptor,
-  Reader,
-  RelayedContents,
-  Template,
-} from '../resources/producer.ts'
+import type { Content, Template } from '../resources/producer.ts'
 import { limitParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import { eventTemplates } from './gateway-uris.ts'
@@ -41,54 +35,33 @@ interface GatewayParts extends DiagnosticParts {
 }
 
 /** The resources of a gateway, for the same endpoint that serves those of an application. */
-export class GatewayResources extends ResourceServer {
-  readonly #instances: Instances | undefined
-
-  constructor(parts: GatewayParts) {
-    const { directory, ring, catalog, clients, instances, limits } = parts
-    const { clock = systemClock, timer = systemTimer } = parts
-    const rows = new InstanceRows(directory)
-    const gateway = new GatewayProducer({
-      rows,
-      instances: new InstanceResources(rows),
-      diagnostics: new DiagnosticResources(rows, clock, parts),
-      catalog: new CatalogResources(catalog),
-    })
-    const builtIns = {
-      gateway,
-      resources: new EventResources(ring),
-      ...(clients && { server: new ClientsProducer(clients, false) }),
-      ...(instances && { instance: new InstanceProducer(instances) }),
-    }
-    super({ ...parts, builtIns, whereToLook: instances ? whereToLookHere : whereToLook })
-    this.#instances = instances
-    clients?.onChange(() => this.notify.resourceUpdated(clientsUri))
-    this.onClose(() => clients?.close())
-    const gatherMs = limits.recordGatherMs
-    this.onClose(announceInstances({ directory, listener: this.notify, ring, timer, gatherMs }))
-    this.onClose(catalog.follow((before, now) => announceCatalog(before, now, this.notify)))
+export function createGatewayResources(parts: GatewayParts): ServedResources {
+  const { directory, ring, catalog, clients, instances, limits } = parts
+  const { clock = systemClock, timer = systemTimer } = parts
+  const rows = new InstanceRows(directory)
+  const gateway = new GatewayProducer({
+    rows,
+    instances: new InstanceResources(rows),
+    diagnostics: new DiagnosticResources(rows, clock, parts),
+    catalog: new CatalogResources(catalog),
+  })
+  const producers = {
+    gateway,
+    resources: new EventResources(ring),
+    ...(clients && { server: new ClientsProducer(clients, false) }),
+    ...(instances && { instance: new InstanceProducer(instances) }),
   }
-
-  relay(uri: unknown, reader?: Reader): Promise<RelayedContents> | null {
-    if (this.#instances === undefined) return null
-    const { scheme, text, plain } = this.parsed(uri)
-    return scheme === 'instance' && plain ? this.#instances.relay(text, reader) : null
-  }
-
-  followed(uri: string, isFollowed: boolean): Promise<void> | void {
-    if (this.#instances === undefined || !uri.startsWith('instance:')) return
-    if (isFollowed && this.pushes(uri)) return this.#instances.follow(uri)
-    if (!isFollowed) this.#instances.unfollow(uri)
-  }
-
-  /** An update of a resource of an instance. */
-  instanceUpdated(uri: string): void {
-    this.notify.resourceUpdated(uri)
-  }
-
-  instanceListChanged(): void {
-    this.notify.listChanged()
-  }
+  const served = new ServedResources({
+    ...parts,
+    producers,
+    whereToLook: instances ? whereToLookHere : whereToLook,
+  })
+  clients?.onChange(() => served.updated(clientsUri))
+  served.onClose(() => clients?.close())
+  const gatherMs = limits.recordGatherMs
+  served.onClose(announceInstances({ directory, served, ring, timer, gatherMs }))
+  served.onClose(catalog.follow((before, now) => announceCatalog(before, now, served)))
+  return served
 }
 
 function whereToLook(scheme: string): string {
@@ -105,20 +78,14 @@ function whereToLookHere(scheme: string): string {
   return 'this is the gateway: what an instance calls scheme://path is instance://<id>/scheme/path here, and gateway://instances has the ids'
 }
 
-const unlisted: readonly Descriptor[] = Object.freeze([])
-
 /** The scheme `resources://`: `resources://gateway/events`, read and never pushed. */
-class EventResources implements BuiltIn {
+class EventResources implements SchemeProducer {
   readonly #ring: EventRing
   readonly #kept: KeptAnswers
 
   constructor(ring: EventRing) {
     this.#ring = ring
     this.#kept = new KeptAnswers('application/jsonl')
-  }
-
-  list(): readonly Descriptor[] {
-    return unlisted
   }
 
   templates(): readonly Template[] {

@@ -1,4 +1,4 @@
-import { freezeAll } from '../resources/built-in.ts'
+import { freezeAll } from '../resources/scheme-producer.ts'
 import type { Descriptor, Template } from '../resources/producer.ts'
 
 export const instancesUri = 'gateway://instances'

@@ -3,23 +3,24 @@ import { isRequestId, type RequestId } from '../../lib/mcp/json-rpc.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { accepts } from '../http/media.ts'
 import type { Reader } from '../resources/producer.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { Client } from './client-table.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
 import type { RequestMessage } from './json-rpc.ts'
 import type { RequestContext } from '../http/request-context.ts'
+import { sendNoAnswer } from './send.ts'
 import type { Session } from './sessions.ts'
 import type { Caller, Progress } from './tools/tool.ts'
 import type { ToolMethods } from './tools/tool-methods.ts'
 
-/** What a caller is served: another selection for those who may change nothing. */
+/** What the endpoint serves. */
 export interface Served {
   readonly resources: ServedResources
   /** Null: the server has no tools. */
   readonly tools: ToolMethods | null
 }
 
-interface CallParts extends Served {
+export interface CallParts extends Served {
   readonly res: ServerResponse
   readonly context: RequestContext
   /** Absent: of the stateless transport. */
@@ -43,9 +44,9 @@ export class Call implements Caller, Reader {
   readonly client: Client | undefined
   readonly principal: string
   readonly mayAnswer: boolean
+  readonly isReadOnly: boolean
   readonly isBatched: boolean
   readonly progress: Progress | null
-  readonly #cancelled = Promise.withResolvers<null>()
   #abort: AbortController | undefined
   #isCancelled = false
 
@@ -60,6 +61,7 @@ export class Call implements Caller, Reader {
     this.client = client
     this.principal = context.principal
     this.mayAnswer = context.mayAnswer
+    this.isReadOnly = !context.mayWrite && !context.mayAnswer
     this.isBatched = isBatched
     this.progress = isBatched ? null : progressOf(parts.res, message)
   }
@@ -72,17 +74,14 @@ export class Call implements Caller, Reader {
     return this
   }
 
-  onLeave(left: () => void): () => void {
-    const { signal } = this
-    if (signal.aborted) left()
-    else signal.addEventListener('abort', left, { once: true })
-    return () => signal.removeEventListener('abort', left)
-  }
-
   /** Aborted when the client cancels the request or, without a session, closes its connection. */
   get signal(): AbortSignal {
-    this.#abort ??= new AbortController()
-    if (this.#isCancelled) this.#abort.abort()
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController()
+      if (this.#isCancelled) this.#abort.abort()
+      // Most requests end before anything waits; only one that waits is worth cancelling.
+      this.session?.add(this)
+    }
     return this.#abort.signal
   }
 
@@ -90,15 +89,11 @@ export class Call implements Caller, Reader {
     return this.#isCancelled
   }
 
-  /** Resolves when the call is cancelled. */
-  get cancelled(): Promise<null> {
-    return this.#cancelled.promise
-  }
-
+  /** Ends the response without an answer, unless others of the batch are still to be answered. */
   cancel(): void {
     this.#isCancelled = true
     this.#abort?.abort()
-    this.#cancelled.resolve(null)
+    if (!this.isBatched) sendNoAnswer(this.res)
   }
 }
 

@@ -150,8 +150,10 @@ function isOfLiveApp({ _meta }: JsonObject): boolean {
 
 /** Whether the request names a resource of the scheme, also in a tool argument. */
 function asksForClients({ uri, arguments: args }: JsonObject): boolean {
-  const { uri: one = uri, uris = [] } = isJsonObject(args) ? args : {}
-  return [one, ...(Array.isArray(uris) ? uris : [])].some(
-    each => typeof each === 'string' && /^server:/i.test(each),
-  )
+  if (!isJsonObject(args)) return isOfServer(uri)
+  return isOfServer(args.uri) || (Array.isArray(args.uris) && args.uris.some(isOfServer))
+}
+
+function isOfServer(uri: unknown): boolean {
+  return typeof uri === 'string' && /^server:/i.test(uri)
 }

@@ -8,9 +8,9 @@ import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import type { RequestContext } from '../http/request-context.ts'
-import type { ServedResources } from '../resources/schemes.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { EndpointActivity } from './activity.ts'
-import { Call, type Served } from './call.ts'
+import { Call, type CallParts, type Served } from './call.ts'
 import type { ClientTable } from './client-table.ts'
 import { rpcCodes, toRpcError } from './errors.ts'
 import { EventStream } from './event-stream.ts'
@@ -24,6 +24,7 @@ import {
   type RequestMessage,
 } from './json-rpc.ts'
 import { errorMessage, JsonText, resultMessage } from './json-text.ts'
+import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createInitializeResults, createMethods, type MethodTable } from './methods.ts'
@@ -62,6 +63,8 @@ interface McpEndpointParts {
   resourcesEnabled: boolean
   /** Told who asks for what. */
   clients?: ClientTable
+  /** Sessions of the server that had the port before. Absent: a restart ends all. */
+  kept?: KeptSessions
   /** Absent: no tools. Without resources there are none either. */
   tools?: (parts: ToolParts) => ToolBox
   /** How a model finds its way about what is served. */
@@ -79,41 +82,37 @@ export class Endpoint implements McpEndpoint {
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
   readonly #initializeResults: ReadonlyMap<SessionRevision, JsonText>
-  readonly #forWriters: Served
-  readonly #forReaders: Served
-  readonly #toolBoxes: ToolBox[] = []
+  readonly #served: Served
+  readonly #toolBox: ToolBox | undefined
   readonly #detach: () => void
   /** The first members of every result of the stateless transport. */
   readonly #opening: string
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
-    const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
+    const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
     this.#parts = parts
     const serverInfo = { name: 'service-cli', title: 'service-cli', version }
-    const hub = new SubscriptionHub(limits, (uri, isFollowed) =>
-      registry.followed?.(uri, isFollowed),
-    )
+    const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
     this.#hub = hub
-    this.#sessions = new Sessions({ hub, clients, clock, limits })
+    this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ hub, serverInfo, limits })
-    const toolParts = { hub, clock, timer: systemTimer, limits, waits: new Set<() => void>() }
-    const served = (resources: ServedResources): Served => {
-      const box = resourcesEnabled
-        ? parts.tools?.({ ...toolParts, registry: resources })
-        : undefined
-      if (box === undefined) return { resources, tools: null }
-      this.#toolBoxes.push(box)
-      return { resources, tools: createToolMethods(box.tools, log) }
+    const toolParts = {
+      registry,
+      hub,
+      clock,
+      timer: systemTimer,
+      limits,
+      waits: new Set<() => void>(),
     }
-    this.#forWriters = served(registry)
-    this.#forReaders =
-      registry.forReaders === undefined ? this.#forWriters : served(registry.forReaders)
+    const box = resourcesEnabled ? parts.tools?.(toolParts) : undefined
+    this.#toolBox = box
+    this.#served = { resources: registry, tools: box ? createToolMethods(box.tools, log) : null }
     const offered = {
       identity: { ...serverInfo, instructions },
       resourcesEnabled,
-      toolsEnabled: this.#forWriters.tools !== null,
-      extensions: this.#toolBoxes[0]?.extensions,
+      toolsEnabled: box !== undefined,
+      extensions: box?.extensions,
     }
     this.#methods = createMethods({ ...offered, sessions: this.#sessions, streams: this.#streams })
     this.#initializeResults = createInitializeResults(offered)
@@ -138,7 +137,7 @@ export class Endpoint implements McpEndpoint {
   activity(): EndpointActivity {
     return {
       pendingCalls: this.#pendingCalls,
-      tools: this.#forWriters.tools?.count ?? 0,
+      tools: this.#served.tools?.count ?? 0,
       sessions: this.#sessions.size,
       streams: this.#sessions.streams + this.#streams.size,
       subscriptions: this.#hub.size.subscriptions,
@@ -147,7 +146,7 @@ export class Endpoint implements McpEndpoint {
   }
 
   endWaits(): void {
-    for (const box of this.#toolBoxes) box.close()
+    this.#toolBox?.close()
   }
 
   close(): void {
@@ -186,8 +185,7 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): void | Promise<void> {
     const id = isBatch(inbound) || !('id' in inbound) ? null : inbound.id
-    const { accept } = res.req.headers
-    if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream')) {
+    if (!acceptsAnswers(res.req.headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
       return this.#refuse(res, 406, rpcCodes.refused, message, id)
     }
@@ -208,7 +206,7 @@ export class Endpoint implements McpEndpoint {
     if (isBatch(inbound)) return this.#answerBatch(res, inbound, session, context)
     if (inbound.kind === 'request') {
       recordCall(context, inbound)
-      const call = new Call(inbound, { ...this.#served(context), res, context, session })
+      const call = new Call(inbound, { ...this.#served, res, context, session })
       return this.#deliver(call, this.#dispatch(inbound, call, context))
     }
     applyNotification(inbound, session)
@@ -256,15 +254,12 @@ export class Endpoint implements McpEndpoint {
     }
     context.rpc = `batch of ${values.length}`
     for (const message of messages) applyNotification(message, session)
-    const asked = messages.filter(each => each.kind === 'request' || each.kind === 'invalid')
+    const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
-    const parts = { ...this.#served(context), res, context, session }
+    const parts = { ...this.#served, res, context, session, isBatched: true }
     for (const message of asked) {
       if (!this.#sessions.isLive(session)) break
-      const answer =
-        message.kind === 'invalid'
-          ? errorMessage(message.id, { code: message.code, message: message.problem })
-          : await this.#dispatch(message, new Call(message, { ...parts, isBatched: true }), context)
+      const answer = await this.#answerInBatch(message, parts)
       if (answer === null) continue
       const isFirst = !res.headersSent
       if (isFirst) res.writeHead(200, { 'Content-Type': 'application/json' })
@@ -274,6 +269,18 @@ export class Endpoint implements McpEndpoint {
     }
     if (res.headersSent) res.end(']')
     else sendNoAnswer(res)
+  }
+
+  async #answerInBatch(message: Message, parts: CallParts): Promise<JsonText | null> {
+    if (message.kind === 'invalid') {
+      return errorMessage(message.id, { code: message.code, message: message.problem })
+    }
+    if (message.kind !== 'request') return null
+    const call = new Call(message, parts)
+    const cancelled = new Promise<null>(resolve => {
+      call.signal.addEventListener('abort', () => resolve(null))
+    })
+    return Promise.race([this.#dispatch(message, call, parts.context), cancelled])
   }
 
   /** Revision 2026-07-28: every POST stands for itself. No session is made, asked for or named. */
@@ -294,15 +301,10 @@ export class Endpoint implements McpEndpoint {
     // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
     if (message.method === 'subscriptions/listen') context.uri = undefined
     const client = this.#parts.clients?.ofRequest(message.params, context.principal)
-    const call = new Call(message, { ...this.#served(context), res, context, client })
+    const call = new Call(message, { ...this.#served, res, context, client })
     // Closing the connection cancels a request here ("Cancellation"), but not in a session.
     res.once('close', () => call.cancel())
     return this.#deliver(call, this.#dispatch(message, call, context))
-  }
-
-  /** What the caller may find. */
-  #served({ mayWrite, mayAnswer }: RequestContext): Served {
-    return mayWrite || mayAnswer ? this.#forWriters : this.#forReaders
   }
 
   #method(name: string, transport: 'session' | 'stateless') {
@@ -340,9 +342,8 @@ export class Endpoint implements McpEndpoint {
     succeeded: (() => void) | undefined,
   ): Promise<JsonText | null> {
     this.#pendingCalls++
-    call.session?.add(call)
     try {
-      const members = await Promise.race([running, call.cancelled])
+      const members = await running
       if (members === null) return null
       if (!members.isFailure) succeeded?.()
       return resultMessage(call.id, members, opening)
@@ -356,8 +357,7 @@ export class Endpoint implements McpEndpoint {
 
   async #deliver(call: Call, answering: Promise<JsonText | null>): Promise<void> {
     const answer = await answering
-    if (answer !== null) return sendAnswer(call.res, answer)
-    if (call.isCancelled) sendNoAnswer(call.res)
+    if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
   /** Results of the stateless transport say how long they may be cached; never by others ("public"). */
@@ -383,9 +383,7 @@ export class Endpoint implements McpEndpoint {
     if (session === null || res.destroyed) return
     const stream = new EventStream(res, sessionEncoder, this.#parts.limits)
     stream.open()
-    // Each message goes to exactly one stream of a session: the newest, the older one ends.
-    session.stream?.end()
-    session.stream = stream
+    this.#sessions.attach(session, stream)
     res.on('close', () => {
       if (session.stream !== stream) return
       session.stream = null
@@ -393,10 +391,10 @@ export class Endpoint implements McpEndpoint {
     })
   }
 
-  #deleteSession(res: ServerResponse, context: RequestContext): void {
+  async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
     const session = this.#sessionOf(res, context)
     if (session === null) return
-    this.#sessions.delete(session)
+    await this.#sessions.delete(session)
     res.writeHead(204).end()
   }
 
@@ -435,6 +433,12 @@ export class Endpoint implements McpEndpoint {
     const answer = refusalMessage(res.req.headers, status, message)
     sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
   }
+}
+
+function acceptsAnswers(accept: string | undefined): boolean {
+  // As the official SDKs write it.
+  if (accept === 'application/json, text/event-stream') return true
+  return accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
 }
 
 /** The one notification that has an effect. */

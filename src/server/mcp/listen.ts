@@ -3,7 +3,6 @@ import { metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
-import type { ServedResources } from '../resources/schemes.ts'
 import type { Call } from './call.ts'
 import { eventFrame, EventStream, type StreamEncoder } from './event-stream.ts'
 import { maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
@@ -44,7 +43,8 @@ export class ListenStreams {
   }
 
   /** Turns the answer into a stream; rejects, with nothing written, with what the client is told. */
-  async listen(params: JsonObject, { id, res, resources }: Call): Promise<null> {
+  async listen(params: JsonObject, call: Call): Promise<null> {
+    const { id, res } = call
     const { hub, limits } = this.#parts
     if (this.#streams.size >= limits.maxSessions) {
       const message = 'the server holds as many streams as it may; try again later'
@@ -55,7 +55,7 @@ export class ListenStreams {
       throw new ResourceUriInvalid(message)
     }
     const filter = parseFilter(params)
-    const { wanted, failures } = subscribable(filter.uris ?? [], resources)
+    const { wanted, failures } = subscribable(filter.uris ?? [], call)
     // A client that left while it was being authenticated has no stream to keep.
     if (res.destroyed) return null
     const stream = new EventStream(res, listenEncoder(id, filter.listChanged), limits)
@@ -117,7 +117,8 @@ function parseFilter({ notifications }: JsonObject): Filter {
 }
 
 /** The URIs that are ever announced, and the errors about instances that are gone. */
-function subscribable(uris: readonly string[], resources: ServedResources) {
+function subscribable(uris: readonly string[], call: Call) {
+  const { resources } = call
   if (new Set(uris).size > maxUrisPerClient) {
     throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
   }
@@ -126,7 +127,7 @@ function subscribable(uris: readonly string[], resources: ServedResources) {
   const failures: unknown[] = []
   for (const uri of uris) {
     try {
-      spellings.set(resources.assertSubscribable(uri), uri)
+      spellings.set(resources.assertSubscribable(uri, call), uri)
     } catch (error) {
       // A client that listens again, with the URIs that it had, keeps those that are left.
       const isGone = error instanceof ServiceError && error.data?.['reason'] === 'instance_gone'

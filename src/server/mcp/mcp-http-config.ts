@@ -21,6 +21,7 @@ import type { CheckpointSource } from '../resources/checkpoint-source.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import type { ClientTable } from './client-table.ts'
+import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
 
@@ -84,6 +85,8 @@ export interface ServerParts extends McpServices {
   checkpoints?: CheckpointSource
   /** Default: there is no `server://clients`. */
   clients?: ClientTable
+  /** Absent: a restart ends all sessions. */
+  kept?: KeptSessions
   /** Replaces `capture`; its creator closes it. */
   captureSource?: CaptureSource
   /** Well-known documents. */

@@ -237,7 +237,7 @@ export class McpHttpServer {
 
   #createEndpoint(): McpEndpoint {
     const { enableResources: resourcesEnabled = true, enableTools: hasTools = false } = this.#config
-    const { tools: plainTools = applicationTools, notes, clients } = this.#parts
+    const { tools: plainTools = applicationTools, notes, clients, kept } = this.#parts
     const toolsOf = this.#hasLiveApp()
       ? (parts: ToolParts) => withLiveApp(plainTools(parts))
       : plainTools
@@ -246,6 +246,7 @@ export class McpHttpServer {
       registry: this.#registry,
       resourcesEnabled,
       clients,
+      kept,
       tools: hasTools ? toolsOf : undefined,
       instructions: serverInstructions('application', { hasTools, hasNotes }),
       limits: this.#limits,
@@ -318,14 +319,14 @@ export class McpHttpServer {
     const liveApp = this.#hasLiveApp()
     const kept = { notes, checkpoints, clients, capture, liveApp }
     const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
-    if (store === null) return new ResourceRegistry({ ...parts, enableArtefactResources: false })
+    if (store === null) return new ResourceRegistry(parts)
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`
     const shrink = (file: Uint8Array<ArrayBuffer>, maxWidth: number) =>
       this.#pictures.shrink(file, { maxWidth, maxBytes: maxSmallerBytes })
     const artefacts = createArtefactProducer({ store, limits, downloadUrl, shrink })
-    const registry = new ResourceRegistry({ ...parts, artefacts, enableArtefactResources: true })
-    store.onChange(() => registry.artefactsChanged())
+    const registry = new ResourceRegistry({ ...parts, artefacts })
+    store.onChange(() => registry.listChanged())
     return registry
   }
 }

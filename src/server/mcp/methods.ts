@@ -71,7 +71,7 @@ export function createMethods(parts: MethodParts): MethodTable {
   const resources: Record<string, Method> = {
     'resources/list': {
       in: 'both',
-      run: async (params, call) => pageText(await call.resources.page(cursorOf(params))),
+      run: async (params, call) => pageText(await call.resources.page(cursorOf(params), call)),
       freshMs: live,
     },
     'resources/templates/list': { in: 'both', run: listTemplates, freshMs: live },
@@ -84,7 +84,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       in: 'session',
       async run({ uri }, call) {
         // Those that are never pushed, too: the client holds them, so diagnostics count them.
-        const canonical = call.resources.assertSubscribable(uri)
+        const canonical = call.resources.assertSubscribable(uri, call)
         await sessions.subscribe(sessionOf(call), String(uri), canonical)
         return empty
       },
@@ -95,7 +95,7 @@ export function createMethods(parts: MethodParts): MethodTable {
         const canonical = call.resources.canonical(uri)
         // A subscription can be given up also after its scheme went.
         const isKnown = sessions.unsubscribe(sessionOf(call), String(uri), canonical)
-        if (!isKnown) call.resources.assertSubscribable(uri)
+        if (!isKnown) call.resources.assertSubscribable(uri, call)
         return empty
       },
     },
@@ -189,7 +189,7 @@ function listTemplates(params: JsonObject, { resources }: Call): JsonText {
 
 async function read({ uri }: JsonObject, call: Call): Promise<JsonText> {
   const { resources, isBatched } = call
-  const relayed = resources.relay?.(uri, call) ?? null
+  const relayed = resources.relay(uri, call)
   if (relayed !== null) return relayedText(await relayed, isBatched)
   return kept(reads, await resources.read(uri, call), contentsText)
 }

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import type { ServedResources } from '../resources/schemes.ts'
 import type { RequestContext } from '../http/request-context.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
 /** Records what a request is about, for the access log. */

@@ -1,5 +1,5 @@
-import type { BuiltIn } from '../resources/built-in.ts'
-import { freezeAll, jsonContents } from '../resources/built-in.ts'
+import type { SchemeProducer } from '../resources/scheme-producer.ts'
+import { freezeAll, jsonContents } from '../resources/scheme-producer.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import { countParameter, onlyParameters, rangeParameter } from '../resources/query-parameters.ts'
@@ -53,7 +53,7 @@ export const notesTemplates: readonly Template[] = freezeAll([
 ])
 
 /** `notes://open`, `notes://all` and `notes://{id}`. */
-export class NotesProducer implements BuiltIn {
+export class NotesProducer implements SchemeProducer {
   readonly #notes: Notes
   readonly #scene: () => SceneNow
 

@@ -4,7 +4,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
 import type { NoteFolder } from './note-folder.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
-import type { BuiltIn } from '../resources/built-in.ts'
+import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import type { NotesSource } from '../resources/notes-source.ts'
 import type { SceneNow } from '../resources/scene/producer.ts'
 import type { Prover } from './prover.ts'
@@ -78,7 +78,7 @@ export class Notes implements NotesSource {
     this.#parts = parts
   }
 
-  producer(scene: () => SceneNow): BuiltIn {
+  producer(scene: () => SceneNow): SchemeProducer {
     this.#scene = scene
     return new NotesProducer(this, scene)
   }

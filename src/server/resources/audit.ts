@@ -1,5 +1,5 @@
 import type { AuditLog } from './audit-log.ts'
-import { type BuiltIn, changedAt, freezeAll } from './built-in.ts'
+import { type SchemeProducer, changedAt, freezeAll } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -18,7 +18,7 @@ export const auditRecentUri = 'audit://recent'
 const annotations = { audience: ['user', 'assistant'], priority: 0.5 } as const
 
 /** `audit://recent`: the end of the wired audit log. */
-export class AuditProducer implements BuiltIn {
+export class AuditProducer implements SchemeProducer {
   readonly #kept: KeptAnswers
   readonly #templates: readonly Template[]
   #log: AuditLog | undefined

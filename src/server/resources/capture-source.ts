@@ -1,7 +1,6 @@
 import type { PictureShot } from '../../lib/host-link/wire.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
-import type { MaybePromise } from './maybe-promise.ts'
-import type { EncodedBlob, Reader } from './producer.ts'
+import type { EncodedBlob } from './producer.ts'
 
 /** Why no picture can be taken, and what would change that. */
 interface NoCapture {
@@ -31,14 +30,14 @@ export interface CaptureSource {
   readonly hasShots?: boolean
   /**
    * A PNG file, at most so wide. Rejects with a `ServiceError` of a `resource_` code, which reaches
-   * the reader as it is. Once every reader has left, the answer may be anything.
+   * the reader as it is. `signal`: of the reader; once every one has left, the answer may be anything.
    */
   read(
     maxWidth: number,
-    reader?: Reader,
+    signal?: AbortSignal,
     view?: CaptureView,
     shot?: PictureShot,
-  ): MaybePromise<SharedPicture>
+  ): Promise<SharedPicture>
   /**
    * Told when `unavailable` becomes null or stops to be, or what it can show changes. Returns
    * how to call it off.

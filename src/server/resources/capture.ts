@@ -1,7 +1,6 @@
-import { type BuiltIn, freezeAll } from './built-in.ts'
+import { type SchemeProducer, freezeAll } from './scheme-producer.ts'
 import type { CaptureSource, CaptureView, SharedPicture } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
-import { chain, type MaybePromise } from './maybe-promise.ts'
 import type { Content, Descriptor, Reader, Template } from './producer.ts'
 import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
 import { listParameter, rangeParameter, wordParameter } from './query-parameters.ts'
@@ -78,7 +77,7 @@ const usualWidth = 8192
 const widths: readonly number[] = [1024, 640, 1600, 2560]
 
 /** `capture://current_window`: there only while a picture can be had. */
-export class CaptureProducer implements BuiltIn {
+export class CaptureProducer implements SchemeProducer {
   readonly #source: CaptureSource
 
   constructor(source: CaptureSource) {
@@ -114,7 +113,7 @@ export class CaptureProducer implements BuiltIn {
     else wordParameter(uri, 'view', views)
   }
 
-  read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]> {
+  async read(uri: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
     if (uri.path !== 'current_window' && uri.path !== 'viewport') {
       throw new ResourceNotFound(uri.text)
     }
@@ -128,9 +127,8 @@ export class CaptureProducer implements BuiltIn {
     const maxWidth = this.#widthOf(uri)
     const shot = uri.path === 'viewport' ? shotOf(uri) : undefined
     const view = uri.path === 'viewport' ? 'viewport' : this.#viewOf(uri)
-    return chain(this.#source.read(maxWidth, reader, this.#shown(view), shot), picture =>
-      contentsOf(uri.text, picture),
-    )
+    const picture = await this.#source.read(maxWidth, reader?.signal, this.#shown(view), shot)
+    return contentsOf(uri.text, picture)
   }
 
   #widthOf(uri: ResourceUri): number {

@@ -1,6 +1,6 @@
-import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
+import { freezeAll, jsonContents, type SchemeProducer } from './scheme-producer.ts'
 import { ResourceNotFound } from './errors.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type { Content, Descriptor } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 export const clientsUri = 'server://clients'
@@ -29,7 +29,7 @@ const descriptors: readonly Descriptor[] = freezeAll([
 ])
 
 /** `server://clients`. A gateway serves it without listing it. */
-export class ClientsProducer implements BuiltIn {
+export class ClientsProducer implements SchemeProducer {
   readonly #source: ClientsSource
   readonly #listed: readonly Descriptor[]
 
@@ -40,14 +40,6 @@ export class ClientsProducer implements BuiltIn {
 
   list(): readonly Descriptor[] {
     return this.#listed
-  }
-
-  templates(): readonly Template[] {
-    return none
-  }
-
-  complete(): readonly string[] {
-    return none
   }
 
   read(uri: ResourceUri): readonly Content[] {

@@ -1,21 +1,10 @@
-import type { MaybePromise } from './maybe-promise.ts'
-import type { CompletionContext, CompletionValues, Descriptor, Template } from './producer.ts'
+import type { CompletionContext, CompletionValues, Descriptor } from './producer.ts'
 
 export interface Completion {
   readonly values: readonly string[]
   /** Absent when the total is unknown. */
   readonly total?: number
   readonly hasMore: boolean
-}
-
-/** A template and the producer that knows the values of its variables. */
-export interface OwnedTemplate {
-  readonly template: Template
-  complete(
-    variable: string,
-    prefix: string,
-    context: CompletionContext,
-  ): MaybePromise<CompletionValues>
 }
 
 /** The protocol allows no more in one answer. */

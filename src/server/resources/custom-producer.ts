@@ -1,6 +1,5 @@
 import type { ResourceLimits } from './limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type MaybePromise, isThenable, within } from './maybe-promise.ts'
 import type {
   CompletionContext,
   CompletionValues,
@@ -13,8 +12,10 @@ import type { Result } from '../../lib/util/result.ts'
 import { EntryReader, parseCompletion, parseContent } from './producer-check.ts'
 import { customReadError, producerFailure } from './errors.ts'
 import { listedValues } from './completion.ts'
-import type { Timer } from '../../lib/util/time.ts'
-import { TypedContents } from './typed-contents.ts'
+import { type Timer, within } from '../../lib/util/time.ts'
+import type { ResourceUri } from './resource-uri.ts'
+import type { SchemeProducer } from './scheme-producer.ts'
+import { typedContents } from './typed-contents.ts'
 
 /** A custom producer must answer within this time. */
 const producerTimeoutMs = 2000
@@ -31,7 +32,7 @@ const none: readonly never[] = Object.freeze([])
  * Wraps a producer of the embedding program: when it throws, rejects, never answers or returns
  * invalid values, the caller gets well-formed values or one of our errors, within the time allowed.
  */
-export class CustomProducer {
+export class CustomProducer implements SchemeProducer {
   readonly scheme: string
   readonly #producer: ResourceProducer
   readonly #context: CustomProducerContext
@@ -42,7 +43,6 @@ export class CustomProducer {
   #pendingReads = 0
   /** Counted apart: completions must not use up the limit of reads. */
   #pendingCompletions = 0
-  readonly #typed = new TypedContents()
   /** The list as it was returned, when it promises to stay. */
   #lastRaw: unknown = none
   #lastList: readonly Descriptor[] = none
@@ -55,7 +55,7 @@ export class CustomProducer {
   }
 
   /** Never throws or rejects; a list that fails is empty, an entry of the wrong shape left out. */
-  list(): MaybePromise<readonly Descriptor[]> {
+  list(): readonly Descriptor[] | Promise<readonly Descriptor[]> {
     // One that hangs costs the readers its time once, not at every listing.
     if (this.#lateLists > 0) return none
     let raw: unknown
@@ -82,7 +82,7 @@ export class CustomProducer {
   }
 
   /** Throws or rejects only with a `ServiceError` fit for the reader. */
-  read(uri: string): MaybePromise<readonly Content[]> {
+  read({ text: uri }: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
     if (this.#pendingReads >= this.#context.limits.maxPendingReads) {
       throw this.#late(uri, 'too many reads of the custom producer are pending')
     }
@@ -163,7 +163,7 @@ export class CustomProducer {
     })
     // The same frozen array again tells the reader "unchanged", so it is passed on itself.
     const answer = isFrozenList(raw) ? (raw as readonly Content[]) : contents
-    return this.#typed.fill(answer, uri => this.#lastList.find(each => each.uri === uri)?.mimeType)
+    return typedContents(answer, uri => this.#lastList.find(each => each.uri === uri)?.mimeType)
   }
 
   #wellFormed<Item>(
@@ -205,4 +205,13 @@ export class CustomProducer {
 
 function isFrozenList(value: unknown): boolean {
   return Array.isArray(value) && Object.isFrozen(value) && value.every(Object.isFrozen)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
+  )
 }

@@ -1,5 +1,6 @@
 import { type ErrorDetails, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import type { ResourceUri } from './resource-uri.ts'
 
 /**
  * Thrown by a producer (built-in or custom) for a URI it does not have; `data.uri` is it.
@@ -68,8 +69,7 @@ export function producerFailure(scheme: string, reason: FailureReason): ServiceE
  */
 export function ownReadError(
   error: unknown,
-  scheme: string,
-  uri: string,
+  { scheme, text: uri }: ResourceUri,
   log: Logger,
 ): ServiceError {
   if (error instanceof ServiceError && isForReader(error)) return naming(error, uri)

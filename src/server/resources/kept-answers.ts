@@ -1,5 +1,5 @@
 import { wellFormedJson } from '../../lib/util/json.ts'
-import { textContents } from './built-in.ts'
+import { textContents } from './scheme-producer.ts'
 import type { Content } from './producer.ts'
 
 /** Answers of one resource, and their bytes. */

@@ -1,10 +1,9 @@
-import type { ResourceLimits } from './limits.ts'
-import { maxUriChars } from './resource-uri.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { ResourceUriInvalid } from './errors.ts'
-import { all, chain, type MaybePromise } from './maybe-promise.ts'
-import { maxKeptAnswers } from './kept-answers.ts'
-import type { Descriptor, DescriptorPage } from './producer.ts'
-import { fail, ok, type Result } from '../../lib/util/result.ts'
+import type { Descriptor } from './producer.ts'
+import { maxUriChars } from './resource-uri.ts'
+import type { SchemeProducer } from './scheme-producer.ts'
 
 /** One page of `resources/list`. The identical object again means "unchanged". */
 export interface ListPage {
@@ -13,110 +12,91 @@ export interface ListPage {
   readonly nextCursor?: string
 }
 
-export interface ListSources {
-  /** In the order of the listing. Never fail. */
-  fixed(): readonly MaybePromise<readonly Descriptor[]>[]
-  /** What follows them; undefined when there is nothing. */
-  artefacts:
-    ((after: string | undefined, limit: number) => MaybePromise<DescriptorPage>) | undefined
-}
-
-/** The part of the fixed list that is on a page. */
-interface Head {
-  readonly fixed: readonly Descriptor[]
-  readonly from: number
-  readonly to: number
-}
-
+/** A page, and what it was made of. */
 interface KeptPage {
   readonly fixed: readonly Descriptor[]
   readonly tail: readonly Descriptor[]
   readonly page: ListPage
 }
 
-type ListLimits = Pick<ResourceLimits, 'pageSize'>
+const maxKeptPages = 16
+const none: readonly Descriptor[] = Object.freeze([])
 
-const noDescriptors: readonly Descriptor[] = Object.freeze([])
-const noHead: Head = { fixed: noDescriptors, from: 0, to: 0 }
-
-/** Cuts all resources into pages, and gives out the same page object while nothing changed. */
+/**
+ * Cuts all resources into pages: the fixed part, which producers list whole, then what one producer
+ * lists page by page. Gives out the same page object while nothing changed.
+ */
 export class Listing {
-  readonly #sources: ListSources
-  readonly #limits: ListLimits
+  readonly #pageSize: number
+  readonly #log: Logger
   readonly #kept = new Map<string, KeptPage>()
   #lists: readonly (readonly Descriptor[])[] = []
-  #fixed: readonly Descriptor[] = noDescriptors
+  #fixed = none
 
-  constructor(sources: ListSources, limits: ListLimits) {
-    this.#sources = sources
-    this.#limits = limits
+  constructor(pageSize: number, log: Logger) {
+    this.#pageSize = pageSize
+    this.#log = log
   }
 
-  /** Throws `ResourceUriInvalid` for an invalid cursor. */
-  page(cursor: unknown): MaybePromise<ListPage> {
-    const parsed = parseCursor(cursor, maxUriChars)
-    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    const key = typeof cursor === 'string' ? cursor : ''
-    const position = parsed.value
-    // A server without artefacts never gave out such a cursor.
-    if (position.part === 'artefacts' && this.#sources.artefacts === undefined) {
-      throw new ResourceUriInvalid(unknownCursor)
+  /** Rejects with `ResourceUriInvalid` for an invalid cursor. */
+  async page(cursor: unknown, producers: SchemeProducer[]): Promise<ListPage> {
+    const key = parseCursor(cursor)
+    const paged = producers.find(producer => producer.page !== undefined)
+    if (key.startsWith('a')) {
+      // A server without artefacts never gave out such a cursor.
+      if (paged === undefined) throw new ResourceUriInvalid(unknownCursor)
+      const { descriptors, next } = await this.#tail(paged, key.slice(1), this.#pageSize)
+      return this.#keep(key, none, 0, descriptors, next)
     }
-    if (position.part === 'artefacts') return this.#lastPages(key, noHead, position.after)
-    return chain(all(this.#sources.fixed()), lists => {
-      const fixed = this.#joined(lists)
-      const from = Math.min(position.offset, fixed.length)
-      const to = Math.min(from + this.#limits.pageSize, fixed.length)
-      const head = { fixed, from, to }
-      if (to < fixed.length) {
-        const next = encodeCursor({ part: 'fixed', offset: to })
-        return this.#keep(key, head, noDescriptors, next)
-      }
-      return this.#lastPages(key, head, undefined)
-    })
+    const from = Number(key.slice(1))
+    const fixed = this.#joined(await Promise.all(producers.map(each => each.list?.() ?? none)))
+    const end = from + this.#pageSize
+    if (end < fixed.length) return this.#keep(key, fixed, from, none, `f${end}`)
+    if (paged === undefined) return this.#keep(key, fixed, from, none)
+    const free = Math.min(end - fixed.length, this.#pageSize)
+    if (free === 0) return this.#keep(key, fixed, from, none, 'a')
+    const { descriptors, next } = await this.#tail(paged, '', free)
+    return this.#keep(key, fixed, from, descriptors, next)
   }
 
-  /** A page that reaches the artefacts: the end of the fixed part, then as many as fit. */
-  #lastPages(key: string, head: Head, after: string | undefined): MaybePromise<ListPage> {
-    const { artefacts } = this.#sources
-    if (artefacts === undefined) return this.#keep(key, head, noDescriptors, undefined)
-    const free = this.#limits.pageSize - (head.to - head.from)
-    if (free === 0) {
-      const next = encodeCursor({ part: 'artefacts', after: undefined })
-      return this.#keep(key, head, noDescriptors, next)
+  /** A failing store never costs the other resources. Rejects only for an invalid position. */
+  async #tail({ page }: SchemeProducer, after: string, limit: number) {
+    try {
+      const found = await page?.(after === '' ? undefined : after, limit)
+      const next = found?.next === undefined ? undefined : `a${found.next}`
+      return { descriptors: found?.descriptors ?? none, next }
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'resource_uri_invalid') throw error
+      this.#log.error({ err: error }, 'artefacts cannot be listed')
+      return { descriptors: none, next: undefined }
     }
-    return chain(artefacts(after, free), ({ descriptors, next }) => {
-      const cursor =
-        next === undefined ? undefined : encodeCursor({ part: 'artefacts', after: next })
-      return this.#keep(key, head, descriptors, cursor)
-    })
   }
 
   /** The page made of the same parts as last time is the same object. */
   #keep(
     key: string,
-    head: Head,
+    fixed: readonly Descriptor[],
+    from: number,
     tail: readonly Descriptor[],
-    nextCursor: string | undefined,
+    next?: string,
   ): ListPage {
-    const { fixed, from, to } = head
+    const nextCursor = next && Buffer.from(next).toString('base64url')
     const kept = this.#kept.get(key)
     if (kept?.fixed === fixed && kept.tail === tail && kept.page.nextCursor === nextCursor) {
       return kept.page
     }
-    const descriptors = Object.freeze([...fixed.slice(from, to), ...tail])
-    const page = Object.freeze({ descriptors, ...(nextCursor !== undefined && { nextCursor }) })
-    if (kept === undefined && this.#kept.size >= maxKeptAnswers) this.#kept.clear()
+    const descriptors = Object.freeze([...fixed.slice(from, from + this.#pageSize), ...tail])
+    const page = Object.freeze({ descriptors, ...(nextCursor && { nextCursor }) })
+    if (kept === undefined && this.#kept.size >= maxKeptPages) this.#kept.clear()
     // Only a frozen list promises that it is unchanged when it comes again.
     if (Object.isFrozen(tail)) this.#kept.set(key, { fixed, tail, page })
-    else this.#kept.delete(key)
     return page
   }
 
-  #joined(lists: readonly (readonly Descriptor[])[]): readonly Descriptor[] {
-    const same =
+  #joined(lists: (readonly Descriptor[])[]): readonly Descriptor[] {
+    const isSame =
       lists.length === this.#lists.length && lists.every((list, at) => list === this.#lists[at])
-    if (!same) {
+    if (!isSame) {
       this.#lists = lists
       this.#fixed = Object.freeze(lists.flat())
     }
@@ -124,28 +104,15 @@ export class Listing {
   }
 }
 
-/** Where a page of the listing starts: in the fixed part, or in the artefacts behind it. */
-type ListPosition =
-  | { readonly part: 'fixed'; readonly offset: number }
-  | { readonly part: 'artefacts'; readonly after: string | undefined }
-
 const unknownCursor = 'invalid cursor; start again without one'
 
-function encodeCursor(position: ListPosition): string {
-  const text = position.part === 'fixed' ? `f${position.offset}` : `a${position.after ?? ''}`
-  return Buffer.from(text).toString('base64url')
-}
-
-/** The failure is a short text for the reader. */
-function parseCursor(cursor: unknown, maxChars: number): Result<ListPosition, string> {
-  if (cursor === undefined) return ok({ part: 'fixed', offset: 0 })
-  const bad = fail(unknownCursor)
-  if (typeof cursor !== 'string' || cursor.length > maxChars) return bad
-  const text = Buffer.from(cursor, 'base64url').toString()
+/** Where the page starts: `f` and an offset in the fixed part, or `a` and a position behind it. */
+function parseCursor(cursor: unknown): string {
+  if (cursor === undefined) return 'f0'
+  const isText = typeof cursor === 'string' && cursor.length <= maxUriChars
+  const text = isText ? Buffer.from(cursor, 'base64url').toString() : ''
   // Node decodes leniently; only what it encodes itself is a cursor.
-  if (Buffer.from(text).toString('base64url') !== cursor) return bad
-  if (text.startsWith('a')) {
-    return ok({ part: 'artefacts', after: text === 'a' ? undefined : text.slice(1) })
-  }
-  return /^f\d{1,9}$/.test(text) ? ok({ part: 'fixed', offset: Number(text.slice(1)) }) : bad
+  const isOurs = Buffer.from(text).toString('base64url') === cursor
+  if (isOurs && /^(?:f\d{1,9}|a.*)$/s.test(text)) return text
+  throw new ResourceUriInvalid(unknownCursor)
 }

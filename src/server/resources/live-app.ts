@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { isMissing } from '../../lib/util/errors.ts'
-import { type BuiltIn, freezeAll, textContents } from './built-in.ts'
+import { type SchemeProducer, freezeAll, textContents } from './scheme-producer.ts'
 import { ResourceNotEnabled, ResourceNotFound } from './errors.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type { Content, Descriptor } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 export const liveAppUri = 'ui://service-cli/live'
@@ -15,8 +15,6 @@ const file = fileURLToPath(new URL('../../page/live-app.html', import.meta.url))
 const mimeType = 'text/html;profile=mcp-app'
 /** An empty policy: the view may load nothing and connect to nothing. */
 const meta = Object.freeze({ ui: Object.freeze({ csp: Object.freeze({}), prefersBorder: true }) })
-
-const none: readonly never[] = Object.freeze([])
 
 const descriptors: readonly Descriptor[] = freezeAll([
   {
@@ -33,19 +31,11 @@ const descriptors: readonly Descriptor[] = freezeAll([
 ])
 
 /** `ui://service-cli/live`: the live page as an MCP App. */
-export class LiveAppProducer implements BuiltIn {
-  #contents: Promise<readonly Content[]> | null = null
+export class LiveAppProducer implements SchemeProducer {
+  #contents: readonly Content[] | null = null
 
   list(): readonly Descriptor[] {
     return descriptors
-  }
-
-  templates(): readonly Template[] {
-    return none
-  }
-
-  complete(): readonly string[] {
-    return none
   }
 
   /** It changes with the version of the program alone. */
@@ -53,16 +43,12 @@ export class LiveAppProducer implements BuiltIn {
     return false
   }
 
-  read(uri: ResourceUri): Promise<readonly Content[]> {
+  async read(uri: ResourceUri): Promise<readonly Content[]> {
     if (uri.text !== liveAppUri) throw new ResourceNotFound(uri.text)
-    return (this.#contents ??= this.#load())
-  }
-
-  async #load(): Promise<readonly Content[]> {
     try {
-      return textContents(liveAppUri, mimeType, await readFile(file, 'utf8'), meta)
+      this.#contents ??= textContents(liveAppUri, mimeType, await readFile(file, 'utf8'), meta)
+      return this.#contents
     } catch (error) {
-      this.#contents = null
       if (isMissing(error)) throw new ResourceNotEnabled(liveAppUri, 'run npm run build')
       throw error
     }

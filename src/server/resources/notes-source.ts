@@ -1,9 +1,9 @@
-import type { BuiltIn } from './built-in.ts'
+import type { SchemeProducer } from './scheme-producer.ts'
 import type { SceneNow } from './scene/producer.ts'
 
 /** Where `notes://` comes from. */
 export interface NotesSource {
-  producer(scene: () => SceneNow): BuiltIn
+  producer(scene: () => SceneNow): SchemeProducer
   /** Sets the listener of changes. */
   onChange(told: (uri: string) => void): void
   /** The URI has its first subscriber, or none any more. */

@@ -106,7 +106,7 @@ export interface ResourceProducer {
    * becomes `resource_failed`, of which the client learns nothing.
    */
   read(uri: string): readonly Content[] | Promise<readonly Content[]>
-  /** Forms of URIs that `list` does not enumerate. Asked once. */
+  /** Forms of URIs that `list` does not enumerate. Asked for again when the listing has changed. */
   templates?(): readonly Template[]
   /**
    * Values for a template variable that start with `prefix`, best first. Without this method they
@@ -117,11 +117,6 @@ export interface ResourceProducer {
     prefix: string,
     context: CompletionContext,
   ): CompletionValues | Promise<CompletionValues>
-}
-
-/** A producer with too many resources for one array lists them page by page. */
-export interface PagedProducer extends ResourceProducer {
-  page(after: string | undefined, limit: number): DescriptorPage | Promise<DescriptorPage>
 }
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */
@@ -179,8 +174,10 @@ export function isIconSizes(value: unknown, most: number): value is readonly str
   )
 }
 
-/** The caller of a read, where it can be known that the caller has left. */
+/** The caller of a read. */
 export interface Reader {
-  /** Calls `left` once, at once if it has left already. Returns how to call it off. */
-  onLeave(left: () => void): () => void
+  /** Aborted once the caller has left. */
+  readonly signal: AbortSignal
+  /** What is for writers alone is as if it were not served. Absent: it is served. */
+  readonly isReadOnly?: boolean
 }

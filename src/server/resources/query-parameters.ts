@@ -37,20 +37,6 @@ export function rangeParameter(
   return value
 }
 
-export function flagParameter(uri: ResourceUri, name: string): boolean {
-  switch (uri.query.get(name)) {
-    case undefined:
-    case 'false':
-    case '0':
-      return false
-    case 'true':
-    case '1':
-      return true
-    default:
-      throw invalid(name, 'true or false')
-  }
-}
-
 const yes: ReadonlySet<string> = new Set(['', 'true', '1', 'yes', 'on'])
 const no: ReadonlySet<string> = new Set(['false', '0', 'no', 'off'])
 

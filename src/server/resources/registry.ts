@@ -11,20 +11,18 @@ import type { CheckpointSource } from './checkpoint-source.ts'
 import { ClientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
+import { ResourceNotEnabled } from './errors.ts'
 import { LiveAppProducer } from './live-app.ts'
-import { ResourceServer } from './resource-server.ts'
-import type { PagedProducer, ResourceProducer } from './producer.ts'
+import type { ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
 import type { NotesSource } from './notes-source.ts'
+import { isOfApplication } from './object-detail.ts'
 import { SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
 import { type FreshScene, SceneState } from './scene/state.ts'
-import {
-  type Attachment,
-  isReservedScheme,
-  type SchemeSource,
-  type SchemeState,
-} from './schemes.ts'
+import type { SchemeProducer } from './scheme-producer.ts'
+import { isReservedScheme } from './schemes.ts'
+import { ServedResources } from './served-resources.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
 
@@ -33,8 +31,8 @@ interface ResourceRegistryOptions {
   clock?: Clock
   log?: Logger
   timer?: Timer
-  artefacts?: PagedProducer
-  enableArtefactResources: boolean
+  /** Default: artefacts are switched off. */
+  artefacts?: SchemeProducer
   /** Default: no window. */
   capture?: CaptureSource
   /** Default: there are none, and `notes://` does not exist. */
@@ -47,69 +45,59 @@ interface ResourceRegistryOptions {
   liveApp?: boolean
 }
 
+/** Whether a source or producer may take the scheme. */
+export type SchemeState = 'free' | 'taken' | 'reserved'
+
 /**
- * All resources of one server. The host puts state in (`setScene`, `wireAuditLog`, …), the
+ * The resources of an application. The host puts state in (`setScene`, `wireAuditLog`, …), the
  * endpoint takes pages and contents out and passes changes on.
  */
-export class ResourceRegistry extends ResourceServer {
+export class ResourceRegistry extends ServedResources {
   readonly #limits: ResourceLimits
   readonly #log: Logger
   readonly #timer: Timer
   readonly #scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
-  readonly #notes: NotesSource | undefined
   #frozen = false
 
   constructor(options: ResourceRegistryOptions) {
     const { limits, clock, log = silentLogger, timer = systemTimer, capture = noCapture } = options
+    const { notes, checkpoints, clients, liveApp = false } = options
     const sceneChanges = {
       sceneSet: () => {
-        this.notify.resourceUpdated(sceneCurrentUri)
-        this.notify.resourceUpdated(sceneDeltaUri)
+        this.updated(sceneCurrentUri)
+        this.updated(sceneDeltaUri)
       },
-      applicationChanged: () => this.notify.resourceUpdated(sceneCurrentUri),
+      applicationChanged: () => this.updated(sceneCurrentUri),
     }
-    const scene = new SceneState(limits, { listener: sceneChanges, clock })
+    const state = new SceneState(limits, { listener: sceneChanges, clock })
+    const scene = new SceneProducer(state, limits, checkpoints)
     const audit = new AuditProducer()
     const events = new SessionEventsProducer()
-    const { notes, checkpoints, clients, liveApp = false } = options
-    const producer = new SceneProducer(scene, limits, checkpoints)
-    super({
-      builtIns: {
-        scene: producer,
-        ...(notes && { notes: notes.producer(() => producer.now) }),
-        audit,
-        events,
-        capture: new CaptureProducer(capture),
-        ...(clients && { server: new ClientsProducer(clients) }),
-        ...(liveApp && { ui: new LiveAppProducer() }),
-      },
-      artefacts: options.enableArtefactResources ? options.artefacts : undefined,
-      disabled: { artefact: 'the server runs with artefacts switched off' },
-      whereToLook,
-      limits,
-      clock,
-      log,
-      timer,
-    })
+    const producers = {
+      scene,
+      ...(notes && { notes: notes.producer(() => scene.now) }),
+      audit,
+      events,
+      capture: new CaptureProducer(capture),
+      ...(clients && { server: new ClientsProducer(clients) }),
+      ...(liveApp && { ui: new LiveAppProducer() }),
+      artefact: options.artefacts ?? artefactsOff,
+    }
+    super({ producers, whereToLook, limits, log, clock, timer })
     this.#limits = limits
     this.#log = log
     this.#timer = timer
-    this.#scene = scene
+    this.#scene = state
     this.#audit = audit
     this.#events = events
-    this.#notes = notes
-    notes?.onChange(uri => this.notify.resourceUpdated(uri))
-    checkpoints?.onChange(() => this.notify.resourceUpdated(checkpointsUri))
-    clients?.onChange(() => this.notify.resourceUpdated(clientsUri))
+    notes?.onChange(uri => this.updated(uri))
+    checkpoints?.onChange(() => this.updated(checkpointsUri))
+    clients?.onChange(() => this.updated(clientsUri))
     this.onClose(() => notes?.close())
     this.onClose(() => clients?.close())
-    const captureChanged = () => {
-      this.routes.templatesChanged()
-      this.notify.listChanged()
-    }
-    this.onClose(capture.onChange(captureChanged))
+    this.onClose(capture.onChange(() => this.listChanged()))
   }
 
   /**
@@ -139,10 +127,11 @@ export class ResourceRegistry extends ResourceServer {
     return this.#scene.patch(scenePatch(patch, maxJsonDepth), null)
   }
 
-  followed(uri: string, isFollowed: boolean): void {
-    const scheme = uri.slice(0, uri.indexOf(':'))
-    if (scheme === 'notes') return this.#notes?.follow(uri, isFollowed)
-    if (scheme === 'scene' || !isReservedScheme(scheme)) this.#scene.demand.follow(uri, isFollowed)
+  /** The application is told whether its scene, or a resource of its own, is followed. */
+  override followed(uri: string, isFollowed: boolean): Promise<void> | void {
+    const isShown = uri.startsWith('scene:') || isOfApplication(uri)
+    if (isShown) this.#scene.demand.follow(uri, isFollowed)
+    return super.followed(uri, isFollowed)
   }
 
   /** The scene, after the application was asked for what it has not sent yet. */
@@ -151,7 +140,7 @@ export class ResourceRegistry extends ResourceServer {
   }
 
   /** The scene as the host link asks for it: whose it is, and who is connected. */
-  get scene(): SceneState {
+  override get scene(): SceneState {
     return this.#scene
   }
 
@@ -164,7 +153,7 @@ export class ResourceRegistry extends ResourceServer {
     if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
     if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
     this.#audit.wire(log)
-    this.onClose(log.onRecord(() => this.notify.resourceUpdated(auditRecentUri)))
+    this.onClose(log.onRecord(() => this.updated(auditRecentUri)))
   }
 
   /** The wired audit log: where the server records what it refused. */
@@ -178,12 +167,12 @@ export class ResourceRegistry extends ResourceServer {
       throw new TypeError('registerSessionEventBuffer takes a SessionEventBuffer')
     }
     this.#events.register(buffer)
-    this.notify.listChanged()
+    this.listChanged()
   }
 
   /** The buffer is listed and read no more; one that is not registered changes nothing. */
   removeSessionEventBuffer(buffer: SessionEventBuffer): void {
-    if (this.#events.remove(buffer)) this.notify.listChanged()
+    if (this.#events.remove(buffer)) this.listChanged()
   }
 
   /**
@@ -195,46 +184,28 @@ export class ResourceRegistry extends ResourceServer {
     if (typeof producer?.list !== 'function' || typeof producer.read !== 'function') {
       throw new TypeError('a producer needs scheme, list and read')
     }
-    const { limits, log, timer } = { limits: this.#limits, log: this.#log, timer: this.#timer }
-    const custom = new CustomProducer(producer, { limits, log, timer })
-    this.#assertFree(custom.scheme)
-    this.routes.add(custom)
-    this.notify.listChanged()
+    const context = { limits: this.#limits, log: this.#log, timer: this.#timer }
+    this.attach(producer.scheme, new CustomProducer(producer, context))
   }
 
   /**
    * Serves a scheme from now on, also after start: for the product's own sources, no part of the
    * library's face. Throws as `addProducer` does; ask `schemeState` first to tell why.
    */
-  attach(source: SchemeSource): Attachment {
-    this.#assertFree(source.scheme)
-    this.routes.attach(source)
-    this.notify.listChanged()
-    this.notify.schemeUpdated(source.scheme)
-    let attached = true
-    return {
-      listChanged: () => {
-        if (!attached) return
-        this.routes.templatesChanged()
-        this.notify.listChanged()
-      },
-      updated: () => {
-        if (attached) this.notify.schemeUpdated(source.scheme)
-      },
-      detach: () => {
-        if (!attached) return
-        attached = false
-        this.routes.detach(source)
-        this.notify.listChanged()
-        this.notify.schemeUpdated(source.scheme)
-      },
+  override attach(scheme: string, producer: SchemeProducer): void {
+    if (!isScheme(scheme)) {
+      throw new TypeError(
+        'a producer scheme is a lower-case letter, then letters, digits, "+", "-" or "."',
+      )
     }
+    if (this.schemeState(scheme) !== 'free') throw misuse(`the scheme "${scheme}" is taken`)
+    super.attach(scheme, producer)
   }
 
   /** Whether a source may take the scheme. Reserved ones are the product's built-in resources. */
   schemeState(scheme: string): SchemeState {
     if (isReservedScheme(scheme)) return 'reserved'
-    return this.routes.serves(scheme) ? 'taken' : 'free'
+    return this.serves(scheme) ? 'taken' : 'free'
   }
 
   /**
@@ -244,8 +215,8 @@ export class ResourceRegistry extends ResourceServer {
   notifyUpdated(uri: string): void {
     const { scheme } = this.parsed(uri)
     if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
-    if (!this.routes.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
-    this.notify.resourceUpdated(normaliseUri(uri))
+    if (!this.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
+    this.updated(normaliseUri(uri))
   }
 
   /** The server starts: wiring ends here. */
@@ -253,23 +224,21 @@ export class ResourceRegistry extends ResourceServer {
     this.#frozen = true
   }
 
-  /** Artefacts appeared or went. */
-  artefactsChanged(): void {
-    if (this.routes.artefacts !== undefined) this.notify.listChanged()
-  }
-
-  #assertFree(scheme: string): void {
-    if (!isScheme(scheme)) {
-      throw new TypeError(
-        'a producer scheme is a lower-case letter, then letters, digits, "+", "-" or "."',
-      )
-    }
-    if (this.schemeState(scheme) !== 'free') throw misuse(`the scheme "${scheme}" is taken`)
-  }
-
   #beforeStart(call: string): void {
     if (this.#frozen) throw misuse(`${call} is possible only before the server starts`)
   }
+}
+
+const switchedOff = 'the server runs with artefacts switched off'
+
+/** The scheme is known, and none of its resources is served. */
+const artefactsOff: SchemeProducer = {
+  checkParameters({ text }) {
+    throw new ResourceNotEnabled(text, switchedOff)
+  },
+  read({ text }) {
+    throw new ResourceNotEnabled(text, switchedOff)
+  },
 }
 
 function misuse(message: string): ServiceError {

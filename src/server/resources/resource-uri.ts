@@ -11,12 +11,13 @@ export interface ResourceUri {
   readonly text: string
   /** Lower case. */
   readonly scheme: string
-  /** What follows `scheme://` (or `scheme:`), percent-decoded once. */
+  /**
+   * What follows `scheme://`, percent-decoded once. Empty for a URI without `//` or with a fragment:
+   * built-in resources have no such URI.
+   */
   readonly path: string
   /** Percent-decoded once. */
   readonly query: ReadonlyMap<string, string>
-  /** `scheme://path[?query]`, the form of every built-in resource: with `//`, without fragment. */
-  readonly plain: boolean
 }
 
 const pchar = "(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
@@ -42,29 +43,9 @@ export function parseResourceUri(text: unknown, maxChars: number): Result<Resour
   const query = parseQuery(parts['query'] ?? '')
   if (path === null || query === 'escape') return fail('uri is malformed: an escape is not UTF-8')
   if (query === 'repeated') return fail('uri is malformed: a query parameter is repeated')
-  const plain = parts['slashes'] !== undefined && parts['fragment'] === undefined
-  return ok({ text, scheme: (parts['scheme'] ?? '').toLowerCase(), path, query, plain })
-}
-
-/**
- * The same, remembering the last `keep` URIs that were good: clients read and subscribe to few,
- * over and over.
- */
-export function createUriParser(
-  maxChars: number,
-  keep: number,
-): (text: unknown) => Result<ResourceUri, string> {
-  const known = new Map<string, Result<ResourceUri, string>>()
-  return text => {
-    const before = typeof text === 'string' ? known.get(text) : undefined
-    if (before !== undefined) return before
-    const parsed = parseResourceUri(text, maxChars)
-    if (parsed.ok) {
-      if (known.size >= keep) known.clear()
-      known.set(parsed.value.text, parsed)
-    }
-    return parsed
-  }
+  const isPlain = parts['slashes'] !== undefined && parts['fragment'] === undefined
+  const scheme = (parts['scheme'] ?? '').toLowerCase()
+  return ok({ text, scheme, path: isPlain ? path : '', query })
 }
 
 /**

@@ -1,10 +1,10 @@
 import { defaultEventLimit } from './session-event-buffer.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { type BuiltIn, freezeAll, jsonContents } from './built-in.ts'
+import { type SchemeProducer, freezeAll, jsonContents } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import type { CompletionContext, Content, Descriptor, Template } from './producer.ts'
-import { countParameter, flagParameter, limitParameter } from './query-parameters.ts'
+import { countParameter, limitParameter, switchParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
 
@@ -31,7 +31,7 @@ interface Listed {
 }
 
 /** `events://session/<id>`: any number of session event buffers. Never pushed. */
-export class SessionEventsProducer implements BuiltIn {
+export class SessionEventsProducer implements SchemeProducer {
   readonly #buffers = new Map<string, SessionEventBuffer>()
   readonly #listed = new Map<SessionEventBuffer, Listed>()
   #descriptors: readonly Descriptor[] = Object.freeze([])
@@ -91,7 +91,7 @@ export class SessionEventsProducer implements BuiltIn {
     return {
       cursor: countParameter(uri, 'cursor') ?? 0,
       limit: limitParameter(uri, defaultEventLimit, maxEventLimit),
-      drain: flagParameter(uri, 'drain'),
+      drain: switchParameter(uri, 'drain') ?? false,
     }
   }
 

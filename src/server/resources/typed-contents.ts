@@ -3,24 +3,14 @@ import type { Content } from './producer.ts'
 
 /**
  * Gives contents that name no MIME type the one of their listing, else the type that claims
- * least, and makes JSON well-formed. The identical frozen answer stays the identical one: it says "unchanged".
+ * least, and makes JSON well-formed. Returns the identical array where nothing is to be done.
  */
-export class TypedContents {
-  readonly #filled = new WeakMap<readonly Content[], readonly Content[]>()
-
-  fill(
-    contents: readonly Content[],
-    listedType: (uri: string) => string | undefined,
-  ): readonly Content[] {
-    if (contents.every(content => content.mimeType !== undefined && isWellFormed(content)))
-      return contents
-    const known = this.#filled.get(contents)
-    if (known !== undefined) return known
-    const filled = contents.map(content => typed(content, listedType))
-    if (!Object.isFrozen(contents)) return filled
-    this.#filled.set(contents, Object.freeze(filled))
-    return filled
-  }
+export function typedContents(
+  contents: readonly Content[],
+  listedType: (uri: string) => string | undefined,
+): readonly Content[] {
+  const isTyped = (content: Content) => content.mimeType !== undefined && isWellFormed(content)
+  return contents.every(isTyped) ? contents : contents.map(content => typed(content, listedType))
 }
 
 function typed(content: Content, listedType: (uri: string) => string | undefined): Content {

@@ -51,7 +51,7 @@ describe('the reads of one instance', () => {
     const transport = new AddressTransport({
       instanceId,
       locate: () => new URL(instance.url),
-      mayUseKey: () => true,
+      mayUseKey: async () => true,
       instancesDir,
     })
     upstream = new Upstream(instanceId, transport)
@@ -69,14 +69,10 @@ describe('the reads of one instance', () => {
 
   /** One who reads, and may leave. */
   function reader(uri: string) {
-    let left = () => {}
-    const onLeave = (run: () => void) => {
-      left = run
-      return () => void (left = () => {})
-    }
-    const answer = reads.read(uri, `outer:${uri}`, { onLeave })
+    const left = new AbortController()
+    const answer = reads.read(uri, `outer:${uri}`, { signal: left.signal })
     answer.catch(() => {})
-    return { answer, leave: () => left() }
+    return { answer, leave: () => left.abort() }
   }
   const untilHeld = (count: number) =>
     until(() => held.length === count, `${count} requests at the instance`)

@@ -44,9 +44,9 @@ describe('notifications/cancelled in a session', () => {
       lateReason: () => 'host_timeout',
     })
     producers.connected({
-      read: (of, reader) => {
+      read: (of, signal) => {
         reads++
-        return requests.read(of, reader)
+        return requests.read(of, signal)
       },
       list: scheme => requests.list(scheme),
     })

@@ -4,7 +4,6 @@ import { fail, ok } from '../../../src/lib/util/result.ts'
 import { resolveCaptureLimits } from '../../../src/server/capture/limits.ts'
 import { noApplication } from '../../../src/server/capture/target.ts'
 import { WindowCapture } from '../../../src/server/capture/window-capture.ts'
-import type { Reader } from '../../../src/server/resources/producer.ts'
 import { MemoryBackend, noDisplay } from '../../helpers/memory-capture.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
@@ -20,18 +19,6 @@ const reasonOf = (read: Promise<unknown>) =>
     () => 'a picture',
     error => error.data.reason as string,
   )
-
-/** A reader that leaves when it is told to. */
-function leaving(): Reader & { leave(): void } {
-  let told = () => {}
-  return {
-    onLeave(left) {
-      told = left
-      return () => (told = () => {})
-    },
-    leave: () => told(),
-  }
-}
 
 describe('WindowCapture', () => {
   let time: ManualTime
@@ -200,13 +187,13 @@ describe('WindowCapture', () => {
     it('aborts the capture when the last reader leaves', async () => {
       await ready()
       backend.held = true
-      const [one, other] = [leaving(), leaving()]
-      void reasonOf(capture.read(100, one))
-      void reasonOf(capture.read(100, other))
+      const [one, other] = [new AbortController(), new AbortController()]
+      void reasonOf(capture.read(100, one.signal))
+      void reasonOf(capture.read(100, other.signal))
       const { signal } = backend.takings[0]?.form ?? expect.fail('not taken')
-      one.leave()
+      one.abort()
       expect(signal.aborted).to.equal(false)
-      other.leave()
+      other.abort()
       expect(signal.aborted).to.equal(true)
       // A later read gets a picture of its own, not the end of that one.
       const next = capture.read(100)
@@ -219,9 +206,9 @@ describe('WindowCapture', () => {
     it('takes a bounded number at once, of which an aborted one counts until it ends', async () => {
       await ready({ maxCapturesAtOnce: 2 })
       backend.held = true
-      const one = leaving()
-      void reasonOf(capture.read(101, one))
-      one.leave()
+      const one = new AbortController()
+      void reasonOf(capture.read(101, one.signal))
+      one.abort()
       const reads = [102, 103, 104].map(width => capture.read(width))
       expect(widths()).to.deep.equal([101, 102])
       finish(0)
@@ -237,11 +224,11 @@ describe('WindowCapture', () => {
     it('fails immediately when too many reads wait', async () => {
       await ready({ maxCaptureReaders: 2 })
       backend.held = true
-      const one = leaving()
+      const one = new AbortController()
       void reasonOf(capture.read(100))
-      void reasonOf(capture.read(101, one))
+      void reasonOf(capture.read(101, one.signal))
       expect(await reasonOf(capture.read(100))).to.equal('busy')
-      one.leave()
+      one.abort()
       void reasonOf(capture.read(100))
       expect(await reasonOf(capture.read(100))).to.equal('busy')
     })

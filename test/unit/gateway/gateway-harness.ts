@@ -1,6 +1,6 @@
 import type { CatalogState } from '../../../src/server/gateway/catalog/catalog-resources.ts'
 import { EventRing } from '../../../src/server/gateway/event-ring.ts'
-import { GatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
+import { createGatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
 import type { InstanceDirectory } from '../../../src/server/gateway/instance-directory.ts'
 import { MemoryDirectory } from '../../helpers/memory-directory.ts'
 import { ManualTime } from '../resources/manual-time.ts'
@@ -57,7 +57,7 @@ function gatewayOver(directory: InstanceDirectory, limits: Partial<Bounds> = {})
     subscribers: 2,
   }
   const probe = { probedMs: time.now(), latencyMs: 3.14159, lastError: 'cut', lastErrorMs: 0 }
-  const resources = new GatewayResources({
+  const resources = createGatewayResources({
     directory,
     ring,
     catalog,

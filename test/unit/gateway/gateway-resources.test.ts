@@ -52,7 +52,7 @@ describe('resources of a gateway', () => {
     const stale = await given.resources.read('gateway://instances')
     given.directory.fault({ source: 'x.json', reason: 'no JSON' })
     expect(await given.resources.read('gateway://instances')).not.to.equal(stale)
-    expect(given.resources.page(undefined)).to.equal(given.resources.page(undefined))
+    expect(await given.resources.page(undefined)).to.equal(await given.resources.page(undefined))
   })
 
   it('refuse a prefix that is too short, with the number of digits needed', async () => {

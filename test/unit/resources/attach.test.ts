@@ -1,36 +1,16 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
-import type { Content, Descriptor, Template } from '../../../src/server/resources/producer.ts'
+import type { Content } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
-import type { SchemeSource } from '../../../src/server/resources/schemes.ts'
-import { ManualTime } from './manual-time.ts'
+import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { ManualTime } from './manual-time.ts'
 
-class Source implements SchemeSource {
-  readonly scheme: string
-  resources: readonly Descriptor[]
-  offered: readonly Template[] = Object.freeze([])
-  answer: () => readonly Content[] | Promise<readonly Content[]> = () => []
-
-  constructor(scheme: string, ...names: string[]) {
-    this.scheme = scheme
-    this.resources = Object.freeze(
-      names.map(name => Object.freeze({ uri: `${scheme}://${name}`, name })),
-    )
-  }
-
-  list() {
-    return this.resources
-  }
-
-  templates() {
-    return this.offered
-  }
-
-  read(_uri: string) {
-    return this.answer()
-  }
+const listing = (uri: string): SchemeProducer => {
+  const list = Object.freeze([Object.freeze({ uri, name: uri })])
+  return { list: () => list, read: () => [] }
 }
 
 function started() {
@@ -42,178 +22,111 @@ function started() {
     clock: time,
     timer: time,
     log: { debug: note, info: note, warn: note, error: note },
-    enableArtefactResources: false,
   })
-  const { resources: docs } = new Source('docs', 'a')
+  const docs = Object.freeze([Object.freeze({ uri: 'docs://a', name: 'a' })])
   resources.addProducer({ scheme: 'docs', list: () => docs, read: () => [] })
   resources.freeze()
-  time.advance(defaultBounds.listChangedIntervalMs)
-  const heard = { lists: 0, updates: [] as string[] }
+  const settle = () => time.advance(defaultBounds.listChangedIntervalMs)
+  settle()
+  const heard = { lists: 0, schemes: [] as string[] }
   resources.listen({
     listChanged: () => heard.lists++,
-    resourceUpdated: uri => heard.updates.push(uri),
+    schemeUpdated: scheme => heard.schemes.push(scheme),
   })
-  const settle = () => time.advance(defaultBounds.listChangedIntervalMs)
   const uris = async () =>
     (await resources.page(undefined)).descriptors.map(({ uri }) => uri).slice(3)
   return { resources, time, heard, settle, uris, logged }
 }
 
-async function errorOf(call: () => unknown): Promise<unknown> {
-  try {
-    await call()
-  } catch (error) {
-    return error
-  }
-  throw new Error('nothing was thrown')
-}
-
-describe('an attached source', () => {
-  it('is served after the start, behind the custom producers, until it is detached', async () => {
+describe('an attached scheme', () => {
+  it('is served behind the custom producers until it is detached', async () => {
     const { resources, heard, settle, uris } = started()
-    const source = new Source('app', 'x', 'y')
-    const attachment = resources.attach(source)
+    resources.attach('app', listing('app://x'))
     settle()
-    expect(await uris()).to.deep.equal(['docs://a', 'app://x', 'app://y'])
-    expect(heard.lists).to.equal(1)
-    source.answer = () => [{ uri: 'app://x', text: 'hello' }]
-    expect(resources.read('app://x')).to.deep.equal([{ uri: 'app://x', text: 'hello' }])
-
-    attachment.detach()
+    expect(await uris()).to.deep.equal(['docs://a', 'app://x'])
+    expect(resources.read('app://x')).to.deep.equal([])
+    resources.detach('app')
     settle()
     expect(await uris()).to.deep.equal(['docs://a'])
-    expect(heard.lists).to.equal(2)
-    const gone = await errorOf(() => resources.read('app://x'))
-    expect(gone).to.be.instanceOf(ResourceNotFound)
-    expect(await errorOf(() => resources.assertSubscribable('app://x'))).to.be.instanceOf(
-      ResourceNotFound,
-    )
+    expect(heard).to.deep.equal({ lists: 2, schemes: ['app', 'app'] })
+    const gone = await failureOf(async () => resources.read('app://x'))
+    expect(gone.message).to.match(/^no resource at app:\/\/x; list the resources/)
+    expect(() => resources.assertSubscribable('app://x')).to.throw(ServiceError, /no resource/)
+    expect(() => resources.notifyUpdated('app://x')).to.throw(ServiceError, /no producer/)
   })
 
-  it('announces another list, and only while it is attached', async () => {
-    const { resources, heard, settle, uris } = started()
-    const source = new Source('app', 'x')
-    const attachment = resources.attach(source)
-    settle()
-    source.resources = new Source('app', 'z').resources
-    attachment.listChanged()
-    settle()
-    expect(await uris()).to.deep.equal(['docs://a', 'app://z'])
-    expect(heard.lists).to.equal(2)
-    attachment.detach()
-    settle()
-    attachment.detach()
-    attachment.listChanged()
-    settle()
-    expect(heard.lists).to.equal(3)
-  })
-
-  it('gives the identical page while its list is the same', async () => {
-    const { resources } = started()
-    const source = new Source('app', 'x')
-    resources.attach(source)
-    const page = await resources.page(undefined)
-    expect(await resources.page(undefined)).to.equal(page)
-    source.resources = new Source('app', 'x').resources
-    expect(await resources.page(undefined)).not.to.equal(page)
-  })
-
-  it('has templates, in a new array after each change', async () => {
+  it('gives the identical page while its list is the same, and templates in a new array', async () => {
     const { resources } = started()
     const before = resources.templates()
-    const source = new Source('app')
-    source.offered = Object.freeze([{ uriTemplate: 'app://{name}', name: 'One' }])
-    const attachment = resources.attach(source)
-    const attached = resources.templates()
-    expect(attached).not.to.equal(before)
-    expect(attached.at(-1)).to.deep.equal({ uriTemplate: 'app://{name}', name: 'One' })
-    expect(resources.templates()).to.equal(attached)
+    let list = listing('app://x').list
+    let templates = [{ uriTemplate: 'app://{name}', name: 'One' }]
+    resources.attach('app', {
+      list: () => list?.() ?? [],
+      templates: () => templates,
+      read: () => [],
+    })
+    const page = await resources.page(undefined)
+    expect(await resources.page(undefined)).to.equal(page)
+    list = listing('app://x').list
+    expect(await resources.page(undefined)).not.to.equal(page)
+    expect(resources.templates()).to.deep.equal([...before, ...templates])
+    expect(resources.templates()).to.equal(resources.templates())
     expect((await resources.complete('app://{name}', 'name', '')).values).to.deep.equal([])
-    source.offered = Object.freeze([])
-    attachment.listChanged()
-    expect(resources.templates()).to.deep.equal(before)
-    source.offered = Object.freeze([{ uriTemplate: 'app://{other}', name: 'One' }])
-    attachment.listChanged()
-    expect(resources.templates()).to.have.length(before.length + 1)
-    attachment.detach()
+    templates = []
+    resources.listChanged()
     expect(resources.templates()).to.deep.equal(before)
   })
 
-  it('may announce updates, which are refused once it is gone', () => {
-    const { resources, heard } = started()
-    const attachment = resources.attach(new Source('app'))
-    expect(resources.assertSubscribable('APP://x')).to.equal('app://x')
-    expect(resources.pushes('app://x')).to.equal(true)
-    resources.notifyUpdated('app://x')
-    attachment.detach()
-    expect(() => resources.notifyUpdated('app://x')).to.throw(ServiceError, /no producer/)
-    expect(heard.updates).to.deep.equal(['app://x'])
-  })
-
-  const states: [scheme: string, state: string][] = [
+  for (const [scheme, state] of [
     ['app', 'free'],
     ['docs', 'taken'],
     ['mine', 'taken'],
     ['scene', 'reserved'],
     ['gateway', 'reserved'],
-    ['ui', 'reserved'],
-  ]
-  for (const [scheme, state] of states) {
-    it(`${state === 'free' ? 'takes' : 'is refused'} the scheme ${scheme}: ${state}`, () => {
+  ] as const) {
+    it(`may be called ${scheme} if that is free: it is ${state}`, () => {
       const { resources } = started()
-      resources.attach(new Source('mine'))
+      resources.attach('mine', listing('mine://a'))
       expect(resources.schemeState(scheme)).to.equal(state)
-      const attach = () => resources.attach(new Source(scheme))
+      const attach = () => resources.attach(scheme, listing(`${scheme}://a`))
       if (state === 'free') attach()
       else expect(attach).to.throw(ServiceError, /taken/).with.property('code', 'usage_invalid')
+      expect(() => resources.attach('No', listing('no://a'))).to.throw(TypeError)
     })
   }
 
-  it('is refused with a scheme out of its form, and free again after the detach', () => {
-    const { resources } = started()
-    expect(() => resources.attach(new Source('No'))).to.throw(TypeError)
-    resources.attach(new Source('app')).detach()
-    expect(resources.schemeState('app')).to.equal('free')
-    resources.attach(new Source('app'))
-  })
-
-  for (const [when, raise] of [
-    [
-      'throws',
-      (error: unknown) => () => {
+  it('keeps its own errors, thrown or rejected, and no other', async () => {
+    const { resources, logged } = started()
+    let answer: () => readonly Content[] | Promise<readonly Content[]> = () => []
+    resources.attach('app', { read: () => answer() })
+    const read = async () => resources.read('app://x')
+    for (const raise of [
+      (error: Error) => () => {
         throw error
       },
-    ],
-    ['rejects', (error: unknown) => () => Promise.reject(error)],
-  ] as const) {
-    it(`keeps its own errors when it ${when}, and no other`, async () => {
-      const { resources, logged } = started()
-      const source = new Source('app')
-      resources.attach(source)
-      const own = [
-        new ServiceError('resource_failed', 'busy', { data: { reason: 'host_busy' } }),
-        new ResourceNotFound('app://x'),
-        new ResourceUriInvalid('no such frame'),
-      ]
-      for (const error of own) {
-        source.answer = raise(error)
-        expect(await errorOf(() => resources.read('app://x'))).to.equal(error)
+      (error: Error) => () => Promise.reject(error),
+    ]) {
+      logged.splice(0)
+      const busy = new ServiceError('resource_failed', 'busy', { data: { reason: 'host_busy' } })
+      for (const error of [busy, new ResourceUriInvalid('no such frame')]) {
+        answer = raise(error)
+        expect(await failureOf(read)).to.equal(error)
       }
+      answer = raise(new ResourceNotFound('app://x'))
+      expect((await failureOf(read)).data).to.deep.equal({ uri: 'app://x' })
       expect(logged).to.have.length(0)
-      source.answer = raise(new Error('/home/artist/secret.ma'))
-      const hidden = (await errorOf(() => resources.read('app://x'))) as ServiceError
-      expect(hidden.data).to.deep.equal({ reason: 'producer_failed' })
+      answer = raise(new Error('/home/artist/secret.ma'))
+      expect((await failureOf(read)).data).to.deep.equal({ reason: 'producer_failed' })
       expect(logged).to.have.length(1)
-    })
-  }
+    }
+  })
 
   it('leaves no timer behind when it goes after the registry was closed', () => {
     const { resources, time, settle } = started()
-    const attachment = resources.attach(new Source('app'))
+    resources.attach('app', listing('app://x'))
     settle()
     resources.close()
-    attachment.listChanged()
-    attachment.detach()
+    resources.detach('app')
     expect(time.waiting).to.equal(0)
   })
 })

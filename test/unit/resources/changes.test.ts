@@ -1,28 +1,23 @@
 import { expect } from 'chai'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
-import type { PagedProducer, ResourceProducer } from '../../../src/server/resources/producer.ts'
+import type { ResourceProducer } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
 import { codeOf } from './support.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
 
-const artefacts: PagedProducer = {
-  scheme: 'artefact',
-  list: () => [],
-  read: () => [],
-  page: () => ({ descriptors: [] }),
-}
+const artefacts: SchemeProducer = { read: () => [], page: async () => ({ descriptors: [] }) }
 const docs: ResourceProducer = { scheme: 'docs', list: () => [], read: () => [] }
 
-function listened(enableArtefactResources = true) {
+function listened(hasArtefacts = true) {
   const time = new ManualTime()
   const resources = new ResourceRegistry({
     limits: defaultBounds,
     clock: time,
     timer: time,
-    artefacts,
-    enableArtefactResources,
+    artefacts: hasArtefacts ? artefacts : undefined,
   })
   const updates: string[] = []
   const lists = { count: 0 }
@@ -82,7 +77,7 @@ describe('resource updates', () => {
     resources.registerSessionEventBuffer(buffer)
     buffer.append({ source: 'a', stream: 'b', message: 'c' })
     void resources.read('events://session/s?drain=true')
-    resources.artefactsChanged()
+    resources.listChanged()
     time.advance(10_000)
     expect(updates).to.deep.equal([])
     const artefact = `artefact://sha256/${'0'.repeat(64)}`
@@ -93,32 +88,6 @@ describe('resource updates', () => {
     for (const uri of ['scene://current', 'scene://delta', 'audit://recent?limit=5', 'docs://a']) {
       expect(resources.pushes(uri)).to.equal(true)
     }
-    expect(resources.pushes('no uri')).to.equal(false)
-  })
-
-  it('reach the others when one listener throws, and the host goes on', () => {
-    const errors: object[] = []
-    const log = { debug() {}, info() {}, warn() {}, error: (fields: object) => errors.push(fields) }
-    const resources = new ResourceRegistry({
-      limits: defaultBounds,
-      log,
-      enableArtefactResources: false,
-    })
-    const heard: string[] = []
-    const fail = (): never => {
-      throw new Error('listener')
-    }
-    resources.listen({ resourceUpdated: fail, listChanged: fail })
-    const leave = resources.listen({
-      resourceUpdated: uri => heard.push(uri),
-      listChanged: () => heard.push('list'),
-    })
-    expect(resources.setScene({})).to.equal(1)
-    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 's' }))
-    leave()
-    resources.setScene({})
-    expect(heard).to.deep.equal(['scene://current', 'scene://delta', 'list'])
-    expect(errors).to.have.length(5)
   })
 })
 
@@ -142,14 +111,14 @@ describe('assertSubscribable', () => {
 describe('list changes', () => {
   it('are told at once, then at most once a second, the last of a burst never lost', () => {
     const { resources, time, lists } = listened()
-    resources.artefactsChanged()
+    resources.listChanged()
     expect(lists.count).to.equal(1)
-    for (let n = 0; n < 100; n++) resources.artefactsChanged()
+    for (let n = 0; n < 100; n++) resources.listChanged()
     time.advance(999)
     expect(lists.count).to.equal(1)
     time.advance(1)
     expect(lists.count).to.equal(2)
-    resources.artefactsChanged()
+    resources.listChanged()
     expect(lists.count).to.equal(2)
     time.advance(1000)
     expect(lists.count).to.equal(3)
@@ -171,17 +140,14 @@ describe('list changes', () => {
     resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 's' }))
     expect(lists.count).to.equal(2)
     time.advance(1000)
-    resources.artefactsChanged()
+    resources.listChanged()
     expect(lists.count).to.equal(3)
   })
 
-  it('do not come for artefacts that are switched off, nor after close', () => {
-    const off = listened(false)
-    off.resources.artefactsChanged()
-    expect(off.lists.count).to.equal(0)
+  it('do not come after close', () => {
     const { resources, time, lists } = listened()
-    resources.artefactsChanged()
-    resources.artefactsChanged()
+    resources.listChanged()
+    resources.listChanged()
     resources.close()
     time.advance(1000)
     expect(lists.count).to.equal(1)

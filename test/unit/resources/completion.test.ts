@@ -1,15 +1,13 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { templateValues } from '../../../src/server/resources/completion.ts'
-import type { PagedProducer, ResourceProducer } from '../../../src/server/resources/producer.ts'
+import type { ResourceProducer } from '../../../src/server/resources/producer.ts'
+import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { registry } from './support.ts'
 
-const artefacts: PagedProducer = {
-  scheme: 'artefact',
-  list: () => [],
+const artefacts: SchemeProducer = {
   read: () => [],
-  page: () => ({ descriptors: [] }),
   templates: () => [{ uriTemplate: 'artefact://sha256/{hex}', name: 'Artefact' }],
   complete: (_, prefix) => ['abc', 'abd'].filter(hex => hex.startsWith(prefix)),
 }

@@ -29,17 +29,13 @@ describe('a custom producer with templates', () => {
       templates: () => [{ ...template, uriTemplate }],
       complete: (...args: unknown[]) => (asked.push(args), ['1', '2']),
     })
-    const resolved = new Map([
-      ['book', 'rig'],
-      ['other', 'x'],
-    ])
+    const resolved = new Map([['book', 'rig']])
     expect(await resources.complete(uriTemplate, 'page', '', resolved)).to.deep.equal({
       values: ['1', '2'],
       total: 2,
       hasMore: false,
     })
-    const context = { uriTemplate, resolved: new Map([['book', 'rig']]) }
-    expect(asked).to.deep.equal([['page', '', context]])
+    expect(asked).to.deep.equal([['page', '', { uriTemplate, resolved }]])
   })
 
   const partial: [given: object, expected: object][] = [

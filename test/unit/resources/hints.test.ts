@@ -8,7 +8,6 @@ import {
   isIconSource,
   isPriority,
 } from '../../../src/server/resources/producer.ts'
-import type { ListPage } from '../../../src/server/resources/listing.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
@@ -17,23 +16,18 @@ import { defaultBounds } from '../../helpers/bounds.ts'
 /** A registry whose time stands still until it is told. */
 function timed() {
   const time = new ManualTime()
-  const resources = new ResourceRegistry({
-    limits: defaultBounds,
-    clock: time,
-    timer: time,
-    enableArtefactResources: false,
-  })
+  const resources = new ResourceRegistry({ limits: defaultBounds, clock: time, timer: time })
   const log = new AuditLog({ clock: time })
   resources.wireAuditLog(log)
   const buffer = new SessionEventBuffer({ sessionId: 's', clock: time })
   resources.registerSessionEventBuffer(buffer)
-  const page = () => resources.page(undefined) as ListPage
-  const listed = (uri: string): Descriptor => {
-    const found = page().descriptors.find(each => each.uri === uri)
+  const page = () => resources.page(undefined)
+  const listed = async (uri: string): Promise<Descriptor> => {
+    const found = (await page()).descriptors.find(each => each.uri === uri)
     if (found === undefined) throw new Error(`${uri} is not listed`)
     return found
   }
-  const modified = (uri: string) => listed(uri).annotations?.lastModified
+  const modified = async (uri: string) => (await listed(uri)).annotations?.lastModified
   const later = () => {
     time.advance(1000)
     return toRfc3339(time.now())
@@ -44,9 +38,9 @@ function timed() {
 const uris = ['scene://current', 'scene://delta', 'audit://recent', 'events://session/s']
 
 describe('hints of the built-in resources', () => {
-  it('are a title, an audience and a priority on every entry and every template', () => {
+  it('are a title, an audience and a priority on every entry and every template', async () => {
     const { resources, listed } = timed()
-    const entries = [...uris.map(listed), ...resources.templates()]
+    const entries = [...(await Promise.all(uris.map(listed))), ...resources.templates()]
     expect(entries).to.have.length(8)
     for (const { title, annotations } of entries) {
       expect(title).to.be.a('string').and.not.equal('')
@@ -55,51 +49,54 @@ describe('hints of the built-in resources', () => {
     }
   })
 
-  it('name no time of a change that never was', () => {
+  it('name no time of a change that never was', async () => {
     const { modified } = timed()
-    for (const uri of uris) expect(modified(uri), uri).to.equal(undefined)
+    for (const uri of uris) expect(await modified(uri), uri).to.equal(undefined)
   })
 
-  it('tell when the scene was set or cleared, not when it was refused', () => {
+  it('tell when the scene was set or cleared, not when it was refused', async () => {
     const { resources, modified, later } = timed()
     const set = later()
     resources.setScene({ a: 1 })
     later()
     expect(() => resources.setScene({ a: NaN })).to.throw(TypeError)
-    expect([modified('scene://current'), modified('scene://delta')]).to.deep.equal([set, set])
+    expect([await modified('scene://current'), await modified('scene://delta')]).to.deep.equal([
+      set,
+      set,
+    ])
     const cleared = later()
     resources.setScene(null)
-    expect(modified('scene://current')).to.equal(cleared)
+    expect(await modified('scene://current')).to.equal(cleared)
   })
 
-  it('tell when the last action was recorded, whatever time it names', () => {
+  it('tell when the last action was recorded, whatever time it names', async () => {
     const { log, modified, later } = timed()
     const recorded = later()
     log.record({ action: 'a', timestamp: '2020-01-01T00:00:00Z' })
     later()
-    expect(modified('audit://recent')).to.equal(recorded)
+    expect(await modified('audit://recent')).to.equal(recorded)
   })
 
-  it('tell when an event was appended last, also after a drain', () => {
+  it('tell when an event was appended last, also after a drain', async () => {
     const { buffer, modified, later } = timed()
     const appended = later()
     buffer.append({ source: 'a', stream: 'b', message: 'c' })
     later()
     buffer.page({ drain: true })
-    expect(modified('events://session/s')).to.equal(appended)
+    expect(await modified('events://session/s')).to.equal(appended)
   })
 
-  it('give the size of what a read of the scene returns', () => {
+  it('give the size of what a read of the scene returns', async () => {
     const { resources, listed } = timed()
     for (const scene of [null, { name: 'Würfel 😀' }, {}, null]) {
       resources.setScene(scene)
       const [content] = resources.read('scene://current') as readonly Content[]
       const text = content !== undefined && 'text' in content ? content.text : ''
-      expect(listed('scene://current').size).to.equal(Buffer.byteLength(text))
+      expect((await listed('scene://current')).size).to.equal(Buffer.byteLength(text))
     }
   })
 
-  it('keep the identical page for as long as nothing changes', () => {
+  it('keep the identical page for as long as nothing changes', async () => {
     const { resources, log, buffer, page, later } = timed()
     const changes = [
       () => resources.setScene({}),
@@ -107,13 +104,13 @@ describe('hints of the built-in resources', () => {
       () => buffer.append({ source: 'a', stream: 'b', message: 'c' }),
     ]
     for (const change of changes) {
-      const before = page()
+      const before = await page()
       later()
-      expect(page()).to.equal(before)
+      expect(await page()).to.equal(before)
       change()
-      const after = page()
+      const after = await page()
       expect(after).not.to.equal(before)
-      expect(page()).to.equal(after)
+      expect(await page()).to.equal(after)
     }
   })
 })

@@ -1,15 +1,14 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
-import type { ListPage } from '../../../src/server/resources/listing.ts'
 import type {
   Descriptor,
   DescriptorPage,
-  PagedProducer,
   ResourceProducer,
 } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
+import { failureOf } from '../../helpers/failure.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 function descriptors(scheme: string, count: number): readonly Descriptor[] {
@@ -26,13 +25,11 @@ function custom(scheme: string, count: number): ResourceProducer {
 }
 
 /** As a store would page: positions are the number of artefacts already given. */
-function artefacts(count: number): PagedProducer {
+function artefacts(count: number): SchemeProducer {
   const list = descriptors('artefact', count)
   return {
-    scheme: 'artefact',
-    list: () => list,
     read: () => [],
-    page(after = '0', limit): DescriptorPage {
+    async page(after = '0', limit): Promise<DescriptorPage> {
       if (!/^\d+$/.test(after)) throw new ResourceUriInvalid('bad cursor')
       const end = Number(after) + limit
       const page = Object.freeze(list.slice(Number(after), end))
@@ -43,16 +40,14 @@ function artefacts(count: number): PagedProducer {
 
 interface Given {
   limits?: Partial<Bounds>
-  artefacts?: PagedProducer
-  enabled?: boolean
+  artefacts?: SchemeProducer
   log?: { warn: object[]; error: object[] }
 }
 
-function registry({ limits = {}, artefacts, enabled = true, log }: Given = {}): ResourceRegistry {
+function registry({ limits = {}, artefacts, log }: Given = {}): ResourceRegistry {
   return new ResourceRegistry({
     limits: boundsWith(limits),
     artefacts,
-    enableArtefactResources: enabled,
     log: {
       debug() {},
       info() {},
@@ -62,16 +57,11 @@ function registry({ limits = {}, artefacts, enabled = true, log }: Given = {}): 
   })
 }
 
-function now(page: ListPage | Promise<ListPage>): ListPage {
-  if (page instanceof Promise) throw new Error('the page was not synchronous')
-  return page
-}
-
-function allPages(resources: ResourceRegistry): string[][] {
+async function allPages(resources: ResourceRegistry): Promise<string[][]> {
   const pages: string[][] = []
   let cursor: string | undefined
   for (let at = 0; at < 100; at++) {
-    const page = now(resources.page(cursor))
+    const page = await resources.page(cursor)
     pages.push(page.descriptors.map(({ uri }) => uri))
     cursor = page.nextCursor
     if (cursor === undefined) return pages
@@ -85,37 +75,33 @@ describe('resource listing', () => {
     [4, 7],
     [17, 23],
   ] as const) {
-    it(`fills its pages with ${fixed} custom resources and ${stored} artefacts`, () => {
+    it(`fills its pages with ${fixed} custom resources and ${stored} artefacts`, async () => {
       const resources = registry({ limits: { pageSize: 7 }, artefacts: artefacts(stored) })
       resources.addProducer(custom('docs', fixed))
-      const pages = allPages(resources)
+      const pages = await allPages(resources)
       expect(pages.slice(0, -1).every(page => page.length === 7)).to.equal(true)
       expect(pages.flat()).to.have.length(3 + fixed + stored)
       expect(new Set(pages.flat())).to.have.property('size', 3 + fixed + stored)
     })
   }
 
-  it('holds no artefacts when they are disabled', () => {
-    expect(allPages(registry({ artefacts: artefacts(2), enabled: false })).flat()).to.have.length(3)
-  })
-
-  it('returns the identical page object while nothing changed', () => {
+  it('returns the identical page object while nothing changed', async () => {
     const resources = registry({ limits: { pageSize: 2 } })
     resources.addProducer(custom('docs', 3))
-    const first = now(resources.page(undefined))
-    const second = now(resources.page(first.nextCursor))
-    expect(now(resources.page(undefined))).to.equal(first)
-    expect(now(resources.page(first.nextCursor))).to.equal(second)
+    const first = await resources.page(undefined)
+    const second = await resources.page(first.nextCursor)
+    expect(await resources.page(undefined)).to.equal(first)
+    expect(await resources.page(first.nextCursor)).to.equal(second)
     resources.setScene({})
-    const third = now(resources.page(undefined))
+    const third = await resources.page(undefined)
     expect(third).not.to.equal(first)
-    expect(now(resources.page(undefined))).to.equal(third)
+    expect(await resources.page(undefined)).to.equal(third)
     const buffer = new SessionEventBuffer({ sessionId: 's' })
     resources.registerSessionEventBuffer(buffer)
-    expect(now(resources.page(undefined))).not.to.equal(third)
-    const withBuffer = allPages(resources)
+    expect(await resources.page(undefined)).not.to.equal(third)
+    const withBuffer = await allPages(resources)
     buffer.append({ source: 'a', stream: 'b', message: 'c' })
-    expect(allPages(resources)).to.deep.equal(withBuffer)
+    expect(await allPages(resources)).to.deep.equal(withBuffer)
   })
 
   it('returns the identical page object for identical artefacts, also asynchronous ones', async () => {
@@ -129,11 +115,11 @@ describe('resource listing', () => {
     expect(await resources.page(undefined)).not.to.equal(first)
   })
 
-  it('refuses a cursor that it did not give', () => {
+  it('refuses a cursor that it did not give', async () => {
     const position = (text: string) => Buffer.from(text).toString('base64url')
     for (const cursor of [position('f-1'), position('x1'), position('ax')]) {
-      const page = () => registry({ artefacts: artefacts(2) }).page(cursor)
-      expect(page).to.throw(ServiceError).with.property('code', 'resource_uri_invalid')
+      const failure = await failureOf(() => registry({ artefacts: artefacts(2) }).page(cursor))
+      expect(failure.code).to.equal('resource_uri_invalid')
     }
   })
 
@@ -142,10 +128,8 @@ describe('resource listing', () => {
     const fail = (): never => {
       throw new Error('disk')
     }
-    const throwing = registry({ log, artefacts: { ...artefacts(1), page: fail } })
-    expect(now(throwing.page(undefined)).descriptors).to.have.length(3)
     const rejecting = registry({ log, artefacts: { ...artefacts(1), page: async () => fail() } })
     expect((await rejecting.page(undefined)).descriptors).to.have.length(3)
-    expect(log.error).to.have.length(2)
+    expect(log.error).to.have.length(1)
   })
 })

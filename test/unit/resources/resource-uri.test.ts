@@ -6,24 +6,24 @@ import { codePoint } from '../../helpers/code-point.ts'
 const max = 2048
 
 describe('parseResourceUri', () => {
-  const accepted: [text: string, scheme: string, path: string, query: object, plain: boolean][] = [
-    ['scene://current', 'scene', 'current', {}, true],
-    ['scene://', 'scene', '', {}, true],
-    ['scene:current', 'scene', 'current', {}, false],
-    ['scene://current#top', 'scene', 'current', {}, false],
-    ['urn:isbn:12', 'urn', 'isbn:12', {}, false],
-    ['audit://recent?limit=5', 'audit', 'recent', { limit: '5' }, true],
-    ['audit://recent?limit', 'audit', 'recent', { limit: '' }, true],
-    ['audit://recent?a=1&&b=2=3', 'audit', 'recent', { a: '1', b: '2=3' }, true],
-    ['events://session/a%2Fb%20c', 'events', 'session/a/b c', {}, true],
-    ['events://session/100%2525', 'events', 'session/100%25', {}, true],
-    ['x-y.z+1://[::1]:80/a?q=/?', 'x-y.z+1', '[::1]:80/a', { q: '/?' }, true],
+  const accepted: [text: string, scheme: string, path: string, query: object][] = [
+    ['scene://current', 'scene', 'current', {}],
+    ['scene://', 'scene', '', {}],
+    ['scene:current', 'scene', '', {}],
+    ['scene://current#top', 'scene', '', {}],
+    ['urn:isbn:12', 'urn', '', {}],
+    ['audit://recent?limit=5', 'audit', 'recent', { limit: '5' }],
+    ['audit://recent?limit', 'audit', 'recent', { limit: '' }],
+    ['audit://recent?a=1&&b=2=3', 'audit', 'recent', { a: '1', b: '2=3' }],
+    ['events://session/a%2Fb%20c', 'events', 'session/a/b c', {}],
+    ['events://session/100%2525', 'events', 'session/100%25', {}],
+    ['x-y.z+1://[::1]:80/a?q=/?', 'x-y.z+1', '[::1]:80/a', { q: '/?' }],
   ]
-  for (const [text, scheme, path, query, plain] of accepted) {
+  for (const [text, scheme, path, query] of accepted) {
     it(`takes ${text}`, () => {
       const parsed = parseResourceUri(text, max)
       if (!parsed.ok) throw new Error(parsed.failure)
-      expect(parsed.value).to.include({ text, scheme, path, plain })
+      expect(parsed.value).to.include({ text, scheme, path })
       expect(Object.fromEntries(parsed.value.query)).to.deep.equal(query)
     })
   }

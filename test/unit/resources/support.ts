@@ -1,17 +1,13 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import type {
-  Content,
-  PagedProducer,
-  ResourceProducer,
-} from '../../../src/server/resources/producer.ts'
+import type { Content, ResourceProducer } from '../../../src/server/resources/producer.ts'
+import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { ManualTime } from './manual-time.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
-export function registry(limits: Partial<Bounds> = {}, artefacts?: PagedProducer) {
-  const enableArtefactResources = artefacts !== undefined
-  return new ResourceRegistry({ limits: boundsWith(limits), artefacts, enableArtefactResources })
+export function registry(limits: Partial<Bounds> = {}, artefacts?: SchemeProducer) {
+  return new ResourceRegistry({ limits: boundsWith(limits), artefacts })
 }
 
 /** Built-in resources answer at once, never with a promise. */
@@ -54,7 +50,6 @@ export function serving(producer: object, limits: Partial<Bounds> = {}) {
     limits: boundsWith(limits),
     timer: time,
     log: { debug: note, info: note, warn: note, error: note },
-    enableArtefactResources: false,
   })
   const base: ResourceProducer = { scheme: 'docs', list: () => good, read: () => [] }
   resources.addProducer(Object.assign(base, producer))

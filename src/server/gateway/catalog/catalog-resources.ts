@@ -1,7 +1,6 @@
 import { maxCatalogEntries } from './parse-catalog.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { KeptAnswers } from '../../resources/kept-answers.ts'
-import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { Content } from '../../resources/producer.ts'
 import { countParameter, limitParameter, textParameter } from '../../resources/query-parameters.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
@@ -27,7 +26,7 @@ export interface Catalog {
   /** As last seen. */
   readonly state: CatalogState
   /** As it is now. Never fails: a file gone wrong leaves the last good entries. */
-  refresh(): MaybePromise<CatalogState>
+  refresh(): Promise<CatalogState>
 }
 
 /** `gateway://catalog` and `gateway://catalog/{name}`. */
@@ -44,24 +43,23 @@ export class CatalogResources {
     this.#queryOf(uri)
   }
 
-  readList(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  async readList(uri: ResourceUri): Promise<readonly Content[]> {
     const { query, limit, offset } = this.#queryOf(uri)
-    return chain(this.#catalog.refresh(), state =>
-      this.#answers.get(state.version, uri.text, () => {
-        const found = rankEntries(state.entries, query ?? '')
-        const entries = found.slice(offset, offset + limit)
-        return JSON.stringify({
-          total: found.length,
-          query,
-          limit,
-          offset,
-          capped: offset + entries.length < found.length,
-          source: this.#catalog.source,
-          problem: state.problem,
-          entries,
-        })
-      }),
-    )
+    const state = await this.#catalog.refresh()
+    return this.#answers.get(state.version, uri.text, () => {
+      const found = rankEntries(state.entries, query ?? '')
+      const entries = found.slice(offset, offset + limit)
+      return JSON.stringify({
+        total: found.length,
+        query,
+        limit,
+        offset,
+        capped: offset + entries.length < found.length,
+        source: this.#catalog.source,
+        problem: state.problem,
+        entries,
+      })
+    })
   }
 
   #queryOf(uri: ResourceUri) {
@@ -72,14 +70,13 @@ export class CatalogResources {
     }
   }
 
-  readOne(uri: ResourceUri, name: string): MaybePromise<readonly Content[]> {
-    return chain(this.#catalog.refresh(), state =>
-      this.#answers.get(state.version, uri.text, () => {
-        const entry = state.entries.find(each => each.name === name)
-        if (entry === undefined) throw new ResourceNotFound(uri.text)
-        return JSON.stringify(entry)
-      }),
-    )
+  async readOne(uri: ResourceUri, name: string): Promise<readonly Content[]> {
+    const state = await this.#catalog.refresh()
+    return this.#answers.get(state.version, uri.text, () => {
+      const entry = state.entries.find(each => each.name === name)
+      if (entry === undefined) throw new ResourceNotFound(uri.text)
+      return JSON.stringify(entry)
+    })
   }
 
   names(): readonly string[] {

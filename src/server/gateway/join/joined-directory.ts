@@ -116,7 +116,7 @@ export class JoinedDirectory implements InstanceDirectory {
   /** Null: no such instance has joined. */
   transportOf(instanceId: string): InstanceTransport | null {
     if (!this.#joined.has(instanceId)) return null
-    const client = () => this.#clientOf(instanceId)
+    const client = async () => this.#clientOf(instanceId)
     return { url: linkUrl, asker: client, reads: client, refused() {}, close() {} }
   }
 

@@ -4,7 +4,6 @@ import { readSecretFile } from '../../../lib/auth/secret-file.ts'
 import { HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
 import { Secret } from '../../../lib/util/secret.ts'
 import { userAgent } from '../../../lib/util/version.ts'
-import { chain, type MaybePromise } from '../../resources/maybe-promise.ts'
 import type { InstanceTransport } from './instance-transport.ts'
 import { ReadLink } from './read-link.ts'
 
@@ -18,7 +17,7 @@ interface AddressParts {
    * A gateway that lets every caller read must not open an instance that asks for a key: then no key
    * is sent.
    */
-  readonly mayUseKey: () => MaybePromise<boolean>
+  readonly mayUseKey: () => Promise<boolean>
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
 }
@@ -43,7 +42,7 @@ class Links {
 export class AddressTransport implements InstanceTransport {
   readonly #parts: AddressParts
   readonly #open: Links
-  #keyed: MaybePromise<Links | null> = null
+  #keyed: Promise<Links | null> | null = null
 
   constructor(parts: AddressParts) {
     this.#parts = parts
@@ -54,33 +53,35 @@ export class AddressTransport implements InstanceTransport {
     return this.#parts.locate()
   }
 
-  asker(): MaybePromise<HttpLink> {
-    return chain(this.#links(), ({ link }) => link)
+  async asker(): Promise<HttpLink> {
+    return (await this.#links()).link
   }
 
-  reads(): MaybePromise<ReadLink> {
-    return chain(this.#links(), ({ reads }) => reads)
+  async reads(): Promise<ReadLink> {
+    return (await this.#links()).reads
   }
 
   /** After a 401 the key may be another one. */
   refused(status: number | undefined): void {
     if (status !== 401) return
-    void chain(this.#keyed, links => links?.close())
-    this.#keyed = null
+    this.#closeKeyed()
   }
 
   close(): void {
     this.#open.close()
-    void chain(this.#keyed, links => links?.close())
+    this.#closeKeyed()
+  }
+
+  #closeKeyed(): void {
+    void this.#keyed?.then(links => links?.close())
+    this.#keyed = null
   }
 
   /** With a key where there is one and it may be used. */
-  #links(): MaybePromise<Links> {
-    return chain(this.#parts.mayUseKey(), mayUseKey => {
-      if (!mayUseKey) return this.#open
-      this.#keyed ??= this.#openKeyed()
-      return chain(this.#keyed, keyed => keyed ?? this.#open)
-    })
+  async #links(): Promise<Links> {
+    if (!(await this.#parts.mayUseKey())) return this.#open
+    this.#keyed ??= this.#openKeyed()
+    return (await this.#keyed) ?? this.#open
   }
 
   /** Null: the host token is unknown here; the instance may need no key at all. */
@@ -88,8 +89,9 @@ export class AddressTransport implements InstanceTransport {
     const { instanceId, instancesDir } = this.#parts
     const file = tokenFile(instancesDir, instanceId)
     const token = await readSecretFile(file, 'host token').catch(() => null)
-    // Kept as a value, so that reads need not wait. A missing file may be written later.
-    this.#keyed = token === null ? null : new Links(gatewayKey(new Secret(token)))
-    return this.#keyed
+    if (token !== null) return new Links(gatewayKey(new Secret(token)))
+    // A missing file may be written later.
+    this.#keyed = null
+    return null
   }
 }

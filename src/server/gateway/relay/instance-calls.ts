@@ -1,6 +1,7 @@
 import type { GatewayLimits } from '../limits.ts'
 import { exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
@@ -63,7 +64,7 @@ export class InstanceCalls {
   async #ask(...[method, params, { reader, progress } = {}]: Call): Promise<JsonObject> {
     const { instanceId, upstream, timer, log } = this.#parts
     const cancelled = new AbortController()
-    const release = reader?.onLeave(() =>
+    const release = onAbort(reader?.signal, () =>
       cancelled.abort(new ServiceError('cancelled', 'the caller has left')),
     )
     const id = `call-${++this.#lastId}`
@@ -92,7 +93,7 @@ export class InstanceCalls {
       )
     } finally {
       cancelDeadline()
-      release?.()
+      release()
     }
     const [answer] = answers
     if (answer?.result) return answer.result

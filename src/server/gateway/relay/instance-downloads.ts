@@ -7,7 +7,6 @@ import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
 import type { Reader } from '../../resources/producer.ts'
-import { Departure } from './departure.ts'
 import type { Instances } from './instances.ts'
 import { isUnreachable, refusedError, unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
@@ -50,16 +49,15 @@ export async function relayDownload(
   }
   const uri = `instance://${selector}/artefact/sha256/${hex}`
   const { instanceId } = instances.find(uri)
-  const caller = new Departure(undefined)
-  res.once('close', () => caller.leave())
+  const closed = new AbortController()
+  res.once('close', () => closed.abort(new ServiceError('cancelled', 'the reader left')))
+  const caller = { signal: closed.signal }
   const wanted = { instanceId, rpc: method, uri }
-  const pass = async (upstream: Upstream, reader: Reader): Promise<void> => {
-    const left = new AbortController()
-    reader.onLeave(() => left.abort(new ServiceError('cancelled', 'the reader left')))
+  const pass = async (upstream: Upstream, { signal }: Reader): Promise<void> => {
     const answer = await ask(upstream, {
       method,
       hex,
-      signal: left.signal,
+      signal,
       headers: only(req.headers, askedHeaders),
     })
     const { statusCode = 0 } = answer
@@ -69,7 +67,7 @@ export async function relayDownload(
     // The page of the gateway has the same origin: a browser must not run what an instance sends.
     res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
     res.setTimeout(stallMs, () => res.destroy())
-    await passBody(answer, res, left.signal)
+    await passBody(answer, res, signal)
   }
   const passed = instances.asked(wanted, caller, ({ upstream, reads }, reader = caller) =>
     reads.download(() => pass(upstream, reader)),

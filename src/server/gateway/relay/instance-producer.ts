@@ -3,13 +3,14 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { artefactTemplates } from '../../artefacts/producer.ts'
 import { notesTemplates } from '../../notes/notes-producer.ts'
-import { type BuiltIn, freezeAll } from '../../resources/built-in.ts'
+import { type SchemeProducer, freezeAll } from '../../resources/scheme-producer.ts'
 import { captureTemplates } from '../../resources/capture.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import type {
   CompletionContext,
   CompletionValues,
-  Descriptor,
+  Reader,
+  RelayedContents,
   Template,
 } from '../../resources/producer.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
@@ -21,8 +22,6 @@ import { type Instances, ownSchemes } from './instances.ts'
 
 const root = 'instance://{instance_id}/'
 const any = `${root}{scheme}/{+path}`
-
-const unlisted: readonly Descriptor[] = Object.freeze([])
 
 const instanceTemplates = [
   ...sceneTemplates,
@@ -72,17 +71,12 @@ function withoutDrain(template: Template): Template {
   return { ...template, description: 'Events of a session with an id greater than `cursor`' }
 }
 
-/** The scheme `instance://`: what instances serve, at the address of the gateway. */
-export class InstanceProducer implements BuiltIn {
+/** The scheme `instance://`: what instances serve, at the address of the gateway, which lists none. */
+export class InstanceProducer implements SchemeProducer {
   readonly #instances: Instances
 
   constructor(instances: Instances) {
     this.#instances = instances
-  }
-
-  /** The listing of a gateway has its own resources alone. */
-  list(): readonly Descriptor[] {
-    return unlisted
   }
 
   templates(): readonly Template[] {
@@ -98,13 +92,21 @@ export class InstanceProducer implements BuiltIn {
     throw new ResourceNotFound(text)
   }
 
+  relay({ text }: ResourceUri, reader?: Reader): Promise<RelayedContents> {
+    return this.#instances.relay(text, reader)
+  }
+
   canonical({ text }: ResourceUri): string | undefined {
     return this.#instances.canonical(text)
   }
 
+  follow(uri: string, isFollowed: boolean): Promise<void> | void {
+    if (!isFollowed) return this.#instances.unfollow(uri)
+    if (isPushed(uri)) return this.#instances.follow(uri)
+  }
+
   pushes({ text }: ResourceUri): boolean {
-    const parsed = parseInstanceUri(text)
-    return parsed !== null && !isPolledScheme(parsed.scheme)
+    return isPushed(text)
   }
 
   async complete(
@@ -152,6 +154,11 @@ export class InstanceProducer implements BuiltIn {
     const found = [...new Set(values)].filter(value => value.startsWith(prefix))
     return nextCursor === undefined ? found : { values: found, hasMore: true }
   }
+}
+
+function isPushed(uri: string): boolean {
+  const parsed = parseInstanceUri(uri)
+  return parsed !== null && !isPolledScheme(parsed.scheme)
 }
 
 /** As the instance says, which knows of more values than one answer has. */

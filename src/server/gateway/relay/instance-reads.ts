@@ -1,5 +1,6 @@
 import type { GatewayLimits } from '../limits.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
@@ -203,7 +204,7 @@ class SharedRead {
   join(reader: Reader | undefined): Joined {
     let hasLeft = false
     this.#readers++
-    const stopWatching = reader?.onLeave(() => {
+    const stopWatching = onAbort(reader?.signal, () => {
       hasLeft = true
       if (--this.#readers > 0) return
       this.#reason = new ServiceError('cancelled', 'every reader has left')
@@ -214,7 +215,7 @@ class SharedRead {
         return hasLeft
       },
       release: () => {
-        stopWatching?.()
+        stopWatching()
         if (!hasLeft) this.#readers--
       },
     }

@@ -20,7 +20,7 @@ import {
 import { batchRefused, sinceArguments } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import { shortId } from '../instance-rows.ts'
-import { Departure } from './departure.ts'
+import { readerUntil } from './open-requests.ts'
 import { labelOf } from './ended-instances.ts'
 import { outerUri, parseInstanceUri } from './instance-uri.ts'
 import type { Instances } from './instances.ts'
@@ -174,7 +174,8 @@ async function firstOf(
   open: OpenWaits,
   begin: (caller: Caller) => (ToolResult | Promise<ToolResult>)[],
 ): Promise<ToolResult> {
-  const reader = new Departure(caller.reader)
+  const over = new AbortController()
+  const reader = readerUntil(caller.reader, over.signal)
   const stopped = Promise.withResolvers<ToolResult>()
   const stop = (reason: string) =>
     stopped.resolve(textResult(`no change: ${reason}`, { changed: false, reason }))
@@ -183,7 +184,7 @@ async function firstOf(
     return await Promise.race([...begin({ ...caller, reader }), stopped.promise])
   } finally {
     open.delete(stop)
-    reader.leave()
+    over.abort()
   }
 }
 

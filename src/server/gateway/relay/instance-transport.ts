@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { HttpAsker } from '../../../lib/mcp/bridge/http-link.ts'
-import type { MaybePromise } from '../../resources/maybe-promise.ts'
 
 /** A request to an instance. It may be sent twice. */
 export interface ReadRequest {
@@ -41,8 +40,8 @@ export interface InstanceTransport {
   /** Of its MCP endpoint. Throws a `ServiceError` while it cannot be reached. */
   readonly url: URL
   /** For calls, downloads and event streams. */
-  asker(): MaybePromise<HttpAsker>
-  reads(): MaybePromise<ReadSender>
+  asker(): Promise<HttpAsker>
+  reads(): Promise<ReadSender>
   /** The status of an answer that refuses a request. */
   refused(status: number | undefined): void
   close(): void

@@ -1,6 +1,6 @@
+import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Reader, RelayedJson } from '../../resources/producer.ts'
-import { Departure } from './departure.ts'
 
 /** At one instance; those of all users are bounded by `InstanceReads` and `InstanceCalls`. */
 const maxOpen = 100
@@ -9,9 +9,9 @@ const maxLarge = 32
 
 /** At one instance. */
 interface Open {
-  readonly readers: Set<Departure>
+  readonly all: Set<AbortController>
   /** Those of them whose answers are streamed. */
-  readonly large: Set<Departure>
+  readonly large: Set<AbortController>
 }
 
 /** The requests of one user that are open at each instance, so that they can be ended. */
@@ -24,20 +24,20 @@ export class OpenRequests {
     caller: Reader | undefined,
     ask: (reader: Reader) => Promise<Answer>,
   ): Promise<Answer> {
-    const open = this.#open.get(instanceId) ?? { readers: new Set(), large: new Set() }
-    const { readers, large } = open
-    if (readers.size >= maxOpen) {
+    const open = this.#open.get(instanceId) ?? { all: new Set(), large: new Set() }
+    const { all, large } = open
+    if (all.size >= maxOpen) {
       const message = `${maxOpen} requests of the user are open at the instance; wait for one of them`
       throw new ServiceError('overloaded', message)
     }
-    const reader = new Departure(caller)
-    readers.add(reader)
+    const request = new AbortController()
+    const reader = readerUntil(caller, request.signal)
+    all.add(request)
     this.#open.set(instanceId, open)
     const close = (): void => {
-      reader.release()
-      large.delete(reader)
-      readers.delete(reader)
-      if (readers.size === 0 && this.#open.get(instanceId) === open) this.#open.delete(instanceId)
+      large.delete(request)
+      all.delete(request)
+      if (all.size === 0 && this.#open.get(instanceId) === open) this.#open.delete(instanceId)
     }
     let isStreamed = false
     try {
@@ -49,8 +49,8 @@ export class OpenRequests {
         throw new ServiceError('overloaded', message)
       }
       isStreamed = true
-      large.add(reader)
-      reader.onLeave(close)
+      large.add(request)
+      onAbort(reader.signal, close)
       const stream: RelayedJson = {
         open: cut => untilEnd(answer.open(cut), close),
         discard() {
@@ -66,8 +66,16 @@ export class OpenRequests {
 
   /** Every reader of the instance leaves. */
   end(instanceId: string): void {
-    for (const reader of this.#open.get(instanceId)?.readers ?? []) reader.leave()
+    for (const request of this.#open.get(instanceId)?.all ?? []) {
+      request.abort(new ServiceError('cancelled', 'the instance is not visible any more'))
+    }
   }
+}
+
+/** A reader that leaves when the caller does, or when the signal is aborted. */
+export function readerUntil(caller: Reader | undefined, signal: AbortSignal): Reader {
+  if (caller === undefined) return { signal }
+  return { signal: AbortSignal.any([caller.signal, signal]), isReadOnly: caller.isReadOnly }
 }
 
 function isStream(answer: unknown): answer is RelayedJson {

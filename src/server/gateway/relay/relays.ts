@@ -2,7 +2,6 @@ import type { GatewayLimits } from '../limits.ts'
 import type { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
-import type { MaybePromise } from '../../resources/maybe-promise.ts'
 import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
 import type { JoinedDirectory } from '../join/joined-directory.ts'
 import { probeUrl } from '../probes.ts'
@@ -26,7 +25,7 @@ interface RelaysParts {
   readonly joined?: Pick<JoinedDirectory, 'transportOf' | 'onLinked'>
   /** Whether this is the address of the gateway itself. */
   readonly isOwn: (url: URL) => boolean
-  readonly mayUseKey: () => MaybePromise<boolean>
+  readonly mayUseKey: () => Promise<boolean>
   readonly clock: Clock
   readonly timer: Timer
   readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>

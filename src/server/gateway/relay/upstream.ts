@@ -4,7 +4,6 @@ import type { HttpAsk, HttpAsker } from '../../../lib/mcp/bridge/http-link.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
 import { encodeHeaderValue, metaKeys } from '../../../lib/mcp/request-metadata.ts'
-import { chain, recovered } from '../../resources/maybe-promise.ts'
 import type {
   AnswerReceiver,
   InstanceTransport,
@@ -85,10 +84,10 @@ export class Upstream {
       const body = readBody(id, uri)
       cancel = reads.send({ url: this.url, headers, body, ...times }, receiver)
     }
-    void recovered(
-      () => chain(this.#transport.reads(), send),
-      error => receiver.failed(error as Error),
-    )
+    this.#transport
+      .reads()
+      .then(send)
+      .catch(error => receiver.failed(error as Error))
     return reason => cancel(reason)
   }
 

@@ -3,6 +3,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
 import { Endpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
+import type { KeptSessions } from '../../mcp/kept-sessions.ts'
 import { serverInstructions } from '../../mcp/instructions.ts'
 import { gatewayTools } from '../../mcp/tools/tools.ts'
 import type { CatalogFile } from '../catalog/catalog-file.ts'
@@ -10,7 +11,7 @@ import type { DiagnosticParts } from '../diagnostics.ts'
 import type { NodeHandler } from '../../http/app.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import { EventRing } from '../event-ring.ts'
-import { GatewayResources } from '../gateway-resources.ts'
+import { createGatewayResources } from '../gateway-resources.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import { AccessTrail } from '../relay/access-trail.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
@@ -35,6 +36,8 @@ interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
   /** Absent: resources of instances are not passed on. */
   readonly relays: Relays | undefined
   readonly tools: boolean
+  /** Sessions of the gateway that had the port before. */
+  readonly kept?: KeptSessions
   readonly limits: GatewayLimits
   readonly log: Logger
 }
@@ -96,10 +99,10 @@ export function openView(parts: ViewParts): View {
       schemes: parts.schemes,
       trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
       clock: systemClock,
-      updated: uri => resources.instanceUpdated(uri),
-      listChanged: () => resources.instanceListChanged(),
+      updated: uri => resources.updated(uri),
+      listChanged: () => resources.listChanged(),
     })
-  const resources = new GatewayResources({
+  const resources = createGatewayResources({
     ...parts,
     clients,
     instances,
@@ -108,6 +111,7 @@ export function openView(parts: ViewParts): View {
   const endpoint = new Endpoint({
     registry: resources,
     clients,
+    kept: parts.kept,
     resourcesEnabled: true,
     tools: tools
       ? toolParts => (instances ? instanceTools(toolParts, instances) : gatewayTools(toolParts))

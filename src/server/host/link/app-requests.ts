@@ -1,10 +1,11 @@
 import type { HostLimits } from '../limits.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import type { ServerMessage } from '../../../lib/host-link/wire.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { AppCaptureForm, AppPicture } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
-import type { Content, Reader } from '../../resources/producer.ts'
+import type { Content } from '../../resources/producer.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import { type AppReply, describeError, readOutcome } from './app-answer.ts'
 import { hostFailure, type HostReason } from './failures.ts'
@@ -12,8 +13,8 @@ import { pictureFailure, pictureOutcome } from './pictures.ts'
 
 /** Questions to the application, as its schemes ask them. */
 export interface AppQuestions {
-  /** Rejects only with a `ServiceError` of a `resource_` code. */
-  read(uri: string, reader?: Reader): Promise<readonly Content[]>
+  /** Rejects only with a `ServiceError` of a `resource_` code. `signal`: of the reader. */
+  read(uri: string, signal?: AbortSignal): Promise<readonly Content[]>
   /** The `resources` of the answer as they came, or what went wrong; never rejects. */
   list(scheme: string): Promise<Result<unknown, string>>
 }
@@ -75,9 +76,9 @@ export class AppRequests implements AppQuestions {
     return this.#open.size
   }
 
-  read(uri: string, reader?: Reader): Promise<readonly Content[]> {
+  read(uri: string, signal?: AbortSignal): Promise<readonly Content[]> {
     const shared = this.#reads.get(uri)
-    if (shared !== undefined) return shared.join(reader)
+    if (shared !== undefined) return shared.join(signal)
     if (!this.#connected) return Promise.reject(hostFailure('host_disconnected'))
     if (!this.#hasSpace()) return Promise.reject(hostFailure('host_busy'))
     const { limits, log } = this.#parts
@@ -101,7 +102,7 @@ export class AppRequests implements AppQuestions {
       if (trouble !== null) log.warn({ uri, trouble }, 'the application failed to answer a read')
       reject(error)
     })
-    return read.join(reader)
+    return read.join(signal)
   }
 
   /** Waits while too many requests are open, where a read would fail. */
@@ -235,11 +236,11 @@ class SharedRead {
     this.#giveUp = giveUp
   }
 
-  /** Without a reader the caller waits until the end. */
-  join(reader: Reader | undefined): Promise<readonly Content[]> {
+  /** Without a signal the caller waits until the end. */
+  join(signal: AbortSignal | undefined): Promise<readonly Content[]> {
     this.#waiting++
-    if (reader === undefined) return this.#answer
-    const stay = reader.onLeave(() => {
+    if (signal === undefined) return this.#answer
+    const stay = onAbort(signal, () => {
       if (--this.#waiting === 0) this.#giveUp()
     })
     this.#answer.then(stay, stay)

@@ -10,7 +10,10 @@ export interface LinkDeps {
   readonly sink: HostSink
   readonly buffers: EventBuffers
   /** Where the schemes of the application hang. */
-  readonly registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
+  readonly registry: Pick<
+    ResourceRegistry,
+    'attach' | 'detach' | 'listChanged' | 'schemeState' | 'schemeUpdated' | 'notifyUpdated'
+  >
   readonly limits: HostLimits
   readonly log: Logger
   /** The time of day. */

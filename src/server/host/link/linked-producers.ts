@@ -3,7 +3,6 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import { parseResourceUri, maxUriChars } from '../../resources/resource-uri.ts'
-import type { Attachment } from '../../resources/schemes.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { AppQuestions } from './app-requests.ts'
 import { LinkedScheme, type Offer } from './linked-scheme.ts'
@@ -11,7 +10,10 @@ import { type OfferLimits, parseResources, parseScheme, parseTemplates } from '.
 import { LinkRefusal } from './failures.ts'
 
 interface LinkedProducersParts {
-  registry: Pick<ResourceRegistry, 'attach' | 'schemeState' | 'notifyUpdated'>
+  registry: Pick<
+    ResourceRegistry,
+    'attach' | 'detach' | 'listChanged' | 'schemeState' | 'schemeUpdated' | 'notifyUpdated'
+  >
   timer: Timer
   limits: OfferLimits & Pick<HostLimits, 'maxLinkSchemes' | 'linkGraceMs'>
   log: Logger
@@ -22,7 +24,6 @@ export type Told = Result<null, LinkRefusal>
 
 interface Entry {
   readonly source: LinkedScheme
-  readonly attachment: Attachment
   /** Set while the scheme waits for its application to come back. */
   cancelGrace: (() => void) | null
 }
@@ -68,8 +69,9 @@ export class LinkedProducers {
     entry.cancelGrace?.()
     entry.cancelGrace = null
     entry.source.connect(this.#questions)
-    if (entry.source.replace(offer)) entry.attachment.listChanged()
-    if (isBack) entry.attachment.updated()
+    const { registry } = this.#parts
+    if (entry.source.replace(offer)) registry.listChanged()
+    if (isBack) registry.schemeUpdated(name.value)
     return done
   }
 
@@ -118,11 +120,11 @@ export class LinkedProducers {
   /** The connection is lost: its schemes stay listed for `linkGraceMs`. */
   disconnected(): void {
     this.#questions = null
-    const { timer, limits } = this.#parts
+    const { timer, limits, registry } = this.#parts
     for (const entry of this.#entries.values()) {
       const isNews = entry.source.isConnected
       entry.source.disconnect()
-      if (isNews) entry.attachment.updated()
+      if (isNews) registry.schemeUpdated(entry.source.scheme)
       entry.cancelGrace ??= timer.after(limits.linkGraceMs, () => this.#remove(entry))
     }
   }
@@ -147,8 +149,8 @@ export class LinkedProducers {
       return fail(new LinkRefusal('limit', message))
     }
     const source = new LinkedScheme(scheme, offer, questions)
-    const attachment = registry.attach(source)
-    this.#entries.set(scheme, { source, attachment, cancelGrace: null })
+    registry.attach(scheme, source)
+    this.#entries.set(scheme, { source, cancelGrace: null })
     return done
   }
 
@@ -168,19 +170,19 @@ export class LinkedProducers {
     return entry?.source.isConnected ? entry : undefined
   }
 
-  #replaceList({ source, attachment }: Entry, raw: unknown): Told {
+  #replaceList({ source }: Entry, raw: unknown): Told {
     const listed = parseResources(raw, source.scheme, this.#parts.limits)
     if (!listed.ok) return listed
     const offer = { resources: listed.value, templates: source.templates() }
-    if (source.replace(offer)) attachment.listChanged()
+    if (source.replace(offer)) this.#parts.registry.listChanged()
     return done
   }
 
-  #remove({ source, attachment, cancelGrace }: Entry): void {
+  #remove({ source, cancelGrace }: Entry): void {
     cancelGrace?.()
     source.disconnect()
     this.#entries.delete(source.scheme)
-    attachment.detach()
+    this.#parts.registry.detach(source.scheme)
   }
 }
 

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { echoed } from '../../resources/built-in.ts'
 import type {
   CompletionContext,
   Content,
@@ -7,9 +6,10 @@ import type {
   Reader,
   Template,
 } from '../../resources/producer.ts'
-import type { SchemeSource } from '../../resources/schemes.ts'
+import type { ResourceUri } from '../../resources/resource-uri.ts'
+import type { SchemeProducer } from '../../resources/scheme-producer.ts'
 import { listedValues } from '../../resources/completion.ts'
-import { TypedContents } from '../../resources/typed-contents.ts'
+import { typedContents } from '../../resources/typed-contents.ts'
 import type { AppQuestions } from './app-requests.ts'
 import { hostFailure } from './failures.ts'
 
@@ -23,9 +23,8 @@ export interface Offer {
  * One scheme of the application as clients see it: the lists are what it said last, a read is a
  * question to it.
  */
-export class LinkedScheme implements SchemeSource {
+export class LinkedScheme implements SchemeProducer {
   readonly scheme: string
-  readonly #typed = new TypedContents()
   readonly #answers = new WeakMap<readonly Content[], readonly Content[]>()
   #offer: Offer
   /** Null when the application that offered it is not connected. */
@@ -51,14 +50,19 @@ export class LinkedScheme implements SchemeSource {
     return this.#offer.templates
   }
 
-  async read(uri: string, reader?: Reader): Promise<readonly Content[]> {
+  async read({ text: uri }: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
     if (this.#questions === null) throw hostFailure('host_disconnected')
-    const contents = await this.#questions.read(uri, reader)
+    const contents = await this.#questions.read(uri, reader?.signal)
     const known = this.#answers.get(contents)
     if (known !== undefined) return known
     const { resources } = this.#offer
     const typeOf = (of: string) => resources.find(each => each.uri === of)?.mimeType
-    const answer = echoed(this.#typed.fill(contents, typeOf), uri)
+    // Contents are for the URI that was asked for, however the application spells it.
+    const answer = Object.freeze(
+      typedContents(contents, typeOf).map((content, at) =>
+        at > 0 || content.uri === uri ? content : Object.freeze({ ...content, uri }),
+      ),
+    )
     // Readers that share an answer asked for the same URI.
     this.#answers.set(contents, answer)
     return answer

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { cleanText } from '../../../lib/util/text.ts'
 import type { ListPage } from '../../resources/listing.ts'
 import type { Descriptor, Reader, Template } from '../../resources/producer.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import { kinds } from './arguments.ts'
 import { defaultChars, fitting } from './pages.ts'
 import { createTool, textResult, type Tool } from './tool.ts'
@@ -76,19 +76,13 @@ async function firstMatching(
   reader: Reader | undefined,
 ): Promise<readonly Entry[]> {
   const matching: Entry[] = registry.templates().filter(wants)
-  let hasLeft = false
-  const forget = reader?.onLeave(() => (hasLeft = true))
   let cursor: string | undefined
-  try {
-    do {
-      if (cursor !== undefined) await setImmediate()
-      const { descriptors, nextCursor }: ListPage = await registry.page(cursor)
-      matching.push(...descriptors.filter(wants))
-      cursor = nextCursor
-    } while (cursor !== undefined && matching.length < most && !hasLeft)
-  } finally {
-    forget?.()
-  }
+  do {
+    if (cursor !== undefined) await setImmediate()
+    const { descriptors, nextCursor }: ListPage = await registry.page(cursor, reader)
+    matching.push(...descriptors.filter(wants))
+    cursor = nextCursor
+  } while (cursor !== undefined && matching.length < most && reader?.signal.aborted !== true)
   return matching
 }
 

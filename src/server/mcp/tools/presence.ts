@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { doubtLine, goneLine } from '../../../lib/mcp/unconfirmed.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 
 export interface Presence {
   /** For people and models. */

@@ -6,14 +6,14 @@ import { asText, cleanText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
 import type { Content, TextContent } from '../../resources/producer.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import { kinds } from './arguments.ts'
 import { maxChars, sliceText } from './pages.ts'
 import { base64Chars, pictureContent } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
 import { type Caller, createTool, failedResult, type Tool, type ToolContent } from './tool.ts'
-import { isMissing, rejectNamingMeant, writtenUri } from './written-uri.ts'
+import { isMissing, withSuggestedUri, writtenUri } from './written-uri.ts'
 
 /** Wide enough for models, which scale larger pictures down. */
 const maxPictureWidth = 1568
@@ -47,7 +47,7 @@ export function readResourceTool(registry: ServedResources): Tool {
     const contents = await (uri === null
       ? readObject(registry, text, reader)
       : Promise.try(() => registry.read(askedUri(uri, offset), reader)).catch((error: unknown) =>
-          rejectNamingMeant(registry, uri, error),
+          withSuggestedUri(registry, uri, error, reader),
         ))
     const slice = { offset, most }
     const parts = await Promise.all(contents.map(content => contentOf(registry, content, slice)))

@@ -1,7 +1,7 @@
 import type { McpLimits } from '../limits.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { type Clock, systemClock, type Timer } from '../../../lib/util/time.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import { liveAppUri } from '../../resources/live-app.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'

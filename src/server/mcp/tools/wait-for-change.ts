@@ -1,6 +1,7 @@
 import type { McpLimits } from '../limits.ts'
 import { z } from 'zod'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
@@ -9,12 +10,12 @@ import { openNotesUri } from '../../notes/note.ts'
 import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
 import type { Content } from '../../resources/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 import type { SubscriptionHub, Topic } from '../subscriptions.ts'
 import { kinds } from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { type Presence, presenceOf } from './presence.ts'
-import { deltaUri, parsedDelta, runArgument } from './scene-changes.ts'
+import { deltaUri, goOn, parsedDelta, runArgument } from './scene-changes.ts'
 import { deltaText, describeChanges } from '../../../lib/mcp/change-words.ts'
 import {
   type Caller,
@@ -24,7 +25,7 @@ import {
   type Tool,
   type ToolResult,
 } from './tool.ts'
-import { isMissing, rejectNamingMeant, writtenUri } from './written-uri.ts'
+import { isMissing, withSuggestedUri, writtenUri } from './written-uri.ts'
 
 const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 const stopping = 'the server is stopping'
@@ -94,9 +95,9 @@ export class WaitForChange {
     for (const word of words.length > 0 ? words : defaultUris) {
       const uri = writtenUri(this.#registry, word) ?? detailUri(this.#registry, word) ?? word
       try {
-        uris.set(this.#assertPushed(uri), uri)
+        uris.set(this.#assertPushed(uri, caller.reader), uri)
       } catch (error) {
-        return rejectNamingMeant(this.#registry, uri, error)
+        return withSuggestedUri(this.#registry, uri, error, caller.reader)
       }
     }
     const now = this.#sceneRevision
@@ -147,7 +148,7 @@ export class WaitForChange {
     const stops = [
       timer.after(seconds * 1000, () => void timeOut()),
       ...(progress === null ? [] : [repeat(timer, limits.waitProgressMs, report)]),
-      reader?.onLeave(() => resolve('the caller has left')),
+      onAbort(reader?.signal, () => resolve('the caller has left')),
     ]
     const subscriber = { resourceUpdated: resolve, listChanged: () => {} }
     hub.add(subscriber)
@@ -161,7 +162,7 @@ export class WaitForChange {
     } finally {
       this.#waits.delete(resolve)
       hub.remove(subscriber)
-      for (const stop of stops) stop?.()
+      for (const stop of stops) stop()
     }
   }
 
@@ -173,13 +174,13 @@ export class WaitForChange {
       this.#objectChars += text.length
       wait.objects.set(uri, text)
     } catch (error) {
-      if (isMissing(error)) await rejectNamingMeant(this.#registry, uri, error)
+      if (isMissing(error)) await withSuggestedUri(this.#registry, uri, error, reader)
     }
   }
 
   /** The canonical spelling. Throws for what does not exist or never changes by itself. */
-  #assertPushed(uri: string): string {
-    const canonical = this.#registry.assertSubscribable(uri).replace(/\?.*$/, '')
+  #assertPushed(uri: string, reader: Caller['reader']): string {
+    const canonical = this.#registry.assertSubscribable(uri, reader).replace(/\?.*$/, '')
     const known = [...sceneUris, checkpointsUri]
     if (canonical.startsWith('scene://') && !known.includes(canonical)) {
       throw new ServiceError('resource_not_found', `there is no ${canonical}`, {
@@ -254,7 +255,7 @@ export class WaitForChange {
     const delta = parsedDelta(await this.#registry.read(query))
     // The application may have sent a newer scene when it was asked.
     const { run, revision } = delta
-    return { text: deltaText(delta, presence, defaultChars), run, revision }
+    return { text: deltaText(delta, presence, defaultChars) + goOn(delta), run, revision }
   }
 
   #unchanged(reason: string): ToolResult {
@@ -266,9 +267,8 @@ export class WaitForChange {
   /** With the revision from which a next wait goes on, where the server has a scene. */
   #answer(data: JsonObject, lines: readonly string[], revision = this.#sceneRevision): ToolResult {
     if (revision === null) return textResult(lines.join('\n'), data)
-    const run = this.#registry.scene?.run
-    const text = [...lines, `go on with since=${revision}, run=${run}`].join('\n')
-    return textResult(text, { ...data, run, revision })
+    const known = { run: this.#registry.scene?.run, revision }
+    return textResult(lines.join('\n') + goOn(known), { ...data, ...known })
   }
 }
 

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { nearest } from '../../../lib/util/text.ts'
-import type { ServedResources } from '../../resources/schemes.ts'
+import type { Reader } from '../../resources/producer.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
 
 /**
  * The URI that a model wrote, with what a URI must not have (spaces, umlauts, brackets) escaped.
@@ -28,16 +29,17 @@ export function isMissing(error: unknown): error is ServiceError {
  * Rejects with the error, and where nothing is at `uri` with the listed URI that is closest to it.
  * Only the first page of the listing is looked through.
  */
-export async function rejectNamingMeant(
+export async function withSuggestedUri(
   registry: ServedResources,
   uri: string,
   error: unknown,
+  reader: Reader | undefined,
 ): Promise<never> {
   if (!isMissing(error) || error.hint !== undefined) throw error
-  const { descriptors } = await registry.page(undefined)
+  const { descriptors } = await registry.page(undefined, reader)
   const known = descriptors.map(descriptor => descriptor.uri)
-  const meant = nearest(uri.replace(/\?.*$/s, ''), known)
-  if (meant === undefined) throw error
-  const hint = `did you mean ${meant}?`
+  const suggested = nearest(uri.replace(/\?.*$/s, ''), known)
+  if (suggested === undefined) throw error
+  const hint = `did you mean ${suggested}?`
   throw new ServiceError(error.code, error.message, { hint, cause: error })
 }

@@ -1,5 +1,5 @@
 import { toRfc3339 } from '../../../lib/util/time.ts'
-import { changedAt, freezeAll } from '../built-in.ts'
+import { changedAt, freezeAll } from '../scheme-producer.ts'
 import type { Descriptor, Template } from '../producer.ts'
 import { sceneParameters } from './query.ts'
 import type { SceneRevision, SceneState } from './state.ts'

@@ -1,17 +1,16 @@
 import type { ResourceLimits } from '../limits.ts'
-import { type BuiltIn, jsonContents } from '../built-in.ts'
+import { type SchemeProducer, jsonContents } from '../scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
-import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
+import { numberOf } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
-import { chain, type MaybePromise } from '../maybe-promise.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
 import type { CheckpointSource } from '../checkpoint-source.ts'
 import { countParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
-import { changesBetween, deltaPayload, omissionOf, parseScene, patchedChanges } from './changes.ts'
+import { changesBetween, omissionOf, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
   checkpointsDescriptor,
@@ -25,7 +24,6 @@ import {
 } from './listing.ts'
 import type { SceneState } from './state.ts'
 import { summariseScene } from './summary.ts'
-import type { SceneStep } from '../../../lib/host-link/scene-objects.ts'
 
 /** What the scene has now. */
 export interface SceneNow {
@@ -44,7 +42,7 @@ const maxCompleted = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
 
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
-export class SceneProducer implements BuiltIn {
+export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
   readonly #maxChanges: number
   readonly #checkpoints: CheckpointSource | undefined
@@ -87,16 +85,15 @@ export class SceneProducer implements BuiltIn {
    * Values that the present scene has; for `since` and `until` the checkpoints, newest first, for
    * `since` also the present revision.
    */
-  complete(variable: string, prefix: string): MaybePromise<readonly string[]> {
+  async complete(variable: string, prefix: string): Promise<readonly string[]> {
     const matching = (values: readonly string[]) =>
       values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
     const { run, current } = this.#state
     if (variable === 'run') return matching([run])
     if (variable === 'since' || variable === 'until') {
       const present = variable === 'since' ? [`${current.revision}`] : []
-      return chain(this.#checkpoints?.list() ?? [], kept =>
-        matching([...kept.map(({ name }) => name).reverse(), ...present]),
-      )
+      const kept = (await this.#checkpoints?.list()) ?? []
+      return matching([...kept.map(({ name }) => name).reverse(), ...present])
     }
     return current.hasScene ? matching(sceneValues(this.#scene, variable)) : []
   }
@@ -127,12 +124,12 @@ export class SceneProducer implements BuiltIn {
   }
 
   /** Waits for the application, where it is asked for its newest scene. */
-  read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  read(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
     this.checkParameters(uri)
-    return chain(this.#state.refreshed() ?? undefined, () => this.#read(uri))
+    return this.#state.refreshed()?.then(() => this.#read(uri)) ?? this.#read(uri)
   }
 
-  #read(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  #read(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
     switch (uri.path) {
       case 'current':
         return this.#current(uri)
@@ -140,9 +137,9 @@ export class SceneProducer implements BuiltIn {
         return this.#delta(uri)
       case 'checkpoints':
         if (this.#checkpoints === undefined) throw new ResourceNotFound(uri.text)
-        return chain(this.#checkpoints.list(), checkpoints =>
-          jsonContents(checkpointsUri, JSON.stringify({ checkpoints })),
-        )
+        return this.#checkpoints
+          .list()
+          .then(checkpoints => jsonContents(checkpointsUri, JSON.stringify({ checkpoints })))
       default:
         throw new ResourceNotFound(uri.text)
     }
@@ -164,19 +161,19 @@ export class SceneProducer implements BuiltIn {
     return this.#parts.get(version, uri.text, build, meta)
   }
 
-  #delta(uri: ResourceUri): MaybePromise<readonly Content[]> {
+  #delta(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
     const { since, until, run } = this.#deltaParameters(uri)
     if (typeof since === 'string') return this.#sinceCheckpoint(uri, since, until)
     const { current, version, run: ownRun } = this.#state
     const meta = this.#freshMeta()
     if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
-    const { revision, bytes } = current
+    const { revision } = current
     const build = () => {
       const base = since ?? revision - 1
       const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
       // The reader takes the whole scene and goes on from there.
       if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
-      return deltaPayload({ run: ownRun, base_revision: base, revision }, found, bytes)
+      return deltaPayload({ run: ownRun, base_revision: base, revision }, found)
     }
     return this.#deltas.get(version, uri.text, build, meta)
   }
@@ -186,9 +183,8 @@ export class SceneProducer implements BuiltIn {
     if (base === this.#state.current.revision) return unchanged
     const patches = this.#state.patchesSince(base)
     if (patches !== null) return patchedChanges(patches, this.#maxChanges)
-    const text = this.#state.textAt(base)
-    if (text === undefined) return undefined
-    return changesBetween(parseScene(text), this.#scene, this.#maxChanges)
+    const before = this.#state.valueAt(base)
+    return before && changesBetween(before, this.#scene, this.#maxChanges)
   }
 
   async #sinceCheckpoint(
@@ -204,7 +200,7 @@ export class SceneProducer implements BuiltIn {
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
     const found = await checkpoints.changes(base, text, this.#maxChanges)
-    const payload = deltaPayload({ base_checkpoint: since, ...to }, found, Infinity)
+    const payload = deltaPayload({ base_checkpoint: since, ...to }, found)
     return jsonContents(uri.text, payload, this.#freshMeta())
   }
 
@@ -228,7 +224,7 @@ export class SceneProducer implements BuiltIn {
     if (known !== undefined && revision === current.revision) return known
     const patches = revision === undefined ? null : this.#state.patchesSince(revision)
     const scene = patches && known ? known : parseScene(current.text)
-    for (const step of patches?.steps ?? []) follow(scene, step)
+    for (const step of patches?.steps ?? []) takeStep(scene, step, step.before, step.after)
     this.#parsed = { revision: current.revision, scene }
     return scene
   }
@@ -245,16 +241,7 @@ export class SceneProducer implements BuiltIn {
   }
 }
 
-function follow(scene: Record<string, unknown>, step: SceneStep): void {
-  const value = step.after === null ? undefined : parseExact(step.after)
-  if (step.kind === 'member') {
-    const member = { value, configurable: true, enumerable: true, writable: true }
-    if (value === undefined) delete scene[step.name]
-    // Setting a member `__proto__` would change the prototype.
-    else Object.defineProperty(scene, step.name, member)
-    return
-  }
-  const objects = scene.objects as unknown[]
-  if (value === undefined) objects.splice(step.at, 1)
-  else objects[step.at] = value
+/** The payload of `scene://delta`. `ends` says from what to what the scene changed. */
+function deltaPayload(ends: object, { changes, truncated, summary }: JsonDifferences): string {
+  return JSON.stringify({ ...ends, changes, truncated, ...(truncated && { summary }) })
 }

@@ -118,12 +118,9 @@ describe('wait_for_change', () => {
   it('ends what it asked of the application when it is cancelled', async () => {
     const begun = Promise.withResolvers<void>()
     const left = Promise.withResolvers<void>()
-    resources().attach({
-      scheme: 'slow',
-      list: () => [],
-      templates: () => [],
+    resources().attach('slow', {
       read(_uri, reader) {
-        reader?.onLeave(left.resolve)
+        reader?.signal.addEventListener('abort', () => left.resolve())
         begun.resolve()
         return new Promise(() => {})
       },
@@ -141,11 +138,8 @@ describe('wait_for_change', () => {
   it('of a resource of the application ends when that is not there, or the application goes', async () => {
     const app = { instanceId: 'run-1', dccType: 'blender' }
     resources().scene.setApplication({ ...app, connected: true })
-    const attached = resources().attach({
-      scheme: 'app',
-      list: () => [],
-      templates: () => [],
-      read(uri: string) {
+    resources().attach('app', {
+      read({ text: uri }) {
         if (uri !== 'app://a') throw new ResourceNotFound(uri)
         return [{ uri, text: 'a' }]
       },
@@ -165,7 +159,7 @@ describe('wait_for_change', () => {
     await waiting(4)
     resources().setScene(null)
     resources().scene.setApplication({ ...app, connected: false })
-    attached.updated()
+    resources().schemeUpdated('app')
     const { structuredContent } = (await last).result
     expect(structuredContent).to.deep.include({ changed: false, reason: 'the application is gone' })
   })
@@ -219,11 +213,9 @@ describe('wait_for_change', () => {
     let object: object | null = null
     beforeEach(() => {
       object = { name: 'Cube', location: [0, 0, 0], data: { energy: 10 } }
-      resources().attach({
-        scheme: 'app',
+      resources().attach('app', {
         list: () => [{ uri: cube, name: 'Cube' }],
-        templates: () => [],
-        read(uri: string) {
+        read({ text: uri }) {
           if (uri !== cube || object === null) throw new ResourceNotFound(uri)
           return [{ uri, text: JSON.stringify(object) }]
         },
@@ -286,12 +278,7 @@ describe('wait_for_change', () => {
   })
 
   it('leaves a change of the scene to the next wait when another resource changed first', async () => {
-    resources().attach({
-      scheme: 'app',
-      list: () => [],
-      templates: () => [],
-      read: (uri: string) => [{ uri, text: 'a' }],
-    })
+    resources().attach('app', { read: ({ text: uri }) => [{ uri, text: 'a' }] })
     resources().setScene({ frame: 1 })
     const uris = ['app://a', 'scene://current']
     const call = session.call('tools/call', wait({ uris }))

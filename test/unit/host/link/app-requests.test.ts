@@ -28,21 +28,6 @@ function connection(limits: Partial<Bounds> = {}) {
 const contents = (id: string, uri: string) =>
   ({ type: 'ok', id, contents: [{ uri, text: 'x' }] }) as const
 
-/** A reader that leaves when the test says so. */
-function leaver() {
-  let leave: (() => void) | null = null
-  return {
-    onLeave(left: () => void) {
-      leave = left
-      return () => void (leave = null)
-    },
-    leave: () => leave?.(),
-    get watched() {
-      return leave !== null
-    },
-  }
-}
-
 /** What a question came to: its value, or the reason of its error. */
 async function outcomeOf(asked: Promise<unknown>): Promise<unknown> {
   try {
@@ -104,11 +89,11 @@ describe('AppRequests', () => {
 
   it('takes a question back when the last who asked it has left', async () => {
     const { requests, sent, time } = connection()
-    const [one, two] = [leaver(), leaver()]
-    const asked = [requests.read('app://a', one), requests.read('app://a', two)]
-    one.leave()
+    const [one, two] = [new AbortController(), new AbortController()]
+    const asked = [requests.read('app://a', one.signal), requests.read('app://a', two.signal)]
+    one.abort()
     expect(requests.open).to.equal(1)
-    two.leave()
+    two.abort()
     expect(sent.at(-1)).to.deep.equal({ type: 'cancel', id: 's1' })
     expect(requests.open).to.equal(0)
     expect(time.waiting).to.equal(0)

@@ -33,12 +33,7 @@ const graceMs = 60_000
 function linkedApplication(limits: Partial<Bounds> = {}) {
   const time = new ManualTime()
   const all = boundsWith({ listChangedIntervalMs: 0, linkGraceMs: graceMs, ...limits })
-  const registry = new ResourceRegistry({
-    limits: all,
-    clock: time,
-    timer: time,
-    enableArtefactResources: false,
-  })
+  const registry = new ResourceRegistry({ limits: all, clock: time, timer: time })
   registry.addProducer({ scheme: 'docs', list: () => [], read: () => [] })
   registry.freeze()
   const heard = { lists: 0, updates: [] as string[], schemes: [] as string[] }

@@ -1,34 +1,50 @@
 import { wellFormedJson } from '../../lib/util/json.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
-import type { MaybePromise } from './maybe-promise.ts'
 import type {
   CompletionContext,
   CompletionValues,
   Content,
   Descriptor,
+  DescriptorPage,
   Reader,
+  RelayedContents,
   Template,
 } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
-/** A producer of the product's own for one scheme, given the URI already taken apart. */
-export interface BuiltIn {
-  list(): readonly Descriptor[]
-  read(uri: ResourceUri, reader?: Reader): MaybePromise<readonly Content[]>
-  templates(): readonly Template[]
-  complete(
+/** The resources of one scheme, as the resource registry asks for them. */
+export interface SchemeProducer {
+  /** Never fails. The identical frozen array again means "unchanged". Absent: it lists none. */
+  list?(): readonly Descriptor[] | Promise<readonly Descriptor[]>
+  /** In place of `list`, for too many to list at once. They follow all others. */
+  page?(after: string | undefined, limit: number): Promise<DescriptorPage>
+  /** Never fails. */
+  templates?(): readonly Template[]
+  /**
+   * A `ServiceError` of a `resource_` code reaches the reader as it is; anything else is logged and
+   * becomes `producer_failed`. Once every reader has left, the answer may be anything.
+   */
+  read(uri: ResourceUri, reader?: Reader): readonly Content[] | Promise<readonly Content[]>
+  /** The contents as another server sends them. Absent: `read` has them. */
+  relay?(uri: ResourceUri, reader?: Reader): Promise<RelayedContents>
+  complete?(
     variable: string,
     prefix: string,
     context: CompletionContext,
-  ): MaybePromise<CompletionValues>
+  ): CompletionValues | Promise<CompletionValues>
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
-  /** Throws `ResourceUriInvalid` for parameters that `read` would refuse. Absent: it refuses none. */
+  /** Throws for a URI that can never be read. Absent: the resource may come later. */
   checkParameters?(uri: ResourceUri): void
   /** Whether reading the URI changes what others find. Absent: it does not. */
   changes?(uri: ResourceUri): boolean
   /** Whether updates of the URI ever come. Absent: they do, unless the scheme is polled. */
   pushes?(uri: ResourceUri): boolean
+  /**
+   * The URI (without its query) has its first subscriber, or none any more. A promise is of the time
+   * when its updates arrive.
+   */
+  follow?(uri: string, isFollowed: boolean): Promise<void> | void
 }
 
 /** One text, frozen: returned again it says "unchanged". */
@@ -48,14 +64,6 @@ export function jsonContents(
   meta?: Content['_meta'],
 ): readonly Content[] {
   return textContents(uri, 'application/json', wellFormedJson(text), meta)
-}
-
-/** The contents, the first of them under the URI that was asked for. Frozen as they were. */
-export function echoed(contents: readonly Content[], uri: string): readonly Content[] {
-  const [first, ...rest] = contents
-  if (first === undefined || first.uri === uri) return contents
-  const renamed = [Object.freeze({ ...first, uri }), ...rest]
-  return Object.isFrozen(contents) ? Object.freeze(renamed) : renamed
 }
 
 /** The annotation of what changed then; null: it never did. */

@@ -1,0 +1,6 @@
+/** Runs `listener` when the signal is aborted, at once if it is already. Returns the cancel. */
+export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+  if (signal?.aborted === true) listener()
+  else signal?.addEventListener('abort', listener, { once: true })
+  return () => signal?.removeEventListener('abort', listener)
+}

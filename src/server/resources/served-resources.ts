@@ -1,0 +1,269 @@
+import type { ResourceLimits } from './limits.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
+import { type Logger, silentLogger } from '../../lib/util/logger.ts'
+import { type Completion, completion, templateVariables } from './completion.ts'
+import { ownReadError, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
+import { Listing, type ListPage } from './listing.ts'
+import type { Content, Reader, RelayedContents, Template } from './producer.ts'
+import { maxUriChars, normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
+import type { SceneState } from './scene/state.ts'
+import type { SchemeProducer } from './scheme-producer.ts'
+import { isPolledScheme } from './schemes.ts'
+
+interface ServedResourcesOptions {
+  /** By scheme, in the order of the listing. */
+  producers: Record<string, SchemeProducer>
+  /** Where to look instead of a resource of this scheme that is not there. */
+  whereToLook: (scheme: string) => string
+  limits: Pick<ResourceLimits, 'pageSize' | 'listChangedIntervalMs'>
+  log?: Logger
+  clock?: Clock
+  timer?: Timer
+}
+
+/** Its revision and application cost no look at its text. */
+type ServedScene = Pick<SceneState, 'run' | 'current' | 'application' | 'asOfMs' | 'refreshed'>
+
+/** Told what changes in the resources. Must not throw. */
+export interface ResourceListener {
+  /** `uri`: in its canonical spelling. */
+  resourceUpdated?(uri: string): void
+  /** The application behind a scheme came or went, so reads of all its URIs may differ now. */
+  schemeUpdated?(scheme: string): void
+  listChanged?(): void
+}
+
+/** The table of producers behind an endpoint: pages and contents out, changes on. */
+export class ServedResources {
+  readonly #producers: Map<string, SchemeProducer>
+  readonly #whereToLook: (scheme: string) => string
+  readonly #log: Logger
+  readonly #listing: Listing
+  /** What callers find who may only read. */
+  readonly #readOnlyListing: Listing
+  readonly #listeners = new Set<ResourceListener>()
+  readonly #limits: ServedResourcesOptions['limits']
+  readonly #clock: Clock
+  readonly #timer: Timer
+  readonly #stops: (() => void)[] = []
+  /** Cancels the change of the listing that is told later; null: there is none. */
+  #cancelListChange: (() => void) | null = null
+  #listChangedMs = Number.NEGATIVE_INFINITY
+  /** One request takes its URI apart more than once. */
+  #lastUri: ResourceUri | undefined
+
+  constructor(options: ServedResourcesOptions) {
+    const { limits, log = silentLogger, timer = systemTimer } = options
+    this.#producers = new Map(Object.entries(options.producers))
+    this.#whereToLook = options.whereToLook
+    this.#log = log
+    this.#listing = new Listing(limits.pageSize, log)
+    this.#readOnlyListing = new Listing(limits.pageSize, log)
+    this.#limits = limits
+    this.#clock = options.clock ?? monotonicClock
+    this.#timer = timer
+  }
+
+  /** Undefined: the server has no scene. */
+  get scene(): ServedScene | undefined {
+    return undefined
+  }
+
+  /** One page of the listing. Rejects with `ResourceUriInvalid` for an invalid cursor. */
+  page(cursor: unknown, reader?: Reader): Promise<ListPage> {
+    const listing = reader?.isReadOnly === true ? this.#readOnlyListing : this.#listing
+    const schemes = [...this.#producers.keys()]
+    return listing.page(
+      cursor,
+      schemes.flatMap(scheme => this.#find(scheme, reader) ?? []),
+    )
+  }
+
+  templates(): Template[] {
+    return [...this.#producers.values()].flatMap(producer => producer.templates?.() ?? [])
+  }
+
+  /**
+   * Returns what is known at once without a promise. Throws or rejects with a `ServiceError` of a
+   * `resource_` code. What takes time may be left off when every reader of it has left.
+   */
+  read(uri: unknown, reader?: Reader): readonly Content[] | Promise<readonly Content[]> {
+    const parsed = this.parsed(uri)
+    const failed = (error: unknown): never => {
+      throw this.#guiding(ownReadError(error, parsed, this.#log), parsed)
+    }
+    try {
+      const contents = this.#producerOf(parsed, reader).read(parsed, reader)
+      return contents instanceof Promise ? contents.catch(failed) : contents
+    } catch (error) {
+      return failed(error)
+    }
+  }
+
+  /** The contents of a resource of another server, passed on as they come; null: `read` has it. */
+  relay(uri: unknown, reader?: Reader): Promise<RelayedContents> | null {
+    const parsed = this.parsed(uri)
+    return this.#producers.get(parsed.scheme)?.relay?.(parsed, reader) ?? null
+  }
+
+  /**
+   * Any well-formed URI of a served scheme: the resource may come later. Returns the one spelling
+   * under which its updates are announced, or throws.
+   */
+  assertSubscribable(uri: unknown, reader?: Reader): string {
+    const parsed = this.parsed(uri)
+    try {
+      this.#producerOf(parsed, reader).checkParameters?.(parsed)
+    } catch (error) {
+      throw this.#guiding(error, parsed)
+    }
+    return this.canonical(uri)
+  }
+
+  /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
+  canonical(uri: unknown): string {
+    const parsed = this.parsed(uri)
+    const producer = this.#producers.get(parsed.scheme)
+    return producer?.canonical?.(parsed) ?? normaliseUri(parsed.text)
+  }
+
+  /** Whether reading the URI changes what others find. */
+  changes(uri: unknown): boolean {
+    const parsed = parseResourceUri(uri, maxUriChars)
+    return parsed.ok && this.#producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
+  }
+
+  /** Whether updates of the URI ever come. */
+  pushes(uri: unknown): boolean {
+    const parsed = this.parsed(uri)
+    const producer = this.#producers.get(parsed.scheme)
+    return producer?.pushes?.(parsed) ?? !isPolledScheme(parsed.scheme)
+  }
+
+  /**
+   * Values for a variable of a template, for what was typed so far; `resolved` are the variables
+   * whose values were chosen. Rejects with `ResourceUriInvalid` for an unknown template or variable.
+   */
+  async complete(
+    uriTemplate: string,
+    variable: string,
+    prefix: string,
+    resolved: ReadonlyMap<string, string> = new Map(),
+  ): Promise<Completion> {
+    const producer = this.#producers
+      .values()
+      .find(each => each.templates?.().some(template => template.uriTemplate === uriTemplate))
+    if (producer === undefined) {
+      throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
+    }
+    const variables = templateVariables(uriTemplate)
+    if (!variables.includes(variable)) {
+      throw new ResourceUriInvalid(`the variables of the template are: ${variables.join(', ')}`)
+    }
+    try {
+      const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved })
+      return completion(found ?? [])
+    } catch (error) {
+      this.#log.warn({ err: error, uriTemplate, variable }, 'completion failed')
+      return completion([])
+    }
+  }
+
+  /**
+   * The URI (without its query) has its first subscriber, or none any more. A promise is of the time
+   * when its updates arrive.
+   */
+  followed(uri: string, isFollowed: boolean): Promise<void> | void {
+    const scheme = uri.slice(0, uri.indexOf(':'))
+    return this.#producers.get(scheme)?.follow?.(uri, isFollowed)
+  }
+
+  /** Returns the unsubscribe. */
+  listen(listener: ResourceListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Tells the listeners that a resource changed; `uri` in its canonical spelling. */
+  updated(uri: string): void {
+    for (const listener of this.#listeners) listener.resourceUpdated?.(uri)
+  }
+
+  /** Tells them that reads of all URIs of the scheme may differ now. */
+  schemeUpdated(scheme: string): void {
+    for (const listener of this.#listeners) listener.schemeUpdated?.(scheme)
+  }
+
+  /** Tells them that the listing or the templates are others now, at most once an interval. */
+  listChanged(): void {
+    if (this.#cancelListChange !== null) return
+    const waitMs = this.#listChangedMs + this.#limits.listChangedIntervalMs - this.#clock.now()
+    if (waitMs <= 0) this.#tellListChanged()
+    else this.#cancelListChange = this.#timer.after(waitMs, () => this.#tellListChanged())
+  }
+
+  serves(scheme: string): boolean {
+    return this.#producers.has(scheme)
+  }
+
+  /** Serves the scheme from now on. */
+  attach(scheme: string, producer: SchemeProducer): void {
+    this.#producers.set(scheme, producer)
+    this.listChanged()
+    this.schemeUpdated(scheme)
+  }
+
+  detach(scheme: string): void {
+    if (!this.#producers.delete(scheme)) return
+    this.listChanged()
+    this.schemeUpdated(scheme)
+  }
+
+  /** `stop` runs when the server closes; it ends a source of changes. */
+  onClose(stop: () => void): void {
+    this.#stops.push(stop)
+  }
+
+  /** The server stopped: no listener and no timer stays behind. */
+  close(): void {
+    for (const stop of this.#stops.splice(0)) stop()
+    this.#cancelListChange?.()
+    // None is told any more.
+    this.#cancelListChange = () => {}
+    this.#listeners.clear()
+  }
+
+  /** The URI taken apart, or throws `ResourceUriInvalid`. */
+  protected parsed(uri: unknown): ResourceUri {
+    if (this.#lastUri !== undefined && uri === this.#lastUri.text) return this.#lastUri
+    const parsed = parseResourceUri(uri, maxUriChars)
+    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
+    return (this.#lastUri = parsed.value)
+  }
+
+  #tellListChanged(): void {
+    this.#cancelListChange = null
+    this.#listChangedMs = this.#clock.now()
+    for (const listener of this.#listeners) listener.listChanged?.()
+  }
+
+  #find(scheme: string, reader: Reader | undefined): SchemeProducer | undefined {
+    // Who else is connected is not shown to callers who may only read.
+    if (scheme === 'server' && reader?.isReadOnly === true) return undefined
+    return this.#producers.get(scheme)
+  }
+
+  #producerOf({ scheme, text }: ResourceUri, reader: Reader | undefined): SchemeProducer {
+    const producer = this.#find(scheme, reader)
+    if (producer === undefined) throw new ResourceNotFound(text)
+    return producer
+  }
+
+  /** Says in the message, which clients show to a model, where to look for what is not there. */
+  #guiding(error: unknown, { scheme }: ResourceUri): unknown {
+    if (!(error instanceof ResourceNotFound)) return error
+    const { code, message, hint, data } = error
+    return new ServiceError(code, `${message}; ${this.#whereToLook(scheme)}`, { hint, data })
+  }
+}
