@@ -32,9 +32,7 @@ import { ServiceError } from '../lib/util/errors.ts'
 import { Metrics } from './http/metrics.ts'
 import { createApp, listenerOf, type NodeHandler } from './http/app.ts'
 import { publicRoutes } from './http/documents.ts'
-import { Guard } from './http/guard.ts'
 import { ServerSocket, stoppable } from './http/server-socket.ts'
-import { createPeerOf } from './http/trusted-proxies.ts'
 import { type UpgradeEndpoint, Upgrades } from './http/upgrade.ts'
 import { refusalMessage } from './mcp/refusal.ts'
 import { Page } from './page/page.ts'
@@ -138,14 +136,9 @@ export async function startGateway(
   async function download(...asked: Parameters<NodeHandler>): Promise<void> {
     await (await assembling.promise).download?.(...asked)
   }
-  const upgradeParts = {
-    guard: new Guard(options),
-    peerOf: createPeerOf(options.trustedProxies ?? []),
-    onRefused,
-  }
   const handlers = {
     listener: listenerOf(app),
-    upgrades: options.acceptJoins && new Upgrades([joins], upgradeParts),
+    upgrades: options.acceptJoins && new Upgrades(joins, options, onRefused),
   }
   const candidate = { instanceId, port: options.port, registry }
   const { from } = await winPort({

@@ -1,10 +1,10 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { type Guard, pathOf, RequestRefused } from './guard.ts'
+import { Guard, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { makeProblem, type Problem, toProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
-import type { PeerOf } from './trusted-proxies.ts'
+import { createPeerOf, type PeerOf } from './trusted-proxies.ts'
 
 /** Takes requests that leave HTTP for a WebSocket. */
 export interface UpgradeEndpoint {
@@ -13,41 +13,42 @@ export interface UpgradeEndpoint {
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
 }
 
-/** Passes upgrades that the guard lets in to the endpoint that wants them. */
+/** Passes upgrades that the guard lets in to their endpoint. */
 export class Upgrades {
-  readonly #endpoints: readonly UpgradeEndpoint[]
-  readonly #parts: UpgradeParts
+  readonly #endpoint: UpgradeEndpoint
+  readonly #guard: Guard
+  readonly #peerOf: PeerOf
+  readonly #onRefused: (refused: RefusedRequest) => void
 
-  constructor(endpoints: readonly UpgradeEndpoint[], parts: UpgradeParts) {
-    this.#endpoints = endpoints
-    this.#parts = parts
+  constructor(
+    endpoint: UpgradeEndpoint,
+    reach: Reach,
+    onRefused: (refused: RefusedRequest) => void,
+  ) {
+    this.#endpoint = endpoint
+    this.#guard = new Guard(reach)
+    this.#peerOf = createPeerOf(reach.trustedProxies ?? [])
+    this.#onRefused = onRefused
   }
 
-  /** Requests that no endpoint wants are answered as plain requests. */
+  /** Other requests are answered as plain ones. */
   wants(req: IncomingMessage): boolean {
-    return this.#endpoints.some(endpoint => endpoint.wantsUpgrade(req))
+    return this.#endpoint.wantsUpgrade(req)
   }
 
   handle(req: IncomingMessage, socket: Socket, head: Buffer): void {
-    const { guard, peerOf, onRefused } = this.#parts
-    const peer = peerOf(req)
+    const peer = this.#peerOf(req)
     try {
-      guard.check(req)
+      this.#guard.check(req)
     } catch (error) {
       const problem = toProblem(error)
       if (error instanceof RequestRefused && problem.status === 403) {
-        onRefused({ status: 403, reason: error.reason, peer })
+        this.#onRefused({ status: 403, reason: error.reason, peer })
       }
       return refuseUpgrade(socket, problem)
     }
-    this.#endpoints.find(endpoint => endpoint.wantsUpgrade(req))?.upgrade(req, socket, head, peer)
+    this.#endpoint.upgrade(req, socket, head, peer)
   }
-}
-
-interface UpgradeParts {
-  guard: Guard
-  peerOf: PeerOf
-  onRefused: (refused: RefusedRequest) => void
 }
 
 /** Answers where there is no response object, and closes the connection. */

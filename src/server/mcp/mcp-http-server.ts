@@ -19,12 +19,10 @@ import { type AppParts, createApp, listenerOf } from '../http/app.ts'
 import { artefactDownload, artefactPattern } from '../http/artefact-download.ts'
 import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
 import { clientMetadata, type PublicDocuments, publicRoutes } from '../http/documents.ts'
-import { Guard } from '../http/guard.ts'
 import { stallTimeoutMs } from '../http/limits.ts'
 import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
 import { createRefusalLog } from '../http/refusal-log.ts'
 import { type Handlers, ServerSocket } from '../http/server-socket.ts'
-import { createPeerOf } from '../http/trusted-proxies.ts'
 import { Upgrades } from '../http/upgrade.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
@@ -191,7 +189,6 @@ export class McpHttpServer {
 
   #assemble(): Handlers {
     const { auth = openPolicy, accessLog = accessLogOn(this.#log), metrics } = this.#parts
-    const { trustedProxies = [] } = this.#where
     const registry = this.#registry
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
@@ -203,7 +200,6 @@ export class McpHttpServer {
       const outcome = { denied: { reason } }
       registry.auditLog?.record({ action: 'http.request', actor, outcome, params: { status } })
     })
-    const peerOf = createPeerOf(trustedProxies)
     const page = this.#createPage(auth, onRefused)
     const pageLogin = () => page?.login() ?? null
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
@@ -228,10 +224,9 @@ export class McpHttpServer {
       log: this.#log,
       accessLog,
     }
-    const guard = new Guard(this.#where)
     return {
       listener: listenerOf(createApp(this.#app)),
-      upgrades: host === null ? undefined : new Upgrades([host], { guard, peerOf, onRefused }),
+      upgrades: host === null ? undefined : new Upgrades(host, this.#where, onRefused),
     }
   }
 

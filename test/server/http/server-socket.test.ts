@@ -3,7 +3,6 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import { type Socket, connect } from 'node:net'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { Guard } from '../../../src/server/http/guard.ts'
 import { type Handlers, ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { Upgrades } from '../../../src/server/http/upgrade.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
@@ -174,8 +173,9 @@ describe('a client that resets its connection', () => {
   it('does not end the process while its upgrade is looked at', async () => {
     const given = Promise.withResolvers<Socket>()
     const upgrades = new Upgrades(
-      [{ wantsUpgrade: () => true, upgrade: (_req, socket) => given.resolve(socket) }],
-      { guard: new Guard({ host: '127.0.0.1' }), peerOf: () => '', onRefused: () => {} },
+      { wantsUpgrade: () => true, upgrade: (_req, socket) => given.resolve(socket) },
+      { host: '127.0.0.1' },
+      () => {},
     )
     const { listening, open } = await serving(upgrades)
     const client = await open(
