@@ -72,7 +72,7 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
   const keptPictures = new KeptPictures()
 
   async function page(after: string | undefined, limit: number): Promise<DescriptorPage> {
-    return describePage(store.samePage(after, limit) ?? (await store.page(after, limit)))
+    return describePage(await store.page(after, limit))
   }
 
   /** The same page of the store gives the identical page of descriptors. */
@@ -102,6 +102,13 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
     if (blob === null) throw new ResourceNotFound(uri)
     if (!('base64' in blob) || uri !== ref.uri) return [contentOf(uri, ref, blob)]
     return answerOf(blob, ref)
+  }
+
+  /** What was asked for a part says where the whole is. */
+  function contentOf(uri: string, ref: ArtefactRef, blob: BlobContent['blob']): BlobContent {
+    const hex = ref.digest.slice('sha256:'.length)
+    const url = uri === ref.uri ? null : options.downloadUrl(hex)
+    return Object.freeze({ uri, mimeType: ref.mime, blob, ...metaOf(ref, url) })
   }
 
   /** The identical answer for the same bytes; stored again, it is a new one. */
@@ -225,10 +232,6 @@ function metaOf(ref: ArtefactRef, url: string | null = null): Pick<Content, '_me
 function freezePage(descriptors: Descriptor[], next: string | undefined): DescriptorPage {
   const frozen = Object.freeze(descriptors)
   return Object.freeze(next === undefined ? { descriptors: frozen } : { descriptors: frozen, next })
-}
-
-function contentOf(uri: string, ref: ArtefactRef, blob: BlobContent['blob']): BlobContent {
-  return Object.freeze({ uri, mimeType: ref.mime, blob, ...metaOf(ref) })
 }
 
 interface Slice {

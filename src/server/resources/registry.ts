@@ -1,8 +1,8 @@
 import type { ResourceLimits } from './limits.ts'
 import { maxJsonDepth } from '../../lib/util/json.ts'
-import { type Clock, systemTimer, type Timer } from '../../lib/util/time.ts'
+import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { type Logger, silentLogger } from '../../lib/util/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
@@ -53,25 +53,19 @@ export type SchemeState = 'free' | 'taken' | 'reserved'
  * endpoint takes pages and contents out and passes changes on.
  */
 export class ResourceRegistry extends ServedResources {
-  readonly #limits: ResourceLimits
-  readonly #log: Logger
-  readonly #timer: Timer
   readonly #scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
   #frozen = false
 
   constructor(options: ResourceRegistryOptions) {
-    const { limits, clock, log = silentLogger, timer = systemTimer, capture = noCapture } = options
+    const { limits, clock, log, timer, capture = noCapture } = options
     const { notes, checkpoints, clients, liveApp = false } = options
-    const sceneChanges = {
-      sceneSet: () => {
-        this.updated(sceneCurrentUri)
-        this.updated(sceneDeltaUri)
-      },
-      applicationChanged: () => this.updated(sceneCurrentUri),
+    const sceneChanged = (what: 'scene' | 'application') => {
+      this.updated(sceneCurrentUri)
+      if (what === 'scene') this.updated(sceneDeltaUri)
     }
-    const state = new SceneState(limits, { listener: sceneChanges, clock })
+    const state = new SceneState(limits, sceneChanged, clock)
     const scene = new SceneProducer(state, limits, checkpoints)
     const audit = new AuditProducer()
     const events = new SessionEventsProducer()
@@ -86,9 +80,6 @@ export class ResourceRegistry extends ServedResources {
       artefact: options.artefacts ?? artefactsOff,
     }
     super({ producers, whereToLook, limits, log, clock, timer })
-    this.#limits = limits
-    this.#log = log
-    this.#timer = timer
     this.#scene = state
     this.#audit = audit
     this.#events = events
@@ -184,8 +175,7 @@ export class ResourceRegistry extends ServedResources {
     if (typeof producer?.list !== 'function' || typeof producer.read !== 'function') {
       throw new TypeError('a producer needs scheme, list and read')
     }
-    const context = { limits: this.#limits, log: this.#log, timer: this.#timer }
-    this.attach(producer.scheme, new CustomProducer(producer, context))
+    this.attach(producer.scheme, new CustomProducer(producer, { log: this.log, timer: this.timer }))
   }
 
   /**
