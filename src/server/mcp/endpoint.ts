@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -8,7 +7,7 @@ import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
-import { awaitTurn } from '../http/open-answers.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { EndpointActivity } from './activity.ts'
 import { Call, type CallParts, type Served } from './call.ts'
@@ -30,7 +29,7 @@ import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createInitializeResults, createMethods, type MethodTable } from './methods.ts'
 import { refusalMessage } from './refusal.ts'
-import { assertAllowed, recordCall, type RequestContext } from './request-context.ts'
+import { assertAllowed, recordCall } from './request-context.ts'
 import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
 import {
   findSession,
@@ -168,12 +167,6 @@ export class Endpoint implements McpEndpoint {
     }
     const { maxRequestBytes: maxBytes, bodyTimeoutMs: timeoutMs } = this.#parts.limits
     const inbound = parseBody(await readBody(req, { maxBytes, timeoutMs }))
-    // A client may send many requests at once and read no answer: each waits until its answer can be
-    // sent, and lets other connections go first.
-    if (res.socket === null && (isBatch(inbound) || inbound.kind === 'request')) {
-      if (!(await awaitTurn(res))) return
-      await setImmediate()
-    }
     const classified = classify(headers, inbound)
     switch (classified.transport) {
       case 'session':
