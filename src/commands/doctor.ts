@@ -1,32 +1,53 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { readRegistryDir } from './server-settings.ts'
+import { hasColour, terminalWidth, writeStdout } from '../lib/cli/output.ts'
+import { jsonLine } from '../lib/util/text.ts'
+import { readJoinToken } from './join-token.ts'
+import { readStateDirectory } from './path-flags.ts'
 
 /** Checks the machine. */
 export default class Doctor extends BaseCommand {
   static override summary = 'Check this machine and suggest fixes'
 
-  static override description = `Checks Node, the state directory, the saved login, the variables, \
-the keys, the ports of the servers, every running instance (whether it answers, whether a \
-subscription works), invalid records, whether windows can be captured, and the adapters. It also \
-sends a change from a scene to a client, in a temporary server.
+  static override description = `Checks Node, the state directory, the variables, the keys, the ports \
+of the servers, every running instance (whether it answers, whether a subscription works, whether its \
+application is connected), the gateways that they join, with their certificates, whether windows can \
+be captured, and Blender. It also sends a change from a scene to a client, in a temporary server.
 
 It changes nothing and shows no secret. The exit code is 1 when a check failed; warnings do not count.`
 
   static override examples = [
     { description: 'check everything', command: '<%= config.bin %> doctor' },
+    {
+      description: 'check also whether the gateway of the studio accepts a token',
+      command: '<%= config.bin %> doctor --join-token-file ~/.config/join.token',
+    },
     { description: 'for a script', command: '<%= config.bin %> doctor --json' },
   ]
 
   static override flags = {
     'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
+    'join-token-file': Flags.string({
+      description: 'token of serve --join; overrides SERVICE_JOIN_TOKEN',
+      helpValue: 'FILE',
+    }),
   }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Doctor)
-    const registryDir = readRegistryDir(flags, process.env)
-    const { examine } = await import('./doctor/examine.ts')
-    const { json } = flags
-    if (!(await examine({ registryDir, json, env: process.env }))) process.exitCode = 1
+    const { env } = process
+    const registryDir = readStateDirectory(flags, env)
+    const [{ examine }, { anyFailed, reportJson, reportText }] = await Promise.all([
+      import('./doctor/examine.ts'),
+      import('./doctor/finding.ts'),
+    ])
+    const findings = await examine(registryDir, readJoinToken(flags, env), env)
+    const { stdout } = process
+    await writeStdout(
+      flags.json
+        ? jsonLine(reportJson(findings))
+        : `${reportText(findings, hasColour(stdout), terminalWidth(stdout))}\n`,
+    )
+    if (anyFailed(findings)) process.exitCode = 1
   }
 }

@@ -8,13 +8,12 @@ import { liveInstances } from '../lib/instances/live-instances.ts'
 import { readOwnerToken } from '../lib/instances/owner-token.ts'
 import { namesId } from '../lib/instances/select-instance.ts'
 import type { Logger } from '../lib/util/logger.ts'
-import { selectStateDirectory } from '../lib/config/paths.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
 import { ok } from '../lib/util/result.ts'
 import { Secret } from '../lib/util/secret.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
-import { findApiKey } from './auth-settings.ts'
-import { checkPath } from './server-settings.ts'
+import { findApiKey } from './auth-flags.ts'
+import { readStateDirectory } from './path-flags.ts'
 import { findGateway, gatewayOwnerFileOf, gatewayWord, locateGateway } from './running-gateway.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
 import { locateInstance } from './stdio/locate-instance.ts'
@@ -53,7 +52,7 @@ export async function findEndpoint(
 ): Promise<Endpoint> {
   const text = await findApiKey(flags['api-key-file'], env)
   const key = text === null ? null : new Secret(text)
-  const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
+  const registryDir = readStateDirectory(flags, env)
   const instancesDir = join(registryDir, 'instances')
   if (word !== undefined && /^https?:/i.test(word)) {
     const url = endpointUrl(word)

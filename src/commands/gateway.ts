@@ -1,8 +1,13 @@
+import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { authFlags, authModes } from './auth-flags.ts'
+import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
+import { usage } from '../lib/util/errors.ts'
+import type { GatewayOptions } from '../server/gateway/options.ts'
+import { type AuthMode, authFlags, authModes, describeAccess, openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
-import { readGatewaySettings, type GatewaySettings } from './gateway-settings.ts'
+import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
+import { checkPath } from './path-flags.ts'
 import {
   addressFlags,
   aggregateFlag,
@@ -19,7 +24,6 @@ import {
   pageText,
 } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
-import { describeAccess, openWarning } from './auth-settings.ts'
 import { runServer } from './run-server.ts'
 
 /** Runs the gateway until a signal ends it. */
@@ -85,6 +89,50 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
     // Loaded only now: help and usage errors need neither the log nor the gateway.
     await runGateway(settings, flags)
   }
+}
+
+/** The flags of `gateway` as the parser returns them. */
+export type GatewayFlags = McpServerFlags & Partial<Interfaces.InferredFlags<typeof Gateway.flags>>
+
+export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>
+
+/**
+ * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or
+ * `config_invalid` when the key file cannot be used.
+ */
+export async function readGatewaySettings(
+  flags: GatewayFlags,
+  env: NodeJS.ProcessEnv,
+): Promise<GatewaySettings> {
+  const common = await readMcpServerSettings(flags, env)
+  const { auth } = common
+  const acceptJoins = readAcceptJoins(flags, auth.mode)
+  // As at the start: without --auth none, what joins is read with a key only.
+  return {
+    ...common,
+    auth: acceptJoins !== undefined && auth.mode === 'api-key' ? { ...auth, mayOpen: false } : auth,
+    catalog: checkPath('catalog', flags.catalog),
+    standby: flags['no-standby'] !== true,
+    aggregate: flags.aggregate,
+    acceptJoins,
+  }
+}
+
+/** Clients of the gateway read what joined: without a key that is every user of its machine. */
+function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['acceptJoins'] {
+  const accounts = flags['accept-joins']
+  if (accounts === undefined) {
+    if (mode !== 'accounts') return undefined
+    throw usage('--auth accounts needs an accounts server', 'name it with --accept-joins URL')
+  }
+  if (flags.aggregate !== true) throw usage('--accept-joins is for --aggregate', 'add --aggregate')
+  if (mode === 'none' && flags.auth !== 'none') {
+    throw usage(
+      '--accept-joins would let every user of this machine read the instances that join',
+      'make a key with service-cli keys create; or add --auth none if all users may read them',
+    )
+  }
+  return requireAccountsUrl(accounts, '--accept-joins')
 }
 
 /** Runs the gateway until a signal ends it; stands by while another one is active. */

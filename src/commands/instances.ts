@@ -9,11 +9,10 @@ import {
   writeStdout,
   terminalWidth,
 } from '../lib/cli/output.ts'
-import { selectStateDirectory } from '../lib/config/paths.ts'
 import { usage } from '../lib/util/errors.ts'
 import { jsonLine } from '../lib/util/text.ts'
 import { changeLine, emptyText, instanceTable } from './instances/lines.ts'
-import { readRegistryDir } from './server-settings.ts'
+import { readStateDirectory } from './path-flags.ts'
 
 type LocalInstances = import('../server/gateway/local-instances.ts').LocalInstances
 type LocalQuery = import('../server/gateway/local-instances.ts').LocalQuery
@@ -52,7 +51,7 @@ With --watch it then prints changes until Ctrl-C.`
     const { flags } = await this.parse(Instances)
     const { json, watch, 'dcc-type': dccType } = flags
     if (dccType === '') throw usage('--dcc-type is empty', 'a variable in your shell may be unset')
-    const registryDir = selectStateDirectory(readRegistryDir(flags, process.env), process.env)
+    const registryDir = readStateDirectory(flags, process.env)
     const output = processOutput(flags)
     const { openLocalInstances } = await import('../server/gateway/local-instances.ts')
     const query = { dccType, dead: flags.all }

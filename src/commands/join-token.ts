@@ -2,7 +2,7 @@ import { parseToken, readTokenFile } from '../lib/accounts/token.ts'
 import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { Secret } from '../lib/util/secret.ts'
-import { checkPath } from './server-settings.ts'
+import { checkPath } from './path-flags.ts'
 
 /**
  * Reads the token of `serve --join` anew at each call: from the file of `--join-token-file`, else

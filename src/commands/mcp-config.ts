@@ -20,6 +20,7 @@ import { usage } from '../lib/util/errors.ts'
 import { isLoopback } from '../lib/util/net.ts'
 import { userAgent } from '../lib/util/version.ts'
 import { defaultPorts } from './default-ports.ts'
+import { readStateDirectory } from './path-flags.ts'
 import { instanceFlags } from './resources/endpoint-flags.ts'
 import { findGateway, gatewayWord, rootsOnly } from './running-gateway.ts'
 import { chooseInstance, refuseSilent } from './stdio/choose-instance.ts'
@@ -193,7 +194,7 @@ async function findServer(
     const hint = `over HTTP the client itself holds the key, in ${keyVariable}`
     throw usage('--api-key-file is for --stdio', hint)
   }
-  const registryDir = selectStateDirectory(flags['registry-dir'], env)
+  const registryDir = readStateDirectory(flags, env)
   const target = await findTarget(flags, registryDir, isStarter, output)
   const { url } = target
   const isDetected = auth === undefined && keyFile === undefined

@@ -5,7 +5,7 @@ import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { hasColour, writeStdout } from '../lib/cli/output.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Stoppable } from '../server/http/server-socket.ts'
-import type { OpenWarning } from './auth-settings.ts'
+import type { OpenWarning } from './auth-flags.ts'
 
 /** A line on stdout with `--json`. */
 type JsonLine = { readonly event: string } & Readonly<Record<string, unknown>>

@@ -1,37 +1,21 @@
-import type { CaptureMode } from '../server/capture/options.ts'
+import type { Interfaces } from '@oclif/core'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
 import { parseBucketUrl } from '../server/artefacts/bucket/settings.ts'
 import { databaseVariable } from '../server/database/settings.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
-import type { Visibility } from '../lib/instances/visibility.ts'
 import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
 import { readGatewayUrl, readJoinToken } from './join-token.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
-import { checkPath } from './server-settings.ts'
+import { checkPath } from './path-flags.ts'
+import type Serve from './serve.ts'
 
 /** The flags of `serve` as the parser returns them. */
-export interface ServeFlags extends McpServerFlags {
-  'dcc-type': string
-  name?: string
-  artefacts?: string
-  'no-artefacts': boolean
-  database?: string
-  'no-resources'?: boolean
-  'no-notes'?: boolean
-  'scene-file'?: string
-  capture?: CaptureMode
-  'capture-title'?: string
-  'host-token-file'?: string
-  gateway?: boolean
-  'gateway-port'?: number
-  aggregate?: boolean
-  join?: readonly string[]
-  'join-token-file'?: string
-  'visible-to'?: Visibility
-}
+export type ServeFlags = McpServerFlags & { 'dcc-type': string } & Partial<
+    Interfaces.InferredFlags<typeof Serve.flags>
+  >
 
 export type ServeSettings = Omit<ServeOptions, 'log' | 'accessLog'>
 

@@ -10,7 +10,7 @@ import {
   offFlags,
   runFlags,
 } from './server-flags.ts'
-import { authFlags } from './auth-flags.ts'
+import { authFlags, describeAccess, openWarning } from './auth-flags.ts'
 import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
@@ -25,7 +25,6 @@ import {
 import { paint } from '../lib/cli/output.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
 import type { ServeCaptureState } from '../server/host/serve-options.ts'
-import { describeAccess, openWarning } from './auth-settings.ts'
 import { runServer } from './run-server.ts'
 
 /** Runs the resource server until a signal ends it. */

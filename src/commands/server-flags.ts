@@ -1,4 +1,11 @@
+import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
+import { isIP } from 'node:net'
+import { checkLimits, defaultLimits } from '../lib/config/limits.ts'
+import { messageOf, usage } from '../lib/util/errors.ts'
+import { parseNetwork, parseOrigin, withoutBrackets } from '../lib/util/net.ts'
+import type { ListenOptions } from '../server/http/listen-options.ts'
+import { checkPath } from './path-flags.ts'
 
 /** From the most to the least verbose. */
 const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -23,7 +30,7 @@ interface AddressFlagTexts {
   readonly publicUrl?: string
 }
 
-/** The network flags of a server; `server-settings.ts` checks the values. */
+/** The network flags of a server; `readAddress` checks the values. */
 export function addressFlags({
   port,
   server,
@@ -72,6 +79,67 @@ export function addressFlags({
   }
 }
 
+/** Those flags as the parser returns them. */
+export type AddressFlags = { port: number; host: string } & Partial<
+  Interfaces.InferredFlags<ReturnType<typeof addressFlags>>
+>
+
+/** Throws `usage_invalid` naming the flag. */
+export function readAddress(flags: AddressFlags): ListenOptions {
+  const publicUrl = flags['public-url']
+  return {
+    publicUrl: publicUrl === undefined ? undefined : checkPublicUrl(publicUrl),
+    trustedProxies: flags['trusted-proxy']?.map(checkTrustedProxy),
+    tls: readTls(flags),
+    port: flags.port,
+    host: checkHost(flags.host),
+    allowedHosts: (flags['allowed-host'] ?? []).map(checkAllowedHost),
+    allowedOrigins: (flags['allowed-origin'] ?? []).map(checkAllowedOrigin),
+  }
+}
+
+/** Both files, or none: they are read when the server starts. */
+function readTls(flags: AddressFlags): ListenOptions['tls'] {
+  const certFile = checkPath('tls-cert', flags['tls-cert'])
+  const keyFile = checkPath('tls-key', flags['tls-key'])
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile }
+  if (certFile === undefined && keyFile === undefined) return undefined
+  const [given, missing] = keyFile === undefined ? ['cert', 'key'] : ['key', 'cert']
+  throw usage(`--tls-${given} needs --tls-${missing}`, 'name the certificate and its key')
+}
+
+function checkHost(value: string): string {
+  const host = withoutBrackets(value)
+  if (isIP(host) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return host
+  throw usage(`--host ${value} is neither an address nor a host name`)
+}
+
+function checkPublicUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : null
+  const plain = url !== null && url.username + url.password + url.search + url.hash === ''
+  if (plain && (url.protocol === 'http:' || url.protocol === 'https:')) return value
+  throw usage('--public-url must be an http or https address without credentials, query or #')
+}
+
+function checkAllowedHost(value: string): string {
+  if (/^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(value)) return value.toLowerCase()
+  throw usage(`--allowed-host ${value} is not a host name`, 'write one name, as in studio.example')
+}
+
+function checkAllowedOrigin(value: string): string {
+  const origin = parseOrigin(value)
+  if (origin !== null) return origin
+  throw usage(`--allowed-origin ${value} is not an origin`, 'write it as https://studio.example')
+}
+
+function checkTrustedProxy(value: string): string {
+  if (parseNetwork(value) !== null) return value
+  throw usage(
+    `--trusted-proxy ${value} is neither an address nor a limited network`,
+    'write it as 127.0.0.1 or 10.1.0.0/16',
+  )
+}
+
 /** Of `serve` and `gateway`. */
 export const offFlags = {
   'no-tools': Flags.boolean({ description: 'offer no tools to agents', default: false }),
@@ -102,4 +170,25 @@ export function runFlags(example: string) {
       multipleNonGreedy: true,
     }),
   }
+}
+
+/** Parses all `--limit NAME=NUMBER`. Throws `usage_invalid`, naming the flag. */
+export function readLimitFlags(
+  words: string[],
+  defaults: object = defaultLimits,
+): Record<string, number> {
+  const limits: Record<string, number> = {}
+  for (const word of words) {
+    const [name = '', value = ''] = word.split('=', 2)
+    if (!/^\d{1,15}$/.test(value)) {
+      throw usage(`--limit ${word}: expected NAME=NUMBER, a whole number`)
+    }
+    try {
+      checkLimits({ [name]: Number(value) }, defaults)
+    } catch (error) {
+      throw usage(`--limit ${word}: ${messageOf(error)}`, 'docs/limits.md lists the limits')
+    }
+    limits[name] = Number(value)
+  }
+  return limits
 }

@@ -194,7 +194,16 @@ export async function startServe(
   mcpUrl = url
   const hostUrl = `${localUrl}/host`
   const { dccType, name } = options
-  const facts = { instanceId, dccType, name, url, hostUrl, hostTokenFile: token.file, version }
+  const facts = {
+    instanceId,
+    dccType,
+    name,
+    url,
+    hostUrl,
+    hostTokenFile: token.file,
+    version,
+    gateways: options.join?.gateways,
+  }
   const record = await InstanceFile.create({
     instancesDir,
     heartbeatMs: limits.heartbeatMs,

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { type AuthFlags, type Reached, readAuth } from '../../src/commands/auth-settings.ts'
+import { type AuthFlags, type Reached, readAuth } from '../../src/commands/auth-flags.ts'
 import { makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { givenMembers } from '../helpers/given-members.ts'
 

@@ -1,17 +1,23 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { globSync, readFileSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkInstance, checkOwnPush } from '../../src/commands/doctor/check-push.ts'
-import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
+import * as tls from 'node:tls'
+import { variables } from '../../src/commands/doctor/examine.ts'
+import { makePair } from '../helpers/certificate.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
+import { writeInstance } from '../helpers/instance-files.ts'
 import { LinkClient } from '../helpers/link.ts'
-import { startServer } from '../helpers/mcp.ts'
-import { cleanEnv } from '../helpers/program.ts'
+import { cleanEnv, root } from '../helpers/program.ts'
+import { acceptLinks } from '../helpers/scripted-gateway.ts'
 import { startScriptedInstance } from '../helpers/scripted-instance.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -32,8 +38,8 @@ const doctor = (args: string[] = [], env: NodeJS.ProcessEnv = {}) =>
   runCommand(['doctor', ...args], { env: envOf(env) })
 
 /** The findings by their names. */
-async function findings(): Promise<Record<string, any>> {
-  const { checks } = JSON.parse((await doctor(['--json'])).stdout)
+async function findings(env: NodeJS.ProcessEnv = {}): Promise<Record<string, any>> {
+  const { checks } = JSON.parse((await doctor(['--json'], env)).stdout)
   return Object.fromEntries(checks.map((check: any) => [check.check, check]))
 }
 
@@ -55,7 +61,7 @@ describe('service-cli doctor', () => {
     const { code, stderr } = await doctor(['--json'])
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
     const checks = await findings()
-    for (const name of ['node', 'registry_dir', 'config_file', 'instances', 'records', 'push']) {
+    for (const name of ['node', 'registry_dir', 'keys', 'instances', 'push']) {
       expect(checks[name]?.status, name).to.equal('ok')
     }
     expect(checks.push.summary).to.match(/in [\d.]+ ms$/)
@@ -66,12 +72,12 @@ describe('service-cli doctor', () => {
     const key = 'the-key-of-the-studio'
     const { token } = await start([], { SERVICE_MCP_API_KEY: key })
     const without = await doctor()
-    expect(without.stdout, "by the owner's token").to.contain('sessions and subscriptions work')
+    expect(without.stdout, "by the owner's token").to.contain('subscriptions work')
     const wrong = await doctor([], { SERVICE_MCP_API_KEY: 'another-key' })
     expect(wrong.stdout).to.contain('refuses the key in SERVICE_MCP_API_KEY')
     const right = await doctor([], { SERVICE_MCP_API_KEY: key })
     expect(right.code, right.stderr).to.equal(0)
-    expect(right.stdout).to.contain('sessions and subscriptions work')
+    expect(right.stdout).to.contain('subscriptions work')
     expect(right.stdout).to.contain('SERVICE_MCP_API_KEY is set')
     for (const { stdout, stderr } of [without, wrong, right]) {
       expect(stdout + stderr)
@@ -100,31 +106,66 @@ describe('service-cli doctor', () => {
     const running = await start(['--bound=heartbeatMs=1000000'])
     const old = new Date(Date.now() - 120_000)
     await utimes(join(registryDir, 'instances', `${running.instanceId}.json`), old, old)
-    const checks = await findings()
-    expect(checks[nameOf(running)].status).to.equal('ok')
-    expect(checks.instances.summary).to.equal('1 instance with a stale record')
-    expect(checks.instances.details[0]).to.contain('answers, but its record is stale')
-    expect(checks.instances.hint).to.contain('make the state directory writable')
+    const { status, summary, hint } = (await findings())[nameOf(running)]
+    expect(status).to.equal('warn')
+    expect(summary).to.contain('but its record is stale')
+    expect(hint).to.contain('make the state directory writable')
   })
 
   it('says that the application shares no scene, or is gone, and whose process is whose', async () => {
     const running = await start(['--dcc-type=blender'])
+    const instance = async () => (await findings())[nameOf(running)]
+    expect((await instance()).summary).to.contain('no application has connected yet')
     const application = await LinkClient.connect(running)
-    const connected = async () => (await findings()).instances.details[0].includes('process 4711')
-    await until(connected, 'the connection')
-    const unshared = (await findings())[nameOf(running)]
-    expect(unshared.status).to.equal('warn')
+    await until(async () => (await instance()).status === 'warn', 'the connection')
+    const unshared = await instance()
     expect(unshared.summary).to.contain('shares no scene')
     expect(unshared.hint).to.contain('in Blender')
     await application.done({ type: 'scene.set', scene: { objects: [] } })
-    expect((await findings())[nameOf(running)].status).to.equal('ok')
+    const { status, summary } = await instance()
+    expect(status).to.equal('ok')
+    expect(summary).to.contain(`process ${process.pid}, answers`).and.contain(', process 4711, is')
     application.ws.terminate()
-    await until(async () => (await findings()).instances.status === 'warn', 'the warning')
-    const { instances, blender } = await findings()
-    expect(instances.summary).to.equal('1 instance without application')
-    expect(instances.details[0]).to.contain(`process ${process.pid}, runs; application gone since`)
-    expect(instances.hint).to.contain('open the application again and press Connect')
-    expect(blender.hint).to.equal(null)
+    await until(async () => (await instance()).status === 'warn', 'the warning')
+    const gone = await instance()
+    expect(gone.summary).to.contain('application gone since')
+    expect(gone.hint).to.contain('open the application again and press Connect')
+    expect((await findings()).blender).to.include({ status: 'ok', hint: null })
+  })
+
+  it('fails for an instance that hangs or is not ready, and warns of an invalid record', async () => {
+    await mkdir(registryDir, { mode: 0o700 })
+    const mute = await startScriptedInstance(registryDir)
+    mute.status = 503
+    await writeFile(join(registryDir, 'instances', `${randomUUID()}.json`), '{}')
+    const checks = await findings()
+    await mute.stop()
+    const { status, summary, hint } = checks[`instance_${mute.instanceId.slice(0, 8)}`]
+    expect(status).to.equal('fail')
+    expect(summary).to.contain('does not serve: it is not ready (HTTP 503)')
+    expect(hint).to.contain(`end process ${process.pid}`)
+    expect(checks.instances).to.include({ status: 'warn', summary: '1 invalid instance record' })
+    expect(checks.instances.details).to.have.length(1)
+  })
+
+  it('looks for what connects Blender where there is Blender and no connection', async () => {
+    expect((await findings({ PATH: home })).blender.summary).to.equal('Blender is not in PATH')
+    await writeFile(join(home, 'blender'), '', { mode: 0o755 })
+    const { status, summary, hint } = (await findings({ PATH: home })).blender
+    expect(status).to.equal('warn')
+    expect(summary).to.contain(join(home, 'blender'))
+    expect(hint).to.match(/^start a server: service-cli serve --dcc-type blender; then.* Connect/)
+    await start()
+    const { blender } = await findings({ PATH: home })
+    expect(blender.hint).to.contain('adapter blender').and.not.contain('serve')
+  })
+
+  it('says what is not seen in a Wayland session, and is suspicious of an empty variable', async () => {
+    const checks = await findings({ WAYLAND_DISPLAY: 'wayland-0', SERVICE_TOKEN: '' })
+    expect(checks.window_capture.status).to.equal('warn')
+    expect(checks.window_capture.details.join()).to.contain('Wayland').and.contain('Blender add-on')
+    expect(checks.environment.status).to.equal('warn')
+    expect(checks.environment.summary).to.contain('SERVICE_TOKEN: empty')
   })
 
   it('fails for a state directory that cannot be written', async function () {
@@ -134,82 +175,26 @@ describe('service-cli doctor', () => {
     try {
       const { code, stdout } = await doctor()
       expect(code).to.equal(1)
-      expect(stdout).to.contain(`${registryDir} is not writable (EROFS)`)
+      expect(stdout).to.contain(`${registryDir} cannot be used (EROFS)`)
     } finally {
       spawnSync('umount', [registryDir])
     }
   })
 
-  it('finds a gateway on any port, and none that was killed', async () => {
-    const silent = createServer().listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    const { port: silentPort } = silent.address() as AddressInfo
-    const gateway = gatewayInProcess({ port: 0, registryDir })
-    try {
-      const { port, host } = new URL((await gateway.line('listening')).url)
-      const file = join(registryDir, `gateway-${port}.json`)
-      const left = JSON.parse(await readFile(file, 'utf8'))
-      // Of one that was killed, whose port somebody has who answers nothing.
-      const dead = JSON.stringify({ ...left, pid: 4_194_305 })
-      await writeFile(join(registryDir, `gateway-${silentPort}.json`), dead)
-      const running = await findings()
-      expect(running[`gateway_${port}`]).to.include({ status: 'ok' })
-      expect(running[`gateway_${port}`].summary).to.contain(`answers at http://${host}/mcp`)
-      expect(Object.keys(running)).to.include('gateway').and.not.include(`gateway_${silentPort}`)
-      await gateway.stop()
-      await writeFile(file, dead)
-      expect(Object.keys(await findings())).not.to.include(`gateway_${port}`)
-    } finally {
-      silent.close()
-      await gateway.stop()
-    }
-  })
-
-  it('fails for a folder that others can enter, and a login that others can read', async () => {
+  it('fails for a folder that others can enter', async () => {
     await mkdir(registryDir, { mode: 0o755 })
     await chmod(registryDir, 0o755)
-    const config = join(home, '.config', 'service-cli')
-    await mkdir(config, { recursive: true, mode: 0o700 })
-    const secret = 'the-token-that-nobody-sees'
-    await writeFile(join(config, 'config.toml'), `access_token = "${secret}"\n`)
-    await chmod(join(config, 'config.toml'), 0o644)
     const { code, stdout } = await doctor()
     expect(code).to.equal(1)
     expect(stdout).to.contain(`chmod 700 ${registryDir}`)
-    expect(stdout).to.contain(`chmod 600 ${join(config, 'config.toml')}`)
-    expect(stdout).to.match(/\d+ checks: 2 failed/)
-    expect(stdout).not.to.contain(secret)
-    await chmod(join(config, 'config.toml'), 0o600)
-    await writeFile(join(config, 'config.toml'), 'this is [ not toml\n')
-    expect((await doctor()).stdout).to.contain('config.toml:1:')
-  })
-})
-
-describe('the check of push', () => {
-  const instance = { shortId: 'abcd1234', name: 'Blender', loopback: true }
-
-  it('fails where no server can be started, and where no update comes', async () => {
-    const none = await checkOwnPush(() => Promise.reject(new Error('no sockets')))
-    expect(none.status).to.equal('fail')
-    expect(none.summary).to.contain('no sockets')
-    const { url, stop } = await startServer()
-    let stops = 0
-    const mute = { url, setScene: () => {}, stop: () => stop().then(() => void stops++) }
-    const silent = await checkOwnPush(() => Promise.resolve(mute), 300)
-    expect(silent.status).to.equal('fail')
-    expect(silent.summary).to.contain('no update came in time')
-    expect(stops).to.equal(1)
+    expect(stdout).to.match(/\d+ checks: 1 failed/)
   })
 
   it('leaves no session behind at an instance', async () => {
-    const server = await startServer({ limits: { maxSessions: 1 } })
+    const running = await start(['--limit=maxSessions=1'])
     for (let time = 0; time < 3; time++) {
-      const finding = await checkInstance({ ...instance, url: server.url }, null)
-      expect(finding, finding.summary).to.include({ status: 'ok', check: 'instance_abcd1234' })
+      expect((await findings())[nameOf(running)].status).to.equal('ok')
     }
-    await server.stop()
-    const gone = await checkInstance({ ...instance, url: server.url }, null)
-    expect(gone.status).to.equal('fail')
   })
 
   it('sends no key to a server that asks for none', async () => {
@@ -220,19 +205,95 @@ describe('the check of push', () => {
     }).listen(0, '127.0.0.1')
     await once(recorder, 'listening')
     const url = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}/mcp`
-    const { status } = await checkInstance({ ...instance, url }, 'the-key')
+    await mkdir(registryDir, { mode: 0o700 })
+    const file = await writeInstance(registryDir, { url })
+    const { stdout } = await doctor([], { SERVICE_MCP_API_KEY: 'the-key' })
+    await file.remove()
     recorder.closeAllConnections()
     recorder.close()
-    expect(status).to.equal('fail')
+    expect(stdout).to.contain('does not serve')
     expect(sent.map(String)).to.deep.equal(['/readyz,', '/mcp,'])
   })
+})
 
-  it('fails where the scene does not come', async () => {
-    const mute = await startScriptedInstance(registryDir)
-    mute.onRead = () => {}
-    const { status, summary } = await checkInstance({ ...instance, url: mute.url }, null, 300)
-    await mute.stop()
-    expect(status).to.equal('fail')
-    expect(summary).to.contain('the scene did not come in time')
+describe('service-cli doctor, of a joined gateway', () => {
+  const trusted = tls.getCACertificates('default')
+  const pair = makePair()
+  let gateway: ReturnType<typeof acceptLinks>
+  let server: HttpsServer
+  let host: string
+  let status: number | null
+  let serve: RunningServe
+  let tokenFile: string
+
+  beforeEach(async () => {
+    status = null
+    server = createHttpsServer(pair, (_req, res) => void res.end('{"status":"ready"}'))
+    gateway = acceptLinks(server, () => status)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    tokenFile = join(home, 'join.token')
+    await writeFile(tokenFile, 'svc_a-token-of-the-scope-instance\n', { mode: 0o600 })
+    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    const flags = ['--join', `https://${host}`, '--join-token-file', tokenFile]
+    serve = await serveInProcess({ registryDir, flags })
   })
+  afterEach(async () => {
+    tls.setDefaultCACertificates(trusted)
+    await serve.stop()
+    for (const { socket } of gateway.joined) socket.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+
+  const byGateway = async (...args: string[]) => {
+    const { checks } = JSON.parse((await doctor(['--json', ...args])).stdout)
+    const named = (kind: string) => checks.find(({ check }: any) => check === `${kind}_${host}`)
+    return { address: named('gateway'), token: named('join') }
+  }
+
+  it('fails for a certificate that is not trusted, and names the variable', async () => {
+    const { address, token } = await byGateway()
+    expect(address.status).to.equal('fail')
+    expect(address.summary).to.contain('is not accepted: TLS failed (')
+    expect(address.hint).to.contain('NODE_EXTRA_CA_CERTS')
+    expect(token).to.equal(undefined)
+  })
+
+  it('warns of a certificate that ends soon, and tries the token that it is given', async () => {
+    tls.setDefaultCACertificates([...trusted, pair.cert])
+    const { address, token } = await byGateway('--join-token-file', tokenFile)
+    expect(address.status).to.equal('warn')
+    expect(address.summary).to.contain('its certificate is valid for 0 days')
+    expect(token.summary).to.match(/accepts the token of serve --join$/)
+    status = 401
+    const refused = (await byGateway('--join-token-file', tokenFile)).token
+    expect(refused.status).to.equal('fail')
+    expect(refused.summary).to.contain('cannot be joined: it answers with HTTP 401')
+    expect(refused.hint).to.contain('service-cli token create')
+    const missing = (await byGateway('--join-token-file', join(home, 'none'))).token
+    expect(missing.summary).to.contain('no such file')
+  })
+
+  it('fails for one that is gone', async () => {
+    server.closeAllConnections()
+    server.close()
+    const { address } = await byGateway()
+    expect(address.status).to.equal('fail')
+    expect(address.summary).to.contain('cannot be reached: connection refused')
+  })
+})
+
+it('doctor knows every variable that the program reads, and the README has a row for each', () => {
+  const files = globSync('src/**/*.ts', { cwd: root })
+  const names = files.flatMap(file => {
+    const code = readFileSync(join(root, file), 'utf8')
+    return Array.from(code.matchAll(/\bSERVICE_[A-Z_]+\b/g), ([name]) => name)
+  })
+  // The code of a warning.
+  const read = new Set(names).difference(new Set(['SERVICE_AUTH_DISABLED']))
+  expect([...read].toSorted()).to.deep.equal(Object.keys(variables).toSorted())
+  const rows = readFileSync(join(root, 'README.md'), 'utf8').matchAll(/^\| `(SERVICE_\w+)` \|/gm)
+  const documented = Array.from(rows, ([, name]) => name)
+  expect(documented.toSorted()).to.deep.equal(Object.keys(variables).toSorted())
 })

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { findEndpoint } from '../../src/commands/find-endpoint.ts'
-import { createUpstream, readServeStdioSettings } from '../../src/commands/stdio/serve.ts'
+import { JoinOrServe } from '../../src/commands/stdio/join-or-serve.ts'
 import { createLog } from '../../src/lib/cli/log.ts'
 import { runBridge } from '../../src/lib/mcp/bridge/bridge.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
@@ -22,14 +22,6 @@ import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 const scene = 'scene://current'
-
-const serveDefaults = {
-  port: 8765,
-  host: '127.0.0.1',
-  'dcc-type': 'unknown',
-  'no-artefacts': false,
-  'allow-unauthenticated': false,
-}
 
 /** The `initialize` that a client sends first. */
 const hello = {
@@ -112,7 +104,7 @@ describe('service-cli over stdio', () => {
     }
 
     it('starts one server for clients that start together, which ends with the first', async () => {
-      const programs = [1, 2].map(() => start('serve', '--stdio', '--name', 'mine'))
+      const programs = [1, 2].map(() => start('serve', '--stdio'))
       for (const program of programs) {
         program.child.stdin?.write('what is no message\n')
         program.send(hello)
@@ -123,7 +115,7 @@ describe('service-cli over stdio', () => {
       const started = ({ stderr }: Program) =>
         stderr().includes('started a server that ends with this client')
       const joined = ({ stderr }: Program) =>
-        /joined the running server[^]*"flags":"--name"[^]*these flags have no effect/.test(stderr())
+        stderr().includes('joined the running server, whose flags apply')
       await until(() => programs.some(started) && programs.some(joined), 'the lines on stderr')
       const [first, second] = programs.toSorted((one, other) => +started(other) - +started(one))
       if (first === undefined || second === undefined) throw new Error('no two programs')
@@ -230,7 +222,7 @@ describe('service-cli over stdio', () => {
         'messages on stdin go to the endpoint',
         'session opened',
         'the server is lost',
-        'connected to the server again',
+        'the server answers',
       ])
     })
 
@@ -259,22 +251,21 @@ describe('service-cli over stdio', () => {
 
     it('serves itself when the server that it joined stays away', async () => {
       const first = await serve()
-      const env = { SERVICE_REGISTRY_DIR: folder }
-      const { serve: settings, key } = await readServeStdioSettings(
-        { ...serveDefaults, 'registry-dir': folder },
-        ['stdio'],
-        env,
-      )
       let said = ''
       const write = (line: string) => void (said += line)
       const log = createLog({ level: 'info', readable: false, colour: false, write })
-      const stop = new AbortController()
-      const joined = { serve: settings, key, dccType: undefined, ownOnly: [], takeoverMs: 100 }
-      const upstream = createUpstream(joined, env, log, stop.signal)
+      const upstream = new JoinOrServe({
+        registryDir: folder,
+        dccType: undefined,
+        start: () => serve(),
+        takeoverMs: 100,
+        log,
+      })
       await upstream.open()
       const [input, output] = [new PassThrough(), new PassThrough()]
-      const { locate } = upstream
-      const ended = runBridge({ input, output, locate, key, env, log }, stop.signal)
+      const stop = new AbortController()
+      const parts = { input, output, locate: upstream.locate, key: null, env: {}, log }
+      const ended = runBridge(parts, stop.signal)
       ends.push(async () => {
         stop.abort()
         await ended
@@ -285,7 +276,7 @@ describe('service-cli over stdio', () => {
       await client.connect(new StdioServerTransport(output, input))
       await client.subscribeResource({ uri: scene })
       await first.stop()
-      await until(() => said.includes('connected to the server again'), 'the other server')
+      await until(() => said.includes('the server answers'), 'the other server')
       await updates.until(scene, 1)
       expect(said).to.contain('started a server that ends with this client')
       expect((await client.readResource({ uri: scene })).contents).to.have.length(1)

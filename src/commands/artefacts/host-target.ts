@@ -6,11 +6,10 @@ import { readRecordFiles } from '../../lib/instances/record-files.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { HostTarget } from '../../lib/mcp/client/host-request.ts'
-import { selectStateDirectory } from '../../lib/config/paths.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
 import type { ClientFlags } from '../resources/client.ts'
-import { checkPath } from '../server-settings.ts'
+import { readStateDirectory } from '../path-flags.ts'
 import { chooseInstance } from '../stdio/choose-instance.ts'
 
 /** The flags of a command that sends something over the host link of a running instance. */
@@ -41,7 +40,7 @@ export async function findHost(
   if (word === undefined && hostUrl && hostToken) {
     return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL', log)
   }
-  const registryDir = selectStateDirectory(checkPath('registry-dir', flags['registry-dir']), env)
+  const registryDir = readStateDirectory(flags, env)
   const parts = { registryDir, log, nowMs: Date.now() }
   const { id } = await chooseInstance(parts, word, '--instance ID')
   const files = await readRecordFiles(registryDir, log)

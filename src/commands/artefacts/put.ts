@@ -12,6 +12,7 @@ import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
+import { jsonFault } from '../../lib/mcp/json-fault.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { noWait } from '../../lib/util/posix.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
@@ -168,8 +169,9 @@ function queryOf(file: string, { name, metadata }: PutFlags): string {
   const shown = name ?? (file === stdinName ? undefined : basename(file))
   if (shown !== undefined) parameters.set('display_name', shown)
   if (metadata !== undefined) {
-    if (!parseJson(metadata, 64).ok)
-      throw usage('--metadata is not JSON', `example: '{"frame":24}'`)
+    if (!parseJson(metadata, 64).ok) {
+      throw usage(`--metadata is not JSON: ${jsonFault(metadata)}`, `example: '{"frame":24}'`)
+    }
     parameters.set('metadata', metadata)
   }
   const text = parameters.toString()

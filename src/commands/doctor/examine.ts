@@ -1,92 +1,60 @@
+import { constants } from 'node:fs'
+import { access, lstat } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
-import {
-  processOutput,
-  warningsTo,
-  writeStdout,
-  hasColour,
-  terminalWidth,
-} from '../../lib/cli/output.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import { ApiKeyConfig } from '../../lib/auth/api-key-config.ts'
-import { ConfigStore } from '../../lib/config/config-file.ts'
-import { configPath, selectStateDirectory } from '../../lib/config/paths.ts'
+import { delimiter, isAbsolute, join } from 'node:path'
+import { ApiKeyConfig, keyVariable } from '../../lib/auth/api-key-config.ts'
+import { readClientKeys } from '../../lib/auth/client-keys.ts'
+import { processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { keysPath } from '../../lib/config/paths.ts'
 import { ownerFile } from '../../lib/instances/files.ts'
 import { readOwnerToken } from '../../lib/instances/owner-token.ts'
-import { checkAdapterFiles, findProgram, judgeBlender } from './check-adapters.ts'
-import { lookAtGateways } from './check-gateway.ts'
-import { checkHostTokens } from './check-host-tokens.ts'
-import { type InstanceFacts, judgeFaults, judgeInstances } from './check-instances.ts'
-import { checkKeys } from './check-keys.ts'
-import { isPortInUse, judgePort, knownPorts } from './check-ports.ts'
-import { checkPrivatePath } from './check-private-path.ts'
-import { checkInstance, checkOwnPush, type ThrowAwayServer } from './check-push.ts'
-import { anyFailed, type Finding, reportJson, reportText } from './finding.ts'
+import { counted } from '../../lib/util/amounts.ts'
+import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
+import { isOwn, ownUid } from '../../lib/util/posix.ts'
+import type { Secret } from '../../lib/util/secret.ts'
+import { defaultPorts } from '../default-ports.ts'
+import { checkInstance, type InstanceFacts } from './check-instance.ts'
+import { checkJoinedGateways } from './check-joined.ts'
+import { checkPush } from './check-push.ts'
+import type { Finding } from './finding.ts'
 
-type InstanceEntry = LocalInstances['entries'][number]
 type LocalInstances = import('../../server/gateway/local-instances.ts').LocalInstances
-
-interface Examination {
-  /** Undefined: the default in the temp folder. */
-  readonly registryDir: string | undefined
-  readonly json: boolean
-  readonly env: NodeJS.ProcessEnv
-}
+type InstanceEntry = LocalInstances['entries'][number]
+type Env = Readonly<Record<string, string | undefined>>
 
 /** The number of instances that are tested. */
 const maxTested = 20
 
-/** Runs all checks and prints the findings. Returns false when one failed. */
-export async function examine({ registryDir, json, env }: Examination): Promise<boolean> {
-  const findings = await findAll(selectStateDirectory(registryDir, env), env)
-  const colour = hasColour(process.stdout)
-  const text = json
-    ? JSON.stringify(reportJson(findings))
-    : reportText(findings, colour, terminalWidth(process.stdout))
-  await writeStdout(`${text}\n`)
-  return !anyFailed(findings)
-}
-
-async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Finding[]> {
+/** Runs all checks. `joinToken` reads the token of `serve --join`; null: none is given. */
+export async function examine(
+  registryDir: string,
+  joinToken: (() => Promise<Secret>) | null,
+  env: NodeJS.ProcessEnv,
+): Promise<Finding[]> {
   const { openLocalInstances } = await import('../../server/gateway/local-instances.ts')
   const log = warningsTo(processOutput({ json: false, quiet: false }))
   const instances = await openLocalInstances(registryDir, log)
   try {
-    const { entries, faults } = instances
-    const facts = entries.map(entry => factsOf(instances, entry))
-    const tested = Promise.all(testRunning(instances, join(registryDir, 'instances'), env))
-    const serverOn = (port: number) => {
-      const running = runningOf(instances).find(({ url }) => url?.includes(`:${port}/`))
-      return running === undefined ? null : `the server of ${running.name} (${running.shortId})`
-    }
-    const blenders = entries
-      .filter(({ record, verdict }) => record.dccType === 'blender' && verdict.health === 'live')
-      .map(({ record }) => record.host)
-    const connected = blenders.some(host => host.connected)
-    const wasConnected = blenders.some(({ sinceMs }) => sinceMs !== undefined)
-    const hasServer = runningOf(instances).length > 0
-    const program = await findProgram('blender', env.PATH)
-    const ports = knownPorts.map(async known => {
-      const state = { inUse: await isPortInUse(known.port), server: serverOn(known.port) }
-      return judgePort(known, state)
-    })
+    const running = instances.entries.filter(({ verdict }) => verdict.health !== 'dead')
+    const facts = await Promise.all(
+      running
+        .slice(0, maxTested)
+        .map(entry => factsOf(instances, entry, join(registryDir, 'instances'))),
+    )
+    const apiKey = new ApiKeyConfig().resolve(env)
     // Fixes the order of the findings.
     const findings = await Promise.all([
-      checkNode(process.versions.node, `${process.platform}-${process.arch}`),
-      checkRegistryDir(registryDir),
-      checkConfigFile(env),
+      checkNode(),
+      checkFolder(registryDir),
       checkEnvironment(env),
       checkKeys(env),
-      tested.then(found => judgeInstances(facts, new Set(found.flatMap(answering)))),
-      judgeFaults(faults),
-      checkHostTokens(join(registryDir, 'instances'), runningOf(instances)),
-      tested.then(found => found.map(({ finding }) => finding)),
-      ...ports,
-      lookAtGateways(registryDir),
-      checkOwnPush(startThrowAway),
-      lookAtCapture(env, wasConnected),
-      checkAdapterFiles(),
-      judgeBlender({ hasServer, program, connected, wasConnected }),
+      summarise(instances, running.length),
+      ...facts.map(each => checkInstance(each, apiKey)),
+      ...Object.entries(defaultPorts).map(([command, port]) => checkPort(command, port, facts)),
+      checkJoinedGateways(facts, joinToken, env),
+      checkPush(),
+      checkCapture(env, facts),
+      checkBlender(env.PATH, facts),
     ])
     return findings.flat()
   } finally {
@@ -94,135 +62,52 @@ async function findAll(registryDir: string, env: NodeJS.ProcessEnv): Promise<Fin
   }
 }
 
-function factsOf(instances: LocalInstances, entry: InstanceEntry): InstanceFacts {
-  const row = instances.row(entry)
-  const { instance_short: shortId, display_name: name, health, reason } = row
-  const { dcc_type: type, version, host_pid: appPid } = row
-  const what = version === null ? type : `${type} ${version}`
-  const application = { ...row.application, what, pid: appPid }
-  return { shortId, name, health, reason, pid: entry.record.pid, application }
-}
-
-function runningOf(instances: LocalInstances) {
-  return instances.entries
-    .filter(({ verdict }) => verdict.health !== 'dead')
-    .map(entry => {
-      const { instance_short: shortId, display_name: name, mcp_url: url } = instances.row(entry)
-      return { instanceId: entry.record.instanceId, shortId, name, url }
-    })
-}
-
-interface Tested {
-  readonly shortId: string
-  readonly finding: Finding
-}
-
-function answering({ shortId, finding }: Tested): string[] {
-  return finding.status === 'fail' ? [] : [shortId]
-}
-
-/**
- * Includes stale instances of this machine: a read-only state directory makes healthy ones stale.
- */
-function testRunning(
+async function factsOf(
   instances: LocalInstances,
+  entry: InstanceEntry,
   instancesDir: string,
-  env: NodeJS.ProcessEnv,
-): Promise<Tested>[] {
-  const apiKey = new ApiKeyConfig().resolve(env)
-  const isHere = ({ record }: InstanceEntry) => record.hostname === hostname()
-  return instances.entries
-    .filter(entry => {
-      const { health } = entry.verdict
-      return health === 'live' || (health !== 'dead' && isHere(entry) && isLocal(entry))
-    })
-    .slice(0, maxTested)
-    .map(async entry => {
-      const { instance_short: shortId, display_name: name } = instances.row(entry)
-      const { mcpUrl, mcpUrlIsLoopback, localUrl } = entry.record
-      const isPlain = mcpUrlIsLoopback && mcpUrl?.startsWith('http:') === true
-      const url = (isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`) ?? ''
-      const ownerToken = await readOwnerToken(ownerFile(instancesDir, entry.record.instanceId))
-      const facts = { shortId, name, url, loopback: isLocal(entry), ownerToken }
-      return { shortId, finding: await checkInstance(facts, apiKey) }
-    })
+): Promise<InstanceFacts> {
+  const { mcpUrl, mcpUrlIsLoopback, localUrl, instanceId, pid, gateways = [] } = entry.record
+  const isPlain = mcpUrlIsLoopback && mcpUrl?.startsWith('http:') === true
+  const isHere = entry.record.hostname === hostname() && (mcpUrlIsLoopback || localUrl !== null)
+  const url = isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`
+  const ownerToken = await readOwnerToken(ownerFile(instancesDir, instanceId))
+  return { row: instances.row(entry), pid, url: isHere ? url : null, gateways, ownerToken }
 }
 
-function isLocal({ record }: InstanceEntry): boolean {
-  return record.mcpUrlIsLoopback || record.localUrl !== null
-}
-
-function checkRegistryDir(path: string): Promise<Finding> {
-  return checkPrivatePath({
-    check: 'registry_dir',
-    what: 'the state directory',
-    path,
-    kind: 'folder',
-    absent: `${path} does not exist yet; the first serve creates it`,
-    elsewhere: 'choose another one with --registry-dir or SERVICE_REGISTRY_DIR',
-  })
-}
-
-async function checkConfigFile(env: NodeJS.ProcessEnv): Promise<Finding> {
-  let path: string
-  try {
-    path = configPath(env)
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    const { message, hint = '' } = error
-    return { check: 'config_file', status: 'fail', summary: message, hint }
-  }
-  const finding = await checkPrivatePath({
-    check: 'config_file',
-    what: 'the saved login',
-    path,
-    kind: 'file',
-    absent: `${path} does not exist; service-cli login creates it`,
-    elsewhere: 'choose another folder with XDG_CONFIG_HOME',
-  })
-  if (finding.status !== 'ok') return finding
-  try {
-    await new ConfigStore(path).read()
-    return finding
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    const { message, hint = '' } = error
-    return { check: 'config_file', status: 'fail', summary: message, hint }
-  }
-}
-
-/** A server on a free port that stores nothing on disk and writes no instance record. */
-async function startThrowAway(): Promise<ThrowAwayServer> {
-  const { McpHttpServer } = await import('../../server/mcp/mcp-http-server.ts')
-  const server = new McpHttpServer()
-  const { url } = await server.start()
-  return { url, setScene: scene => server.resources().setScene(scene), stop: () => server.stop() }
-}
-
-/** The first version with `shouldUpgradeCallback` of HTTP servers. The same as in `bin/run.js`. */
-const minimum = '24.9'
-
-/** `version` without the v. */
-export function checkNode(version: string, platform: string): Finding {
+function checkNode(): Finding {
   const check = 'node'
-  if (isOlder(version, minimum)) {
-    const summary = `Node ${version} is too old: ${minimum} or newer is required`
-    return { check, status: 'fail', summary, hint: 'install Node 24 from https://nodejs.org' }
-  }
-  const summary = `Node ${version} on ${platform}`
-  if (platform.startsWith('linux')) return { check, status: 'ok', summary }
-  return {
-    check,
-    status: 'warn',
-    summary: `${summary}: only Linux is tested so far`,
-    hint: 'file owners and modes may not be checked, and the process on a port is unknown',
-  }
+  const { platform, arch, versions } = process
+  const summary = `Node ${versions.node} on ${platform}-${arch}`
+  if (platform === 'linux') return { check, status: 'ok', summary }
+  const hint = 'owners and modes of files are not checked on Windows'
+  return { check, status: 'warn', summary: `${summary}: only Linux is tested so far`, hint }
 }
 
-function isOlder(version: string, minimum: string): boolean {
-  const have = version.split('.').map(Number)
-  const [major = 0, minor = 0] = minimum.split('.').map(Number)
-  return (have[0] ?? 0) < major || (have[0] === major && (have[1] ?? 0) < minor)
+/** Whether the state directory is a folder that only this user can use. Changes nothing. */
+async function checkFolder(path: string): Promise<Finding> {
+  const check = 'registry_dir'
+  const what = `the state directory ${path}`
+  const elsewhere = 'choose another one with --registry-dir or SERVICE_REGISTRY_DIR'
+  const fail = (problem: string, hint: string): Finding => {
+    return { check, status: 'fail', summary: `${what} ${problem}`, hint }
+  }
+  try {
+    const found = await lstat(path)
+    if (!found.isDirectory()) return fail('is not a folder', `remove it, or ${elsewhere}`)
+    if (!isOwn(found)) return fail(`belongs to another user (uid ${found.uid})`, elsewhere)
+    if (ownUid() !== null && (found.mode & 0o077) !== 0) {
+      return fail('is open to other users', `chmod 700 ${path}`)
+    }
+    await access(path, constants.W_OK)
+    return { check, status: 'ok', summary: `${what} is private` }
+  } catch (error) {
+    const code = errnoOf(error)
+    const hint = `make it writable, or ${elsewhere}`
+    if (code !== 'ENOENT') return fail(`cannot be used (${code})`, hint)
+    const summary = `${what} does not exist yet; the first serve creates it`
+    return { check, status: 'ok', summary }
+  }
 }
 
 /** The effect of each variable; the README lists the same ones. Values are never shown. */
@@ -239,65 +124,139 @@ export const variables: Readonly<Record<string, string>> = {
 }
 
 /** Lists the variables that are set; warns of empty ones, which count as absent. */
-export function checkEnvironment(env: Record<string, string | undefined>): Finding {
-  const names = Object.keys(variables).filter(name => env[name] !== undefined)
-  const empty = names.filter(name => env[name] === '')
-  const details = names
-    .filter(name => env[name] !== '')
-    .map(name => `${name} is set: ${variables[name] ?? ''}`)
+function checkEnvironment(env: Env): Finding {
+  const check = 'environment'
+  const empty = Object.keys(variables).filter(name => env[name] === '')
+  const details = Object.entries(variables).flatMap(([name, effect]) =>
+    env[name] ? `${name} is set: ${effect}` : [],
+  )
   if (empty.length > 0) {
-    return {
-      check: 'environment',
-      status: 'warn',
-      summary: `${empty.join(', ')}: empty, which counts as not set`,
-      details,
-      hint: 'unset it, or check the source of its value',
-    }
+    const summary = `${empty.join(', ')}: empty, which counts as not set`
+    const hint = 'unset it, or check the source of its value'
+    return { check, status: 'warn', summary, details, hint }
   }
-  const summary =
-    details.length === 0 ? 'no variable of service-cli is set' : 'variables of service-cli are set'
-  return { check: 'environment', status: 'ok', summary, details }
+  const which =
+    details.length === 0 ? 'no variable of service-cli is' : 'variables of service-cli are'
+  return { check, status: 'ok', summary: `${which} set`, details }
 }
 
-type SurveyedBackend = import('../../server/capture/survey.ts').SurveyedBackend
-type Env = Readonly<Record<string, string | undefined>>
+/** Reports whether a server without `--auth` requires a key, or refuses every client. */
+async function checkKeys(env: Env): Promise<Finding> {
+  const check = 'keys'
+  try {
+    const keysFile = keysPath(env)
+    const file = await readClientKeys(keysFile)
+    const isRequired = file !== null && file.open !== true
+    if (env[keyVariable] || (isRequired && file.keys.length > 0)) {
+      const source = env[keyVariable] ? keyVariable : keysFile
+      return { check, status: 'ok', summary: `servers require a key (${source})` }
+    }
+    if (isRequired) {
+      const summary = `servers refuse every client: there is no key in ${keysFile}`
+      const hint = 'make one with service-cli keys create, or run service-cli keys off'
+      return { check, status: 'warn', summary, hint }
+    }
+    const summary = 'servers start without authentication: no key is configured'
+    return { check, status: 'ok', summary }
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const { message, hint } = error
+    return { check, status: 'warn', summary: `serve does not start: ${message}`, hint }
+  }
+}
 
-const check = 'window_capture'
+function summarise({ entries, faults }: LocalInstances, running: number): Finding {
+  const check = 'instances'
+  const dead = entries.length - running
+  const ended = dead === 0 ? '' : `; ${counted(dead, 'record')} of ended ones`
+  if (faults.length > 0) {
+    const summary = `${counted(faults.length, 'invalid instance record')}${ended}`
+    const details = faults.map(({ source, reason }) => `${source}: ${reason}`)
+    const hint =
+      'check these files in the folder "instances" of the state directory; remove those that are not yours'
+    return { check, status: 'warn', summary, details, hint }
+  }
+  if (running > 0) {
+    const more = running > maxTested ? `; the first ${maxTested} are tested` : ''
+    const summary = `${counted(running, 'instance')} running${ended}${more}`
+    return { check, status: 'ok', summary }
+  }
+  const hint = 'start one beside your application: service-cli serve'
+  return { check, status: 'ok', summary: `no instance runs${ended}`, hint }
+}
+
+const connectMs = 1000
+
+/** Whether the default port of a server is in use, and by which instance. */
+async function checkPort(command: string, port: number, facts: InstanceFacts[]): Promise<Finding> {
+  const { connect } = await import('node:net')
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const socket = connect({ host: '127.0.0.1', port, timeout: connectMs })
+  socket.once('timeout', () => resolve(false))
+  socket.once('connect', () => resolve(true))
+  socket.once('error', () => resolve(false))
+  const isInUse = await promise
+  socket.destroy()
+  const check = `port_${port}`
+  const what = `port ${port} (${command})`
+  if (!isInUse) return { check, status: 'ok', summary: `${what} is free` }
+  const server = facts.find(({ url }) => url !== null && new URL(url).port === String(port))
+  if (server !== undefined) {
+    const { display_name: name, instance_short: short } = server.row
+    const summary = `${what} is in use by the server of ${name} (${short})`
+    return { check, status: 'ok', summary }
+  }
+  const hint = `to start service-cli ${command}, stop that server or use --port 0`
+  return { check, status: 'ok', summary: `${what} is in use`, hint }
+}
+
 const wayland =
   'this session runs Wayland: only windows of X11 programs can be captured from outside; ' +
   'other applications must send pictures themselves, as the Blender add-on does'
 
-/** Judges window capture. `drawsItself`: the application of an instance sends pictures itself. */
-export function judgeCapture(
-  found: readonly SurveyedBackend[],
-  env: Env,
-  drawsItself = false,
-): Finding {
-  const troubles = found.flatMap(({ name, unavailable }) =>
-    unavailable === null ? [] : [`${name}: ${unavailable.message}; ${unavailable.hint}`],
+/** Surveys the capture methods; captures nothing. */
+async function checkCapture(env: Env, facts: InstanceFacts[]): Promise<Finding> {
+  const { surveyCapture } = await import('../../server/capture/survey.ts')
+  const check = 'window_capture'
+  const found = await surveyCapture()
+  const isWayland = Boolean(env.WAYLAND_DISPLAY) || env.XDG_SESSION_TYPE === 'wayland'
+  const details = found.flatMap(({ name, unavailable }) =>
+    unavailable === null ? [] : `${name}: ${unavailable.message}; ${unavailable.hint}`,
   )
-  const isWayland = (env.WAYLAND_DISPLAY ?? '') !== '' || env.XDG_SESSION_TYPE === 'wayland'
-  const details = [...troubles, ...(isWayland ? [wayland] : [])]
+  if (isWayland) details.push(wayland)
   const working = found.filter(({ unavailable }) => unavailable === null).map(({ name }) => name)
+  const hint = 'see docs/capture.md; applications that send pictures themselves need nothing'
   if (working.length > 0) {
     const summary = `windows of applications can be captured (${working.join(', ')})`
-    return { check, status: isWayland ? 'warn' : 'ok', summary, details }
+    return { check, status: isWayland ? 'warn' : 'ok', summary, details, hint }
   }
-  if (drawsItself) {
+  if (hadBlender(facts)) {
     const summary = 'Blender sends pictures itself while connected; no other window can be captured'
     return { check, status: 'ok', summary, details }
   }
-  return {
-    check,
-    status: 'warn',
-    summary: 'no window can be captured from outside its application',
-    details,
-    hint: 'see docs/capture.md; applications that send pictures themselves need nothing',
-  }
+  const summary = 'no window can be captured from outside its application'
+  return { check, status: 'warn', summary, details, hint }
 }
 
-/** Surveys the capture backends; captures nothing. */
-async function lookAtCapture(env: Env, drawsItself: boolean): Promise<Finding> {
-  const { surveyCapture } = await import('../../server/capture/survey.ts')
-  return judgeCapture(await surveyCapture(), env, drawsItself)
+/** Whether Blender is or was connected to a running instance: it has the add-on. */
+function hadBlender(facts: InstanceFacts[]): boolean {
+  return facts.some(({ row }) => row.dcc_type === 'blender' && row.application.since !== null)
+}
+
+/** Reports an installed Blender that has never connected: usually the add-on is missing. */
+async function checkBlender(path: string | undefined, facts: InstanceFacts[]): Promise<Finding> {
+  const check = 'blender'
+  if (hadBlender(facts)) return { check, status: 'ok', summary: 'Blender has connected' }
+  for (const folder of (path ?? '').split(delimiter)) {
+    // A relative folder depends on the working folder.
+    if (!isAbsolute(folder)) continue
+    const program = join(folder, 'blender')
+    if ((await access(program, constants.X_OK).catch(() => false)) === false) continue
+    const start =
+      facts.length > 0 ? '' : 'start a server: service-cli serve --dcc-type blender; then, '
+    const hint = `${start}in Blender, press Connect; service-cli adapter blender writes the add-on if it is missing`
+    const summary = `Blender is installed (${program}) but not connected`
+    return { check, status: 'warn', summary, hint }
+  }
+  return { check, status: 'ok', summary: 'Blender is not in PATH' }
 }

@@ -4,7 +4,7 @@ import { requirePrompt } from '../../lib/cli/prompt.ts'
 import { keysPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { checkPath } from '../server-settings.ts'
+import { checkPath } from '../path-flags.ts'
 
 type ClientKey = import('../../lib/auth/client-keys.ts').ClientKey
 

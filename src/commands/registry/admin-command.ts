@@ -5,7 +5,7 @@ import { BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { xdgFolder } from '../../lib/config/paths.ts'
 import { databaseFlag, readDatabase } from '../database-flag.ts'
-import { checkPath } from '../server-settings.ts'
+import { checkPath } from '../path-flags.ts'
 
 type Admin = import('../../server/accounts/admin.ts').Admin
 

@@ -5,9 +5,13 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { paint } from '../../lib/cli/output.ts'
 import { databaseName } from '../../server/database/settings.ts'
 import { defaultPorts } from '../default-ports.ts'
-import { readLimitFlags } from '../limit-flag.ts'
-import { addressFlags, runFlags } from '../server-flags.ts'
-import { type AddressFlags, readAddress } from '../server-settings.ts'
+import {
+  type AddressFlags,
+  addressFlags,
+  readAddress,
+  readLimitFlags,
+  runFlags,
+} from '../server-flags.ts'
 import { type DataFlags, dataFlags, readDataFlags } from './admin-command.ts'
 
 export type AccountsFlags = AddressFlags &

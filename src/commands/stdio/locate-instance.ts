@@ -24,27 +24,19 @@ export function locateInstance(parts: LocateInstanceParts): Locate {
   const { first, word, instancesDir, live, now } = parts
   const particular = word !== undefined && word !== first.dccType
   let current = first
-  let asked = false
   let lostMs: number | null = null
-  const found = (instance: Instance): Target => {
-    return { ...targetOf(instance), ownerFile: ownerFile(instancesDir, instance.id) }
-  }
   return async () => {
-    if (!asked) {
-      asked = true
-      return ok(found(current))
-    }
-    lostMs ??= now()
     const instances = await live()
+    const missedMs = lostMs ?? now()
     const chosen = selectInstance(instances, word)
     const other = !particular && chosen.kind === 'one' ? chosen.instance : null
-    const next = findNextRun(instances, { previous: current, lostMs }) ?? other
+    const next = findNextRun(instances, { previous: current, lostMs: missedMs }) ?? other
+    lostMs = next === null ? missedMs : null
     if (next === null) {
       return fail(`the instance ${current.displayName} does not run or does not answer`)
     }
     current = next
-    lostMs = null
-    return ok(found(next))
+    return ok({ ...targetOf(next), ownerFile: ownerFile(instancesDir, next.id) })
   }
 }
 

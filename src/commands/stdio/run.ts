@@ -11,8 +11,6 @@ import { levelOf, type OutputFlags } from '../server-flags.ts'
 export interface StdioServer {
   readonly locate: Locate
   readonly key: Secret | null
-  /** Rejects when a server in this process fails. */
-  readonly failed?: Promise<never>
   stop?(): Promise<void>
 }
 
@@ -41,9 +39,8 @@ export async function runStdio(
     if (input.isTTY) {
       log.info({}, 'waiting for JSON-RPC messages on stdin; meant to be started by an MCP client')
     }
-    const { locate, key, failed } = server
-    const bridged = runBridge({ input, output, locate, key, env, log }, signals.signal)
-    await (failed === undefined ? bridged : Promise.race([bridged, failed]))
+    const { locate, key } = server
+    await runBridge({ input, output, locate, key, env, log }, signals.signal)
   } catch (error) {
     // A signal during the start is not an error.
     if (!signals.signal.aborted) throw error

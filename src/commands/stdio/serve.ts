@@ -1,10 +1,7 @@
-import { join } from 'node:path'
-import type { ProgramLog } from '../../lib/cli/log.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
-import { withFileLock } from '../../lib/config/private-file.ts'
-import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
+import type { ServeHandle } from '../../server/host/serve-options.ts'
 import { readServeSettings, type ServeFlags, type ServeSettings } from '../serve-settings.ts'
 import type { OutputFlags } from '../server-flags.ts'
 import { JoinOrServe } from './join-or-serve.ts'
@@ -15,25 +12,9 @@ interface ServeStdioSettings {
   readonly serve: ServeSettings
   /** The kind of server to join; undefined for any. */
   readonly dccType: string | undefined
-  /** Flags that have no effect when a running server is joined. */
-  readonly ownOnly: readonly string[]
   /** Sent to the server. */
   readonly key: Secret | null
-  readonly takeoverMs?: number
 }
-
-/** Flags that mean the same for a server that is joined. */
-const sharedFlags = new Set([
-  'stdio',
-  'dcc-type',
-  'registry-dir',
-  'auth',
-  'api-key-file',
-  'keys-file',
-  'log-level',
-  'quiet',
-  'json',
-])
 
 /** Joins the running server of the user, or starts one, for one client on stdio. */
 export async function runServeStdio(
@@ -42,33 +23,15 @@ export async function runServeStdio(
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
   await runStdio(flags, async (log, stop) => {
-    const settings = await readServeStdioSettings(flags, given, env)
-    const server = createUpstream(settings, env, log, stop)
-    await server.open()
-    const { locate, failed } = server
-    return { locate, key: settings.key, failed, stop: () => server.stop() }
-  })
-}
-
-/** The server to join or to start, before it is opened. */
-export function createUpstream(
-  { serve, dccType, ownOnly, takeoverMs }: ServeStdioSettings,
-  env: NodeJS.ProcessEnv,
-  log: ProgramLog,
-  stop: AbortSignal,
-): JoinOrServe {
-  const registryDir = selectStateDirectory(serve.registryDir, env)
-  return new JoinOrServe({
-    dccType,
-    ownOnly,
-    takeoverMs,
-    live: () => liveInstances({ registryDir, log, nowMs: Date.now() }),
-    locked: work => withFileLock(join(registryDir, 'stdio.lock'), work),
-    async start() {
+    const { serve, dccType, key } = await readServeStdioSettings(flags, given, env)
+    const registryDir = selectStateDirectory(serve.registryDir, env)
+    const start = async (): Promise<ServeHandle> => {
       const { startServe } = await import('../../server/serve.ts')
       return startServe({ ...serve, log, accessLog: log.access }, stop)
-    },
-    log,
+    }
+    const server = new JoinOrServe({ registryDir, dccType, start, log })
+    await server.open()
+    return { locate: server.locate, key, stop: () => server.stop() }
   })
 }
 
@@ -82,12 +45,10 @@ export async function readServeStdioSettings(
   env: NodeJS.ProcessEnv,
 ): Promise<ServeStdioSettings> {
   const serve = await readServeSettings(flags, env)
-  const ownOnly = given.filter(name => !sharedFlags.has(name))
   return {
     // A client starts many of them; the usual port is for the one that a person starts.
     serve: given.includes('port') ? serve : { ...serve, port: 0 },
     dccType: given.includes('dcc-type') ? serve.dccType : undefined,
-    ownOnly: [...new Set(ownOnly)].map(name => `--${name}`),
     key: keyOf(serve),
   }
 }

@@ -73,10 +73,6 @@ export class SceneObjects {
     )
   }
 
-  copy(): SceneObjects {
-    return new SceneObjects(new Map(this.#members), [...this.#ids], [...this.#texts])
-  }
-
   get ids(): readonly string[] {
     return this.#ids
   }

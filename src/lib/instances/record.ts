@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { isJsonObject, type JsonObject, parseJson } from '../util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../util/json.ts'
 import { MemberReader } from '../host-link/member-reader.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 import { cleanText, isUuid } from '../util/text.ts'
@@ -44,6 +44,8 @@ export interface InstanceRecord {
   /** RFC 3339 */
   readonly started_at: string
   readonly metadata: JsonObject
+  /** Addresses of the gateways that it joins, for programs of the same user. */
+  readonly gateways?: readonly string[]
   /** Not on disk: what a joined instance tells its gateway. */
   readonly visible_to?: Visibility
 }
@@ -134,10 +136,15 @@ function readMembers(members: JsonObject, instanceId: string): Result<InstanceRe
     status: reader.word('status', instanceStatuses) ?? 'available',
     started_at: reader.required('started_at', reader.time('started_at'), ''),
     metadata: isJsonObject(metadata) ? metadata : {},
+    gateways: readGateways(members.gateways),
     ...(visibleTo !== undefined && { visible_to: parseVisibility(visibleTo) }),
   }
   const { failure } = reader
   return failure === null ? ok(record) : fail(`${failure.pointer} ${failure.detail}`)
+}
+
+function readGateways(value: unknown): string[] {
+  return arrayOf(value).filter((url): url is string => typeof url === 'string' && URL.canParse(url))
 }
 
 function readHost(record: MemberReader): HostPresence {

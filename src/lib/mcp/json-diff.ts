@@ -185,7 +185,7 @@ class Diff implements JsonDifferences {
   }
 
   #count(kind: string, type: unknown): void {
-    const counts = (this.summary[kind] ??= {})
+    const counts = (this.summary[kind] ??= Object.create(null) as Record<string, number>)
     const isKnown = Object.hasOwn(counts, asText(type)) || Object.keys(counts).length < maxTypes
     const name = isKnown ? asText(type) : 'other'
     counts[name] = (counts[name] ?? 0) + 1

@@ -6,8 +6,6 @@ import { isUnconfirmed, type Unconfirmed, unconfirmedLine } from './unconfirmed.
 export interface NoteProof extends Unconfirmed {
   /** False: the scene was still changing, or a connected application did not confirm it. */
   readonly settled: boolean
-  /** Of the server that compared the scene. Absent: there was none. */
-  readonly run?: string
   /** Of the scene that was compared; null: there was none. */
   readonly revision: number | null
   /** What changed in the objects of the note, in words; a line for each. Absent: it names none. */

@@ -70,6 +70,8 @@ export interface DirectoryRecord {
   /** Milliseconds since the epoch. */
   readonly startedMs: number
   readonly metadata: Readonly<Record<string, unknown>>
+  /** Addresses of the gateways that it joins; empty for one that has joined this gateway. */
+  readonly gateways?: readonly string[]
 }
 
 /** Whose a joined instance is, as the token of its link says, and who sees it. */

@@ -59,6 +59,7 @@ export function shownRecord(record: InstanceRecord): DirectoryRecord {
     status: record.status,
     startedMs: Date.parse(record.started_at),
     metadata: safeMetadata(record.metadata),
+    gateways: record.gateways,
   }
 }
 

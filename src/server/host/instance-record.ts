@@ -19,6 +19,7 @@ interface InstanceFacts {
   readonly hostUrl: string
   readonly hostTokenFile: string | null
   readonly version: string
+  readonly gateways?: readonly string[]
 }
 
 /** The record of this process as it starts: no application has shown itself yet. */
@@ -44,6 +45,7 @@ export async function createInstanceRecord(
     status: 'available',
     started_at: toRfc3339(clock.now()),
     metadata: {},
+    gateways: facts.gateways,
   }
 }
 

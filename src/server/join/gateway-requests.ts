@@ -60,9 +60,9 @@ function sendRecord(
   send()
 }
 
-/** Leaves out the address and token for applications, which are for programs of the same machine. */
+/** Leaves out what is for programs of the same machine, such as the token for applications. */
 function publicRecord(record: InstanceRecord): Partial<InstanceRecord> {
-  const { host_url: _, host_token_file: __, pid_start: ___, ...shown } = record
+  const { host_url: _, host_token_file: __, pid_start: ___, gateways: ____, ...shown } = record
   return shown
 }
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
+import { jsonFault } from '../../lib/mcp/json-fault.ts'
 import { type RequestId, idProblem, isRequestId } from '../../lib/mcp/json-rpc.ts'
 import { rpcCodes } from './errors.ts'
 
@@ -19,10 +20,11 @@ export type Inbound = Message | readonly unknown[]
 /** Parses a body. Invalid JSON, or JSON nested too deep, is an invalid message. */
 export function parseBody(body: Buffer): Inbound {
   // Replacement characters would change what was asked for.
-  if (!isUtf8(body)) return noJson
-  const parsed = parseJson(body.toString('utf8'), maxJsonDepth)
+  if (!isUtf8(body)) return noJson('the body is not valid UTF-8')
+  const text = body.toString('utf8')
+  const parsed = parseJson(text, maxJsonDepth)
   if (parsed.ok) return Array.isArray(parsed.value) ? parsed.value : parseMessage(parsed.value)
-  if (parsed.failure === 'syntax') return noJson
+  if (parsed.failure === 'syntax') return noJson(`the body is not valid JSON: ${jsonFault(text)}`)
   return invalid(null, `the body nests more than ${maxJsonDepth} levels deep`)
 }
 
@@ -37,12 +39,6 @@ export function isAnswered(inbound: Inbound): boolean {
 
 const noParams: JsonObject = Object.freeze({})
 const response: Message = Object.freeze({ kind: 'response' })
-const noJson: Message = Object.freeze({
-  kind: 'invalid',
-  id: null,
-  code: rpcCodes.parseError,
-  problem: 'the body is not valid JSON',
-})
 
 /** Sorts one parsed JSON value. Every member is checked, none is trusted. */
 export function parseMessage(value: unknown): Message {
@@ -91,4 +87,8 @@ function isError(value: unknown): boolean {
 
 function invalid(id: RequestId | null, problem: string): Message {
   return { kind: 'invalid', id, code: rpcCodes.invalidRequest, problem }
+}
+
+function noJson(problem: string): Message {
+  return { kind: 'invalid', id: null, code: rpcCodes.parseError, problem }
 }

@@ -122,7 +122,7 @@ export class Prover {
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(note: Note, answer: number): Promise<NoteProof> {
     const folder = this.#parts.folder()
-    const { run, revision, text, unconfirmed, settled } = await this.#settle()
+    const { revision, text, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#parts.folder() !== folder) return ofOther
     // The picture shows the scene that is compared, however long that takes.
@@ -131,8 +131,8 @@ export class Prover {
       this.#pictures(note, answer),
     ])
     if (this.#parts.folder() !== folder) return ofOther
-    const compared = text === null ? { revision: null } : { run, revision }
-    return { settled, ...compared, ...unconfirmed, ...changes, ...pictures }
+    const compared = text === null ? null : revision
+    return { settled, revision: compared, ...unconfirmed, ...changes, ...pictures }
   }
 
   pictures(): NotePictures {

@@ -50,6 +50,8 @@ export class ServedResources {
   /** Cancels the change of the listing that is told later; null: there is none. */
   #cancelListChange: (() => void) | null = null
   #listChangedMs = Number.NEGATIVE_INFINITY
+  /** One request takes its URI apart more than once. */
+  #lastUri: ResourceUri | undefined
 
   constructor(options: ServedResourcesOptions) {
     const { limits, log = silentLogger, timer = systemTimer } = options
@@ -234,9 +236,10 @@ export class ServedResources {
 
   /** The URI taken apart, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
+    if (this.#lastUri !== undefined && uri === this.#lastUri.text) return this.#lastUri
     const parsed = parseResourceUri(uri, maxUriChars)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    return parsed.value
+    return (this.#lastUri = parsed.value)
   }
 
   #tellListChanged(): void {

@@ -192,23 +192,6 @@ describe('an instance that lies', () => {
     await until(() => bad.open === 0, 'the end of every request')
   })
 
-  it('is refused a result of very many values, but not a long text', async () => {
-    const callIt = async (result: string) => {
-      bad.onCall = ({ res, id }) => {
-        res.setHeader('Content-Type', 'application/json')
-        res.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)
-      }
-      const args = { uri: 'scene://current', instance: bad.instanceId }
-      const params = { name: 'read_resource', arguments: args }
-      return (await callStateless(gateway.url, 'tools/call', params)).json.result
-    }
-    const refused = await callIt(`{"content":[],"structuredContent":{"a":[${'1,'.repeat(1e6)}1]}}`)
-    expect(refused.content[0].text).to.include('its answer is too large')
-    const text = ','.repeat(200_000)
-    const long = await callIt(JSON.stringify({ content: [{ type: 'text', text }] }))
-    expect(long.content[0].text).to.equal(text)
-  })
-
   it('tells a caller of no progress that is not above the last one', async () => {
     bad.onCall = ({ res, id }) => {
       res.setHeader('Content-Type', 'text/event-stream')

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type GatewayFlags, readGatewaySettings } from '../../../src/commands/gateway-settings.ts'
-import { openWarning } from '../../../src/commands/auth-settings.ts'
+import { type GatewayFlags, readGatewaySettings } from '../../../src/commands/gateway.ts'
+import { openWarning } from '../../../src/commands/auth-flags.ts'
 import { type AccountsFlags, readAccountsSettings } from '../../../src/commands/registry/index.ts'
 import { type ServeFlags, readServeSettings } from '../../../src/commands/serve-settings.ts'
 import Serve from '../../../src/commands/serve.ts'
@@ -202,10 +202,8 @@ describe('settings of serve', () => {
     it('choose a free port and any application, unless they are given', async () => {
       const plain = await readStdio(['stdio'])
       expect([plain.serve.port, plain.dccType]).to.deep.equal([0, undefined])
-      const words = ['port', 'dcc-type', 'registry-dir', 'scene-file']
-      const given = await readStdio(words, { 'dcc-type': 'maya' })
+      const given = await readStdio(['port', 'dcc-type'], { 'dcc-type': 'maya' })
       expect([given.serve.port, given.dccType]).to.deep.equal([8765, 'maya'])
-      expect(given.ownOnly).to.deep.equal(['--port', '--scene-file'])
     })
   })
 })

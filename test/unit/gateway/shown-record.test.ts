@@ -38,6 +38,7 @@ describe('parseShownRecord', () => {
       sceneSetMs: null,
       status: 'available',
       startedMs: Date.UTC(2026, 0, 1),
+      gateways: [],
       metadata: { studio: 'north' },
     })
     expect(JSON.stringify(parse(record))).to.not.match(/host\.token|8765\/host/)

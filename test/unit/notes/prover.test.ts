@@ -67,7 +67,7 @@ describe('Prover', () => {
   const scene = async (): Promise<FreshScene> => {
     const object = { ...target, translate: [0, 0, height], ...members }
     const text = JSON.stringify({ objects: [object] })
-    const fresh = { run: 'a', revision, text, unconfirmed }
+    const fresh = { revision, text, unconfirmed }
     asked()
     return fresh
   }

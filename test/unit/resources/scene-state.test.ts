@@ -108,23 +108,19 @@ describe('SceneState', () => {
       state.set({ n })
       nowMs += 4 * 60_000
     }
-    expect([6, 7, 8, 9].map(revision => state.textAt(revision))).to.deep.equal([
-      undefined,
-      '{"n":6}',
-      '{"n":7}',
-      '{"n":8}',
-    ])
+    const kept = [6, 7, 8, 9, 10, 11].map(revision => state.valueAt(revision)?.n)
+    expect(kept).to.deep.equal([undefined, 6, 7, 8, 9, undefined])
   })
 
   it('keeps the last revisions by bytes, always the current one', () => {
     const state = new SceneState(boundsWith({ maxSceneRevisionBytes: 30 }))
-    const kept = () => [1, 2, 3, 4, 5, 6].filter(each => state.textAt(each) !== undefined)
+    const kept = () => [1, 2, 3, 4, 5, 6, 7].filter(each => state.valueAt(each) !== undefined)
     for (let n = 0; n < 5; n++) state.set({ text: 'aaa' })
-    expect(kept()).to.deep.equal([3, 4])
+    expect(kept()).to.deep.equal([3, 4, 5])
     state.set({ text: 'a'.repeat(100) })
-    expect(kept()).to.deep.equal([4, 5])
+    expect(kept()).to.deep.equal([4, 5, 6])
     state.set({})
-    expect(kept()).to.deep.equal([])
+    expect(kept()).to.deep.equal([7])
   })
 })
 

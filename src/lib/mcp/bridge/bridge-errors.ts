@@ -1,13 +1,10 @@
 import { connectionReason } from '../../util/connection-reason.ts'
-import { cleanText } from '../../util/text.ts'
 import { isJsonObject } from '../../util/json.ts'
+import { cleanText } from '../../util/text.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
+import { shownUrl, type Target } from './context.ts'
 import type { Refused } from './exchange.ts'
 import { parseServerText, parseText } from './rpc.ts'
-import { shownUrl, type Target } from './context.ts'
-
-export const keyHint =
-  'set SERVICE_MCP_API_KEY or --api-key-file to a key of the server; service-cli keys create makes one there'
 
 /** Error reasons of the bridge. Stable: clients read them in `data.reason`. */
 type Reason =
@@ -25,24 +22,26 @@ function bridgeError(reason: Reason, message: string, more: object = {}): RpcErr
   return { code: jsonRpcCodes.internalError, message, data: { reason, ...more } }
 }
 
+export const bridgeFailed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
+
+export const answerCut = bridgeError(
+  'answer_cut',
+  'the connection was cut in the middle of the answer; repeat the request',
+)
+
+export const answerMissing = bridgeError(
+  'answer_missing',
+  'the server ended its answer without a message for this request',
+)
+
+export const stopping = bridgeError('stopping', 'the connection to the server is being closed')
+
 /** `clause`: why the server is unreachable, such as "connection refused". */
 export function serverGone(clause: string): RpcError {
   const advice = 'the bridge reconnects by itself; start the server if it is not running'
   return bridgeError(
     'server_unreachable',
     `the MCP server cannot be reached: ${clause}; ${advice}, then repeat the request`,
-  )
-}
-
-export function answerCut(): RpcError {
-  const message = 'the connection was cut in the middle of the answer; repeat the request'
-  return bridgeError('answer_cut', message)
-}
-
-export function answerMissing(): RpcError {
-  return bridgeError(
-    'answer_missing',
-    'the server ended its answer without a message for this request',
   )
 }
 
@@ -53,57 +52,43 @@ export function answerTooLarge(maxBytes: number): RpcError {
   return bridgeError('answer_too_large', message, { max_bytes: maxBytes })
 }
 
-export function stopping(): RpcError {
-  return bridgeError('stopping', 'the connection to the server is being closed')
-}
-
 /** Translates an HTTP refusal into the error of the request. */
 export function refusalError(refused: Refused, { url }: Target, keyed: boolean): RpcError {
   const { status, headers } = refused
+  const detail = detailOf(refused)
+  const words = detail === null ? '' : `: ${detail}`
   if (status === 401) {
-    const { code, clause } = keyRefusal(refused, keyed)
+    const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
     const hint =
       'start connect with SERVICE_MCP_API_KEY or --api-key-file, a key of the server; service-cli keys create makes one'
-    return bridgeError(code, `the server ${clause}; ${hint}`)
+    const message = `the server ${what} (HTTP 401)${words}; ${hint}`
+    return bridgeError(keyed ? 'auth_refused' : 'auth_required', message)
   }
   if (status >= 300 && status < 400) {
     const to = redirectedTo(headers.location, url)
     const message = `${shownUrl(url)} redirects to ${to}; redirects are not followed: use that address if you trust it`
     return bridgeError('redirected', message, { status })
   }
-  // The JSON-RPC error of the server also shows the client which transport it serves.
-  const said = rpcErrorOf(refused)
-  if (said !== null) return said
-  const detail = detailOf(refused)
-  const words = detail === null ? '' : `: ${detail}`
-  const root = url.pathname === '/' ? '; the endpoint of service-cli is at /mcp' : ''
-  return bridgeError('server_refused', `${shownUrl(url)} ${what()}${words}`, { status })
-
-  function what(): string {
-    if (status === 404) return `has no MCP endpoint (HTTP 404)${root}`
-    if (status !== 200) return `answered with HTTP ${status}`
-    const type = cleanText(String(headers['content-type']), 100)
-    return `is not an MCP endpoint: it answers with ${type}${root}`
+  // The JSON-RPC error of the server says more, and shows which transport it serves.
+  const [message, ...others] = parseServerText(String(refused.body)) ?? []
+  if (message?.kind === 'response' && message.error !== null && others.length === 0) {
+    return message.error
   }
+  const type = cleanText(String(headers['content-type']), 100)
+  const what =
+    status === 404
+      ? 'has no MCP endpoint (HTTP 404)'
+      : status === 200
+        ? `is not an MCP endpoint: it answers with ${type}`
+        : `answered with HTTP ${status}`
+  const isRoot = url.pathname === '/' && (status === 404 || status === 200)
+  const root = isRoot ? '; the endpoint of service-cli is at /mcp' : ''
+  return bridgeError('server_refused', `${shownUrl(url)} ${what}${root}${words}`, { status })
 }
 
 function redirectedTo(location: string | undefined, from: URL): string {
   const to = location === undefined ? null : URL.parse(location, from.href)
   return to === null ? 'another address' : cleanText(shownUrl(to), 200)
-}
-
-/** The code of a 401, and a clause with the detail that the server gave. */
-export function keyRefusal(refused: Refused, keyed: boolean) {
-  const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
-  const detail = detailOf(refused)
-  const clause = `${what} (HTTP 401)${detail === null ? '' : `: ${detail}`}`
-  return { code: keyed ? 'auth_refused' : 'auth_required', clause } as const
-}
-
-/** Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status. */
-export function rpcErrorOf({ body }: Refused): RpcError | null {
-  const [message, ...others] = parseServerText(String(body)) ?? []
-  return message?.kind === 'response' && others.length === 0 ? message.error : null
 }
 
 /** The readable text of a problem document (RFC 9457) or an OAuth error. */
@@ -128,4 +113,21 @@ export function foreignListener(host: string): Unreachable {
 export function describeSocketError({ code = '' }: NodeJS.ErrnoException): string {
   if (!/^\w{1,64}$/.test(code)) return 'unknown error'
   return connectionReason(code)
+}
+
+export const keyHint =
+  'set SERVICE_MCP_API_KEY or --api-key-file to a key of the server; service-cli keys create makes one there'
+
+/** The code of a 401, and a clause with the detail that the server gave. */
+export function keyRefusal(refused: Refused, keyed: boolean) {
+  const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
+  const detail = detailOf(refused)
+  const clause = `${what} (HTTP 401)${detail === null ? '' : `: ${detail}`}`
+  return { code: keyed ? 'auth_refused' : 'auth_required', clause } as const
+}
+
+/** Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status. */
+export function rpcErrorOf({ body }: Refused): RpcError | null {
+  const [message, ...others] = parseServerText(String(body)) ?? []
+  return message?.kind === 'response' && others.length === 0 ? message.error : null
 }

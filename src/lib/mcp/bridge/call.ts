@@ -1,70 +1,80 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Logger } from '../../util/logger.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
+import { claimOf } from '../request-metadata.ts'
 import { answerCut, answerMissing, answerTooLarge, serverGone } from './bridge-errors.ts'
 import { type Connection, maxAnswerBytes, type Upstream } from './connection.ts'
+import { postHeaders } from './context.ts'
 import type { Exchanged, ServerText } from './exchange.ts'
 import type { Output } from './output.ts'
-import { errorMessage, type RpcRequest, type RpcResponse } from './rpc.ts'
-
-/** An unanswered request of the client. */
-export interface OpenRequest {
-  readonly request: RpcRequest
-  /** Aborted when the client no longer waits for the answer. */
-  readonly cancelled: AbortController
-}
+import { statelessHeaders } from './own-request.ts'
+import { errorMessage, type RpcMessage, type RpcRequest, type RpcResponse } from './rpc.ts'
 
 interface CallParts {
   readonly connection: Connection
   readonly output: Output
   readonly log: Logger
-  readonly line: string
-  /** The requests that wait for an answer: several in a batch, none for a notification. */
-  readonly requests: readonly OpenRequest[]
 }
 
-/** Which request the server answered, and in which HTTP response. */
+/** Called before the client gets the answer to one of its requests. */
 export type Answered = (
   request: RpcRequest,
   response: RpcResponse,
   headers: IncomingHttpHeaders,
 ) => void
 
-/** Forwards one message of the client and its answers. */
+/** A line of the client on its way: one message, or a batch. */
 export class Call {
-  readonly signal: AbortSignal
+  readonly line: string
+  /** Null for a batch. */
+  readonly message: RpcMessage | null
   readonly #parts: CallParts
-  readonly #unanswered: Map<RequestId, OpenRequest>
-  /** `tools/call` may have side effects and is never sent twice. */
+  readonly #unanswered = new Map<RequestId, RpcRequest>()
+  readonly #cancelled = new AbortController()
+  /** `tools/call` is never sent twice, and may take its time, such as for wait_for_change. */
   readonly #hasEffects: boolean
 
-  constructor(parts: CallParts) {
-    const { connection, requests } = parts
+  constructor(parts: CallParts, line: string, messages: (RpcMessage | null)[], isBatch: boolean) {
     this.#parts = parts
-    this.#unanswered = new Map(requests.map(open => [open.request.id, open]))
-    this.#hasEffects = requests.some(({ request }) => request.method === 'tools/call')
-    const [only, further] = requests
-    const isOne = only !== undefined && further === undefined
-    this.signal = isOne
-      ? AbortSignal.any([only.cancelled.signal, connection.stopped])
-      : connection.stopped
+    this.line = line
+    this.message = isBatch ? null : (messages[0] ?? null)
+    for (const message of messages) {
+      if (message?.kind === 'request') this.#unanswered.set(message.id, message)
+    }
+    this.#hasEffects = this.unanswered.some(({ method }) => method === 'tools/call')
+  }
+
+  /** The requests that wait for an answer: several in a batch, none for a notification. */
+  get unanswered(): RpcRequest[] {
+    return [...this.#unanswered.values()]
+  }
+
+  /** The headers of a request of 2026-07-28, which names its revision; null for any other. */
+  get statelessHeaders(): Record<string, string> | null {
+    if (this.message?.kind !== 'request' || claimOf(this.message.params) === null) return null
+    const { method, params } = this.message
+    return { ...postHeaders, ...statelessHeaders(method, params) }
+  }
+
+  /** Aborted when the client no longer waits for the answer. */
+  get cancelled(): AbortSignal {
+    return this.#cancelled.signal
+  }
+
+  /** The client no longer waits for the answer to one of the requests. */
+  cancel(id: RequestId): void {
+    this.#unanswered.delete(id)
+    if (this.message !== null) this.#cancelled.abort()
   }
 
   /** Sends the POST and passes the messages of the answer to the client. */
-  run(
+  send(
     upstream: Upstream,
     headers: Record<string, string>,
-    { answered }: { answered?: Answered } = {},
+    answered: Answered,
   ): Promise<Exchanged> {
-    const ask = {
-      method: 'POST',
-      headers,
-      body: this.#parts.line,
-      repeatable: !this.#hasEffects,
-      // A tool may take its time, such as wait_for_change.
-      isHeld: this.#hasEffects,
-      signal: this.signal,
-    } as const
+    const asked = { headers, body: this.line, signal: this.cancelled }
+    const ask = { method: 'POST', ...asked, hasEffects: this.#hasEffects } as const
     return this.#parts.connection.exchange(upstream, ask, {
       deliver: async text => {
         await this.#pass(text, answered)
@@ -75,12 +85,9 @@ export class Call {
 
   /** Answers all unanswered requests with an error. */
   async refuse(error: RpcError): Promise<void> {
-    const left = [...this.#unanswered.values()]
+    const { unanswered } = this
     this.#unanswered.clear()
-    for (const { request, cancelled } of left) {
-      if (cancelled.signal.aborted) continue
-      await this.#parts.output.send(errorMessage(request.id, error))
-    }
+    for (const { id } of unanswered) await this.#parts.output.send(errorMessage(id, error))
   }
 
   /** Answers the unanswered requests according to the end of the exchange. */
@@ -89,40 +96,36 @@ export class Call {
       case 'aborted':
         return
       case 'ended':
-        return this.refuse(answerMissing())
+        return this.refuse(answerMissing)
       case 'oversize':
         return this.refuse(answerTooLarge(maxAnswerBytes))
       case 'refused':
         return this.refuse(this.#parts.connection.refusal(ended, upstream))
       case 'broken':
-        return this.refuse(ended.begun ? answerCut() : serverGone(ended.reason))
+        return this.refuse(ended.begun ? answerCut : serverGone(ended.reason))
     }
   }
 
-  async #pass({ line, messages, headers }: ServerText, answered?: Answered): Promise<void> {
-    const { log, output, requests } = this.#parts
-    const isBatch = /^\s*\[/.test(line)
+  async #pass({ line, messages, headers }: ServerText, answered: Answered): Promise<void> {
     let unknown = 0
     for (const message of messages) {
       if (message.kind !== 'response') continue
       if (message.id === null) {
-        // In a batch it answers one invalid element, beside the answers to the valid ones.
-        if (isBatch || message.error === null) continue
-        // A server that could not read the id sends an error without it.
-        return this.refuse(message.error)
+        // A server that could not read the id sends an error without it. In a batch it answers one
+        // invalid element, beside the answers to the valid ones.
+        if (this.message !== null && message.error !== null) return this.refuse(message.error)
+        continue
       }
-      const open = this.#unanswered.get(message.id)
-      if (open === undefined) {
-        log.warn({ id: message.id }, 'dropped a response with an unknown id')
+      const request = this.#unanswered.get(message.id)
+      if (request === undefined) {
+        this.#parts.log.warn({ id: message.id }, 'dropped a response with an unknown id')
         unknown++
         continue
       }
       this.#unanswered.delete(message.id)
-      answered?.(open.request, message, headers)
+      answered(request, message, headers)
     }
     // The client ignores the unknown ones of a batch.
-    if (unknown === messages.length) return
-    const isWanted = requests.length === 0 || requests.some(one => !one.cancelled.signal.aborted)
-    if (isWanted) await output.send(line)
+    if (unknown < messages.length) await this.#parts.output.send(line)
   }
 }

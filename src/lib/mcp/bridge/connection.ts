@@ -1,34 +1,29 @@
 import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
+import type { Secret } from '../../util/secret.ts'
 import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl, type Target } from './context.ts'
-import { exchange, type Exchanged, type Refused } from './exchange.ts'
-import type { HttpAsk, HttpLink } from './http-link.ts'
+import {
+  exchange,
+  type Exchanged,
+  type ExchangeHooks,
+  type ExchangeParts,
+  type Refused,
+} from './exchange.ts'
+import { type HttpAsk, HttpLink } from './http-link.ts'
 import { askOnce, type RpcAnswer } from './own-request.ts'
 
 /** The server from the moment it was located until it is lost. */
-export class Upstream {
+export interface Upstream {
   readonly target: Target
-  readonly #lost = new AbortController()
-
-  constructor(target: Target) {
-    this.target = target
-  }
-
   /** Aborted with an `Unreachable` when the server is lost. */
-  get lost(): AbortSignal {
-    return this.#lost.signal
-  }
-
-  lose(reason: string): void {
-    this.#lost.abort(new Unreachable(reason))
-  }
+  readonly lost: AbortController
 }
 
 /** What the loss of a server takes away: a session and streams. */
-export interface ConnectionState {
+interface ConnectionState {
   isEmpty(): boolean
   /** Makes the session usable at this server. Rejects with `Unreachable`. Idempotent. */
   restore(upstream: Upstream): Promise<void>
@@ -37,28 +32,38 @@ export interface ConnectionState {
 }
 
 interface ConnectionParts {
-  readonly link: HttpLink
   readonly locate: Locate
+  readonly key: Secret | null
+  readonly env: NodeJS.ProcessEnv
   readonly log: Logger
 }
 
-type Asked = Omit<HttpAsk, 'url' | 'answerMs'> & { readonly answerMs?: number }
+interface ConnectionAsk extends Pick<HttpAsk, 'method' | 'headers' | 'body' | 'signal'> {
+  /** May not be sent twice, and may take its time. */
+  readonly hasEffects?: boolean
+  /** May be idle, and ends when the server is lost. */
+  readonly isStream?: boolean
+}
 
+/** The official SDKs drop a server that sends a line over 10 MiB. */
+export const maxAnswerBytes = 9 * 1024 * 1024
+/** Some servers begin a stream only with the first notification: it then counts as open. */
+export const streamOpenMs = 1000
 /** A request fails after this time without data. */
 const answerMs = 5 * 60_000
 /** For one step of restoring a session. */
 const restoreMs = 10_000
-/** The official SDKs drop a server that sends a line over 10 MiB. */
-export const maxAnswerBytes = 9 * 1024 * 1024
 /** A server that stays this long resets the backoff. */
 const stableMs = 5000
 /** The client never sees it: the bridge consumes the answer. */
 const ownId = 'service-cli'
 
-/** HTTP to one server at a time. Finds it again after a loss, and then restores what it took. */
+/** HTTP to one server at a time. Finds it again after a loss, and restores what that took away. */
 export class Connection {
   readonly #parts: ConnectionParts
   readonly #state: ConnectionState
+  readonly #link: HttpLink
+  readonly #exchangeParts: Omit<ExchangeParts, 'silenceMs'>
   readonly #stop = new AbortController()
   #current: Upstream | null = null
   #attempt: Promise<Upstream> | null = null
@@ -71,17 +76,19 @@ export class Connection {
   #wake = new AbortController()
 
   constructor(parts: ConnectionParts, state: ConnectionState) {
+    const { key, env, log } = parts
     this.#parts = parts
     this.#state = state
-  }
-
-  /** Aborted when the bridge ends. */
-  get stopped(): AbortSignal {
-    return this.#stop.signal
+    const overdue = (url: URL): void => {
+      const fields = { url: shownUrl(url), pid: this.#current?.target.pid }
+      log.warn(fields, 'the server has not answered for 5 seconds')
+    }
+    this.#link = new HttpLink({ key, env, overdue })
+    this.#exchangeParts = { link: this.#link, log, maxAnswerBytes }
   }
 
   /**
-   * Returns the server for a request. While it is away, tries to reach it at once; rejects with
+   * Returns the server for a request. While it is away, tries to find it at once; rejects with
    * `Unreachable`.
    */
   ready(): Promise<Upstream> {
@@ -93,86 +100,81 @@ export class Connection {
   /** Sends one HTTP request. Never rejects. */
   async exchange(
     upstream: Upstream,
-    asked: Asked & { isIdle?: boolean },
-    hooks: Parameters<typeof exchange>[2],
+    { hasEffects = false, isStream = false, signal, ...asked }: ConnectionAsk,
+    hooks: ExchangeHooks = {},
   ): Promise<Exchanged> {
-    const { link, log } = this.#parts
-    const { isIdle = false, ...ask } = asked
-    const ended = await exchange(
-      { link, log, maxAnswerBytes, silenceMs: isIdle ? null : answerMs },
-      { answerMs, ...ask, url: upstream.target.url },
-      hooks,
-    )
+    const ends = [signal, this.#stop.signal]
+    if (isStream) ends.push(upstream.lost.signal)
+    const ask = {
+      ...asked,
+      url: upstream.target.url,
+      repeatable: !hasEffects,
+      isHeld: hasEffects,
+      answerMs,
+      signal: AbortSignal.any(ends),
+    }
+    const begun = (): void => {
+      this.#reached(upstream)
+      hooks.begun?.()
+    }
+    const silenceMs = isStream ? null : answerMs
+    const ended = await exchange({ ...this.#exchangeParts, silenceMs }, ask, { ...hooks, begun })
     if (ended.kind === 'broken' && !ended.begun) this.lost(upstream, ended.reason)
-    else if (ended.kind !== 'aborted' && !isFailure(ended)) this.#reached(upstream)
     return ended
   }
 
-  /** Sends a request of the bridge itself. Rejects with `Unreachable` when no answer comes. */
+  /** Sends a request of the bridge itself. Rejects with `Unreachable` when it is not answered. */
   async ask(
     upstream: Upstream,
     headers: Record<string, string>,
     method: string,
     params: JsonObject,
-  ): Promise<RpcAnswer | Refused> {
-    const { link, log } = this.#parts
+  ): Promise<RpcAnswer> {
     const { url } = upstream.target
-    const signal = AbortSignal.any([this.stopped, upstream.lost])
+    const { signal } = upstream.lost
     const question = { url, headers, id: ownId, method, params, answerMs: restoreMs, signal }
-    const answer = await askOnce({ link, log, maxAnswerBytes }, question)
-    switch (answer.kind) {
-      case 'result':
-      case 'error':
-      case 'refused':
-        if (!isFailure(answer)) this.#reached(upstream)
-        return answer
-      case 'broken':
-        this.lost(upstream, answer.reason)
-        throw new Unreachable(answer.reason)
-      default:
-        throw new Unreachable('it sent no valid answer')
+    const answer = await askOnce(this.#exchangeParts, question)
+    if (answer.kind === 'result' || answer.kind === 'error') {
+      this.#reached(upstream)
+      return answer
     }
-  }
-
-  /** Ends the session at the server; waits at most `waitMs`. */
-  async delete(upstream: Upstream, headers: Record<string, string>, waitMs: number): Promise<void> {
-    const { url } = upstream.target
-    const signal = AbortSignal.timeout(waitMs)
-    const ask = { url, method: 'DELETE', headers, repeatable: true, answerMs: waitMs } as const
-    // An unreachable server needs no DELETE.
-    const answer = await this.#parts.link.ask({ ...ask, signal }).catch(() => null)
-    answer?.resume()
+    if (answer.kind === 'refused') throw new Unreachable(this.refusal(answer, upstream).message)
+    const reason = answer.kind === 'broken' ? answer.reason : 'it sent no valid answer'
+    this.lost(upstream, reason)
+    throw new Unreachable(reason)
   }
 
   /** The error for a request that the server refused. */
   refusal(refused: Refused, { target }: Upstream): RpcError {
-    return refusalError(refused, target, this.#parts.link.key !== null)
+    return refusalError(refused, target, this.#parts.key !== null)
   }
 
   /** The server is gone, or forgot the session. */
   lost(upstream: Upstream, reason: string): void {
-    if (upstream.lost.aborted || this.#stop.signal.aborted) return
-    upstream.lose(reason)
+    const { lost } = upstream
+    if (lost.signal.aborted || this.#stop.signal.aborted) return
+    lost.abort(new Unreachable(reason))
     if (this.#current === upstream) this.#current = null
     const isEmpty = this.#state.isEmpty()
     if (!this.#isAway) {
-      const fields = { url: shownUrl(upstream.target.url), reason }
       const words = isEmpty ? 'the server cannot be reached' : 'the server is lost'
-      this.#parts.log.warn(fields, words)
+      this.#parts.log.warn({ url: shownUrl(upstream.target.url), reason }, words)
     }
     this.#isAway = true
     if (!isEmpty) this.reconnect()
   }
 
-  /** Reconnects and opens streams until all are open; waits at least `minMs` before. */
+  /** Finds the server and opens streams until all are open; waits at least `minMs` before. */
   reconnect(minMs = 0): void {
     if (this.#isReconnecting || this.#stop.signal.aborted) return
     this.#isReconnecting = true
     void this.#reconnect(minMs).finally(() => (this.#isReconnecting = false))
   }
 
+  /** Ends all requests. */
   stop(): void {
     this.#stop.abort()
+    this.#link.close()
   }
 
   async #reconnect(minMs: number): Promise<void> {
@@ -185,7 +187,7 @@ export class Connection {
       if (signal.aborted) return
       const upstream = await this.ready().catch(() => null)
       if (upstream === null) continue
-      isRestored = (await this.#state.openStreams(upstream)) && !upstream.lost.aborted
+      isRestored = (await this.#state.openStreams(upstream)) && !upstream.lost.signal.aborted
     }
     this.#restoredMs = performance.now()
   }
@@ -193,9 +195,9 @@ export class Connection {
   async #connect(): Promise<Upstream> {
     const place = await this.#parts.locate()
     if (!place.ok) throw new Unreachable(place.failure)
-    const upstream = new Upstream(place.value)
+    const upstream = { target: place.value, lost: new AbortController() }
     await this.#state.restore(upstream)
-    upstream.lost.throwIfAborted()
+    upstream.lost.signal.throwIfAborted()
     this.#current = upstream
     this.#wake.abort()
     return upstream
@@ -204,11 +206,6 @@ export class Connection {
   #reached({ target: { url, name } }: Upstream): void {
     if (!this.#isAway) return
     this.#isAway = false
-    this.#parts.log.info({ url: shownUrl(url), name }, 'connected to the server again')
+    this.#parts.log.info({ url: shownUrl(url), name }, 'the server answers')
   }
-}
-
-/** A proxy may answer in place of a server that is away. */
-function isFailure(answer: Exchanged | RpcAnswer): boolean {
-  return answer.kind === 'refused' && answer.status >= 500
 }

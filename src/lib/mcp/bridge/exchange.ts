@@ -40,11 +40,11 @@ export interface ExchangeParts {
   readonly log: Logger
 }
 
-interface ExchangeHooks {
+export interface ExchangeHooks {
   /** Called when a successful answer begins. */
   readonly begun?: () => void
   /** Receives each text in turn. Resolves with false to skip the rest. */
-  readonly deliver: (text: ServerText) => Promise<boolean>
+  readonly deliver?: (text: ServerText) => Promise<boolean>
 }
 
 const maxRefusalBytes = 64 * 1024
@@ -112,9 +112,9 @@ async function deliverAll(
       return false
     }
     const messages = parseServerText(text)
-    if (messages !== null) return deliver({ line: onOneLine(text), messages, headers })
-    log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
-    return true
+    if (messages === null) log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
+    if (messages === null || deliver === undefined) return true
+    return deliver({ line: onOneLine(text), messages, headers })
   }
   const end = (): Exchanged => {
     if (isOversize) log.warn({}, 'dropped a message of the server: too large')

@@ -167,7 +167,11 @@ export class HttpLink implements HttpAsker {
 
   /** Throws `config_invalid` for a proxy variable that cannot be used. */
   #make(url: URL, keepAlive: boolean): http.Agent {
-    const options = { keepAlive, ...proxyAgentOptions(proxyFor(url, this.#parts.env)) }
+    const options = {
+      keepAlive,
+      keepAliveMsecs: probeMs,
+      ...proxyAgentOptions(proxyFor(url, this.#parts.env)),
+    }
     // For https the certificate identifies the server.
     if (url.protocol === 'https:') return new https.Agent(options)
     const agent = new http.Agent(options)
@@ -184,10 +188,6 @@ class StaleConnection extends Unreachable {}
 
 function whenConnected(req: ClientRequest, url: URL, connected: () => void): void {
   req.once('socket', (socket: Socket) => {
-    if (!req.reusedSocket) {
-      socket.setKeepAlive(true, probeMs)
-      socket.setNoDelay(true)
-    }
     if (!socket.connecting) return connected()
     socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', connected)
   })

@@ -1,3 +1,4 @@
+import { jsonFault } from '../../../lib/mcp/json-fault.ts'
 import { omitUndefined } from '../../../lib/util/members.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { isJsonObject, parseJson } from '../../../lib/util/json.ts'
@@ -31,7 +32,7 @@ export function parseCatalog(text: string): Result<readonly CatalogEntry[], stri
     return fail(
       json.failure === 'depth'
         ? `it nests more than ${maxDepth} levels deep`
-        : 'it is not valid JSON',
+        : `it is not valid JSON: ${jsonFault(text)}`,
     )
   }
   const top = new MemberReader(json.value, '')

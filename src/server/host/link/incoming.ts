@@ -1,3 +1,4 @@
+import { jsonFault } from '../../../lib/mcp/json-fault.ts'
 import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
 import {
   type JsonObject,
@@ -47,8 +48,11 @@ export function parseFrame(given: string, nowMs: number): IncomingFrame {
   // The envelope is one level around what it carries.
   const parsed = parseJson(text, maxJsonDepth + 1)
   if (!parsed.ok) {
-    const deep = `a message nests deeper than ${maxJsonDepth} levels`
-    return { kind: 'broken', reason: parsed.failure === 'depth' ? deep : 'a message is not JSON' }
+    const isDeep = parsed.failure === 'depth'
+    const reason = isDeep
+      ? `nests deeper than ${maxJsonDepth} levels`
+      : `is not JSON: ${jsonFault(text)}`
+    return { kind: 'broken', reason: `a message ${reason}` }
   }
   if (!isJsonObject(parsed.value))
     return { kind: 'broken', reason: 'a message is not a JSON object' }

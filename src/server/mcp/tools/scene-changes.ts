@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Content } from '../../resources/producer.ts'
+import { asText } from '../../../lib/util/text.ts'
 import { deltaText } from '../../../lib/mcp/change-words.ts'
 import { sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
@@ -46,7 +47,9 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       // Like the words, the data is no longer than the caller asked for.
       const kept = changes.slice(0, fitting(changes, most, JSON.stringify))
       const cut = kept.length < changes.length ? { changes: kept, truncated: true } : {}
-      return textResult(deltaText(delta, presence, most), { ...delta, ...cut, ...presence?.facts })
+      const more = goOn(delta)
+      const words = deltaText(delta, presence, most - more.length) + more
+      return textResult(words, { ...delta, ...cut, ...presence?.facts })
     },
   )
 }
@@ -57,6 +60,11 @@ export function deltaUri(since: number | string | undefined, run: string | undef
     value === undefined ? [] : [`${name}=${encodeURIComponent(String(value).toWellFormed())}`],
   )
   return query.length === 0 ? sceneDeltaUri : `${sceneDeltaUri}?${query.join('&')}`
+}
+
+/** Names the scene from which the caller goes on; empty where the server has none. */
+export function goOn({ run, revision }: JsonObject): string {
+  return revision === undefined ? '' : `\ngo on with since=${asText(revision)}, run=${asText(run)}`
 }
 
 /** The payload of `scene://delta`. */

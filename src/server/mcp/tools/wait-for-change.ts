@@ -15,7 +15,7 @@ import type { SubscriptionHub, Topic } from '../subscriptions.ts'
 import { kinds } from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { type Presence, presenceOf } from './presence.ts'
-import { deltaUri, parsedDelta, runArgument } from './scene-changes.ts'
+import { deltaUri, goOn, parsedDelta, runArgument } from './scene-changes.ts'
 import { deltaText, describeChanges } from '../../../lib/mcp/change-words.ts'
 import {
   type Caller,
@@ -255,7 +255,7 @@ export class WaitForChange {
     const delta = parsedDelta(await this.#registry.read(query))
     // The application may have sent a newer scene when it was asked.
     const { run, revision } = delta
-    return { text: deltaText(delta, presence, defaultChars), run, revision }
+    return { text: deltaText(delta, presence, defaultChars) + goOn(delta), run, revision }
   }
 
   #unchanged(reason: string): ToolResult {
@@ -267,9 +267,8 @@ export class WaitForChange {
   /** With the revision from which a next wait goes on, where the server has a scene. */
   #answer(data: JsonObject, lines: readonly string[], revision = this.#sceneRevision): ToolResult {
     if (revision === null) return textResult(lines.join('\n'), data)
-    const run = this.#registry.scene?.run
-    const text = [...lines, `go on with since=${revision}, run=${run}`].join('\n')
-    return textResult(text, { ...data, run, revision })
+    const known = { run: this.#registry.scene?.run, revision }
+    return textResult(lines.join('\n') + goOn(known), { ...data, ...known })
   }
 }
 

@@ -7,6 +7,26 @@ export function parseScene(text: string | null): JsonObject {
   return parseExact(text ?? '{}') as JsonObject
 }
 
+/** Takes a step in the scene, or takes it back: from one of its texts to the other one. */
+export function takeStep(
+  scene: JsonObject,
+  step: SceneStep,
+  from: string | null,
+  to: string | null,
+): void {
+  const value = to === null ? undefined : parseExact(to)
+  if (step.kind === 'object') {
+    const objects = scene.objects as unknown[]
+    objects.splice(step.at, from === null ? 0 : 1, ...(to === null ? [] : [value]))
+  } else if (to === null) {
+    Reflect.deleteProperty(scene, step.name)
+  } else {
+    // Setting a member `__proto__` would change the prototype.
+    const member = { value, configurable: true, enumerable: true, writable: true }
+    Object.defineProperty(scene, step.name, member)
+  }
+}
+
 /** What changed between two scenes. Both may lack `equal` objects that they have in common. */
 export function changesBetween(
   before: JsonObject,
@@ -104,26 +124,4 @@ export function omissionOf(scene: JsonObject, others = 0): (id: unknown) => bool
   if (arrayOf(objects).length + others + arrayOf(omitted).length < total) return () => true
   const ids = new Set(arrayOf(omitted))
   return id => ids.has(id)
-}
-
-/** Up to this size a delta is worth reading even where the whole scene is smaller. */
-const smallDeltaBytes = 1024
-
-/**
- * The payload of `scene://delta`. `ends` says from what to what the scene changed. Changes of more
- * bytes than the scene has are left out and summed up.
- */
-export function deltaPayload(ends: object, found: JsonDifferences, sceneBytes: number): string {
-  const { changes, truncated, summary } = found
-  const text = JSON.stringify({ ...ends, changes, truncated, ...(truncated && { summary }) })
-  const maxBytes = Math.max(sceneBytes, smallDeltaBytes)
-  if (Buffer.byteLength(text) <= maxBytes) return text
-  let bytes = 0
-  const fitting = changes.filter(change => {
-    const size = Buffer.byteLength(JSON.stringify(change))
-    if (bytes + size > maxBytes) return false
-    bytes += size
-    return true
-  })
-  return JSON.stringify({ ...ends, changes: fitting, truncated: true, summary })
 }

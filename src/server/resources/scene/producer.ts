@@ -1,7 +1,7 @@
 import type { ResourceLimits } from '../limits.ts'
 import { type SchemeProducer, jsonContents } from '../scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
-import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
+import { numberOf } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
@@ -10,7 +10,7 @@ import type { Content, Descriptor, Template } from '../producer.ts'
 import type { CheckpointSource } from '../checkpoint-source.ts'
 import { countParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
-import { changesBetween, deltaPayload, omissionOf, parseScene, patchedChanges } from './changes.ts'
+import { changesBetween, omissionOf, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
   checkpointsDescriptor,
@@ -24,7 +24,6 @@ import {
 } from './listing.ts'
 import type { SceneState } from './state.ts'
 import { summariseScene } from './summary.ts'
-import type { SceneStep } from '../../../lib/host-link/scene-objects.ts'
 
 /** What the scene has now. */
 export interface SceneNow {
@@ -168,13 +167,13 @@ export class SceneProducer implements SchemeProducer {
     const { current, version, run: ownRun } = this.#state
     const meta = this.#freshMeta()
     if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
-    const { revision, bytes } = current
+    const { revision } = current
     const build = () => {
       const base = since ?? revision - 1
       const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
       // The reader takes the whole scene and goes on from there.
       if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
-      return deltaPayload({ run: ownRun, base_revision: base, revision }, found, bytes)
+      return deltaPayload({ run: ownRun, base_revision: base, revision }, found)
     }
     return this.#deltas.get(version, uri.text, build, meta)
   }
@@ -184,9 +183,8 @@ export class SceneProducer implements SchemeProducer {
     if (base === this.#state.current.revision) return unchanged
     const patches = this.#state.patchesSince(base)
     if (patches !== null) return patchedChanges(patches, this.#maxChanges)
-    const text = this.#state.textAt(base)
-    if (text === undefined) return undefined
-    return changesBetween(parseScene(text), this.#scene, this.#maxChanges)
+    const before = this.#state.valueAt(base)
+    return before && changesBetween(before, this.#scene, this.#maxChanges)
   }
 
   async #sinceCheckpoint(
@@ -202,7 +200,7 @@ export class SceneProducer implements SchemeProducer {
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
     const found = await checkpoints.changes(base, text, this.#maxChanges)
-    const payload = deltaPayload({ base_checkpoint: since, ...to }, found, Infinity)
+    const payload = deltaPayload({ base_checkpoint: since, ...to }, found)
     return jsonContents(uri.text, payload, this.#freshMeta())
   }
 
@@ -226,7 +224,7 @@ export class SceneProducer implements SchemeProducer {
     if (known !== undefined && revision === current.revision) return known
     const patches = revision === undefined ? null : this.#state.patchesSince(revision)
     const scene = patches && known ? known : parseScene(current.text)
-    for (const step of patches?.steps ?? []) follow(scene, step)
+    for (const step of patches?.steps ?? []) takeStep(scene, step, step.before, step.after)
     this.#parsed = { revision: current.revision, scene }
     return scene
   }
@@ -243,16 +241,7 @@ export class SceneProducer implements SchemeProducer {
   }
 }
 
-function follow(scene: Record<string, unknown>, step: SceneStep): void {
-  const value = step.after === null ? undefined : parseExact(step.after)
-  if (step.kind === 'member') {
-    const member = { value, configurable: true, enumerable: true, writable: true }
-    if (value === undefined) delete scene[step.name]
-    // Setting a member `__proto__` would change the prototype.
-    else Object.defineProperty(scene, step.name, member)
-    return
-  }
-  const objects = scene.objects as unknown[]
-  if (value === undefined) objects.splice(step.at, 1)
-  else objects[step.at] = value
+/** The payload of `scene://delta`. `ends` says from what to what the scene changed. */
+function deltaPayload(ends: object, { changes, truncated, summary }: JsonDifferences): string {
+  return JSON.stringify({ ...ends, changes, truncated, ...(truncated && { summary }) })
 }

@@ -1,5 +1,6 @@
 import { digitsOf, numberOf, parseExact } from '../../../lib/util/exact-json.ts'
 import {
+  arrayOf,
   escapePointer,
   isJsonObject,
   type JsonObject,
@@ -7,7 +8,6 @@ import {
 } from '../../../lib/util/json.ts'
 import { isVector } from '../../../lib/mcp/json-diff.ts'
 import { asText, cleanText, nearest } from '../../../lib/util/text.ts'
-import { suggestedLimits } from '../completion.ts'
 import { ResourceUriInvalid } from '../errors.ts'
 import {
   listParameter,
@@ -45,13 +45,13 @@ interface SceneSelection {
   readonly limit: number | undefined
 }
 
+/** An item belongs to the answer when it is one of the words. */
 interface Filter {
-  /** Whether the item belongs to the answer. */
-  matches(item: JsonObject): boolean
-  /** For the reader when no item does: what there is instead. */
-  hint(items: JsonObject[]): string
-  /** For the reader when some do: what else was asked for and is nowhere. */
-  partHint?(items: JsonObject[]): string
+  readonly member: string
+  readonly words: readonly string[]
+  /** What the words are compared with, for hints. */
+  valueOf(item: JsonObject): unknown
+  isOne(item: JsonObject, word: string): boolean
 }
 
 export const defaultSceneItems = 50
@@ -88,7 +88,7 @@ export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject
       'type, name, ids, where, offset and limit select items of an array; pointer leads to no array',
     )
   }
-  const hint = fieldsHint([value], fields)
+  const hint = fieldHints([value], fields).join('; ')
   return { pointer, ...(hint && { hint }), value: pick(value, fields) }
 }
 
@@ -101,7 +101,7 @@ function page(
   const { filters, fields, offset = 0, limit = defaultSceneItems } = query
   const matching = items.filter(item => {
     const object = asObject(item)
-    return filters.every(({ matches }) => object !== null && matches(object))
+    return filters.every(({ words, isOne }) => object && words.some(word => isOne(object, word)))
   })
   const shown = matching.slice(offset, offset + limit)
   const end = offset + shown.length
@@ -116,7 +116,7 @@ function page(
   }
 }
 
-/** Why nothing of some field, or nothing at all, was found; an empty text when neither is so. */
+/** What was asked for and is nowhere; an empty text when all of it was found. */
 function pageHint(
   scene: JsonObject,
   all: unknown[],
@@ -126,32 +126,23 @@ function pageHint(
   const { length } = matching
   if (length > 0 && offset >= length) return `offset ${offset} is past the last of ${length}`
   const items = all.map(asObject).filter(item => item !== null)
-  if (length > 0) {
-    const parts = filters.map(({ partHint }) => partHint?.(items) ?? '').filter(Boolean)
-    if (parts.length > 0) parts.push(...listedHint(scene, items))
-    return [...parts, fieldsHint(matching, fields)].filter(Boolean).join('; ')
-  }
   if (items.length === 0) return filters.length > 0 ? 'there are no objects here' : ''
-  const alone = filters.filter(({ matches }) => !items.some(matches))
-  const hints = alone.map(({ hint }) => hint(items))
-  if (alone.length === 0) hints.push('no object matches all of these parameters together')
-  return [...hints, ...listedHint(scene, items)].join('; ')
+  const hints = filters.flatMap(filter => filterHints(filter, items))
+  if (length === 0 && hints.length === 0) {
+    hints.push('no object matches all of these parameters together')
+  }
+  const total = isJsonObject(scene.truncated) ? numberOf(scene.truncated.total) : undefined
+  if (hints.length > 0 && Number(total) > items.length) {
+    hints.push(`the application lists only ${items.length} of ${total} objects`)
+  }
+  return [...hints, ...(length > 0 ? fieldHints(matching, fields) : [])].join('; ')
 }
 
-function listedHint(scene: JsonObject, items: JsonObject[]): string[] {
-  const { total } = isJsonObject(scene.truncated) ? scene.truncated : {}
-  const isPart = Number(numberOf(total)) > items.length
-  return isPart ? [`the application lists only ${items.length} of ${asText(total)} objects`] : []
-}
-
-function fieldsHint(values: unknown[], fields: readonly string[] | undefined): string {
-  const items = fields === undefined ? [] : values.filter(isJsonObject)
-  if (fields === undefined || items.length === 0) return ''
+function fieldHints(values: unknown[], fields: readonly string[] = []): readonly string[] {
+  const items = values.filter(isJsonObject)
+  if (items.length === 0) return []
   const missing = fields.filter(field => !items.some(item => Object.hasOwn(item, field)))
-  return missing
-    .slice(0, maxHinted)
-    .map(field => memberHint(items, field))
-    .join('; ')
+  return missing.slice(0, maxHinted).map(field => memberHint(items, field))
 }
 
 function memberHint(items: JsonObject[], name: string): string {
@@ -159,13 +150,24 @@ function memberHint(items: JsonObject[], name: string): string {
   return `there is no member ${quoted(name)} here; ${alike(name, names)}`
 }
 
+/** For the words that no item is. */
+function filterHints({ member, words, valueOf, isOne }: Filter, items: JsonObject[]): string[] {
+  const unknown = words.filter(word => !items.some(item => isOne(item, word)))
+  const values = unknown.length === 0 ? [] : items.map(valueOf).filter(each => each != null)
+  if (unknown.length > 0 && values.length === 0) return [memberHint(items, member)]
+  const name = cleanText(member, 60)
+  return unknown
+    .slice(0, maxHinted)
+    .map(word => `no ${name} is ${quoted(word)}; ${alike(word, values)}`)
+}
+
 const maxHinted = 3
 /** Enough to find a mistake in typing; each costs time. */
 const maxCompared = 2000
 
-/** Those of the texts that are like the word, else the first ones. */
+/** Those of the values that are like the word, else the first ones. */
 function alike(word: string, values: unknown[]): string {
-  const texts = textsOf(values)
+  const texts = distinctTexts(values)
   const plain = word.replaceAll(/[*?]/g, '').toLowerCase()
   const near = texts.filter(text => plain !== '' && text.toLowerCase().includes(plain))
   // Any two short words are near each other.
@@ -177,23 +179,7 @@ function alike(word: string, values: unknown[]): string {
 function listed(texts: readonly string[], most = 12): string {
   const more = texts.length - most
   const shown = texts.slice(0, most).map(text => cleanText(text, 60))
-  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
-}
-
-function counted(values: unknown[]): string {
-  const counts = countsOf(values).toSorted(([, a], [, b]) => b - a)
-  return listed(counts.map(([text, count]) => `${cleanText(text, 50)} (${count})`)) || 'none'
-}
-
-/** How often each value occurs, as a text, in the order in which they occur first. */
-export function countsOf(values: unknown[]): readonly (readonly [string, number])[] {
-  const counts = new Map<string, number>()
-  for (const value of values) {
-    if (value === undefined) continue
-    const text = asText(value)
-    counts.set(text, (counts.get(text) ?? 0) + 1)
-  }
-  return [...counts]
+  return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ') || 'none'
 }
 
 function quoted(text: string): string {
@@ -203,19 +189,13 @@ function quoted(text: string): string {
 /** A text or a number is the name of an object. */
 function asObject(item: unknown): JsonObject | null {
   if (isJsonObject(item)) return item
-  return wordOf(item) === undefined ? null : { name: item }
+  return wordOf(item) === null ? null : { name: item }
 }
 
 /** The array of objects that filters apply to. */
 function itemsPointer(scene: JsonObject): string {
   if (Array.isArray(scene.objects)) return '/objects'
-  const [name, ...more] = Object.keys(scene).filter(key => isArrayOfObjects(scene[key]))
-  if (name !== undefined && more.length === 0) return `/${escapePointer(name)}`
-  throw new ResourceUriInvalid('name the array of items with pointer, as in pointer=/objects')
-}
-
-function isArrayOfObjects(value: unknown): boolean {
-  return Array.isArray(value) && isJsonObject(value[0])
+  throw new ResourceUriInvalid('name the array of items with pointer, as in pointer=/nodes')
 }
 
 function valueAt(scene: JsonObject, pointer: string): unknown {
@@ -230,7 +210,7 @@ function valueAt(scene: JsonObject, pointer: string): unknown {
 }
 
 /** `id` stays, because it names the item. */
-function pick(value: unknown, fields: readonly string[] | undefined): unknown {
+export function pick(value: unknown, fields: readonly string[] | undefined): unknown {
   if (fields === undefined || !isJsonObject(value)) return value
   const names = fields.includes('id') ? fields : ['id', ...fields]
   return Object.fromEntries(
@@ -239,64 +219,42 @@ function pick(value: unknown, fields: readonly string[] | undefined): unknown {
 }
 
 function filtersOf(uri: ResourceUri): Filter[] {
-  const { query } = uri
   const [types, ids] = [listParameter(uri, 'type'), listParameter(uri, 'ids')]
-  const [glob, where] = [query.get('name'), query.get('where')]
-  const filters = [
-    types && typeFilter(types),
-    glob !== undefined && nameFilter(glob),
+  const [glob, where] = [uri.query.get('name'), uri.query.get('where')]
+  const filters: (Filter | undefined)[] = [
+    types && {
+      member: 'type',
+      words: types.map(type => type.toLowerCase()),
+      valueOf: ({ type }) => type,
+      isOne: ({ type, native_type: native }, word) =>
+        [type, native].some(each => typeof each === 'string' && each.toLowerCase() === word),
+    },
+    glob === undefined
+      ? undefined
+      : {
+          member: 'name',
+          words: [glob],
+          valueOf: ({ id, name }) => wordOf(name ?? id),
+          isOne: ({ id, name }, word) => [name, id].some(each => matchesGlob(wordOf(each), word)),
+        },
     ids && idFilter(ids),
-    where !== undefined && whereFilter(where),
+    where === undefined ? undefined : whereFilter(where),
   ]
-  return filters.filter(filter => typeof filter === 'object')
+  return filters.filter(filter => filter !== undefined)
 }
 
-function typeFilter(types: readonly string[]): Filter {
-  const lower = types.map(type => type.toLowerCase())
-  const isOne = (type: unknown) => typeof type === 'string' && lower.includes(type.toLowerCase())
-  return {
-    matches: item => isOne(item.type) || isOne(item.native_type),
-    hint: items =>
-      `no object has the type ${quoted(types.join(', '))}; types: ${counted(items.map(({ type }) => type))}`,
-  }
-}
-
-function nameFilter(glob: string): Filter {
-  const isOne = (word: string | undefined) => word !== undefined && matchesGlob(word, glob)
-  return {
-    matches: ({ id, name }) => isOne(wordOf(name)) || isOne(wordOf(id)),
-    hint: items =>
-      `no name is ${quoted(glob)}; ${alike(
-        glob,
-        items.map(({ id, name }) => wordOf(name ?? id)),
-      )}`,
-  }
-}
-
-/** A name or an id as a text; undefined when it is neither a text nor a number. */
-function wordOf(value: unknown): string | undefined {
-  return numberOf(value) === undefined && typeof value !== 'string' ? undefined : asText(value)
-}
-
-/** Ids, or names. Ids that are numbers are compared by their digits: 1 and 1.0 are the same. */
+/** Ids, or names. Numbers are compared by their digits: 1 and 1.0 are the same. */
 function idFilter(ids: readonly string[]): Filter {
-  const texts = new Set<string | undefined>(ids)
-  const numbers = new Set(ids.map(id => digitsOf(jsonOf(id))))
+  const digits = new Map(ids.map(id => [id, digitsOf(jsonOf(id))]))
   return {
-    matches: ({ id, name }) =>
-      numbers.has(digitsOf(id) ?? '') || [id, name].some(given => texts.has(wordOf(given))),
-    hint: unknownIds,
-    partHint: unknownIds,
-  }
-
-  function unknownIds(items: JsonObject[]): string {
-    const found = new Set(items.flatMap(({ id, name }) => [wordOf(id), wordOf(name), digitsOf(id)]))
-    const known = items.map(({ id, name }) => wordOf(id ?? name))
-    return ids
-      .filter(id => !found.has(id) && !found.has(digitsOf(jsonOf(id)) ?? id))
-      .slice(0, maxHinted)
-      .map(id => `no id is ${quoted(id)}; ${alike(id, known)}`)
-      .join('; ')
+    member: 'id',
+    words: ids,
+    valueOf: ({ id, name }) => wordOf(id ?? name),
+    isOne({ id, name }, word) {
+      if (id === word || name === word) return true
+      const isNumber = typeof id !== 'string' && numberOf(id) !== undefined
+      return isNumber && digitsOf(id) === digits.get(word)
+    },
   }
 }
 
@@ -306,22 +264,26 @@ function whereFilter(text: string): Filter {
   if (colon < 1) {
     throw new ResourceUriInvalid('query parameter "where" must be member:value, as visible:false')
   }
-  const [name, value] = [text.slice(0, colon), text.slice(colon + 1)]
+  const [member, value] = [text.slice(0, colon), text.slice(colon + 1)]
+  const valueOf = (item: JsonObject) => (Object.hasOwn(item, member) ? item[member] : undefined)
   const bare = value.trim()
   const wanted = comparable(jsonOf(bare))
   return {
-    matches(item) {
-      if (!Object.hasOwn(item, name)) return false
-      const found = item[name]
+    member,
+    words: [value],
+    valueOf,
+    isOne(item) {
+      const found = valueOf(item)
+      if (found === undefined) return false
       if (typeof found === 'boolean') return String(found) === bare.toLowerCase()
       return found === value || found === bare || comparable(found) === wanted
     },
-    hint(items) {
-      const values = items.filter(item => Object.hasOwn(item, name)).map(item => item[name])
-      if (values.length === 0) return memberHint(items, name)
-      return `no ${quoted(name)} is ${quoted(value)}; values: ${counted(values)}`
-    },
   }
+}
+
+/** A name or an id as a text; null when it is neither a text nor a number. */
+function wordOf(value: unknown): string | null {
+  return numberOf(value) === undefined && typeof value !== 'string' ? null : asText(value)
 }
 
 /** The text as JSON where it is some, else as it is. */
@@ -346,7 +308,8 @@ function comparable(value: unknown): string {
 const maxComparedChars = 256
 
 /** `*` is any text, `?` any character, without regard to case. */
-function matchesGlob(text: string, glob: string): boolean {
+function matchesGlob(text: string | null, glob: string): boolean {
+  if (text === null) return false
   const name = text.slice(0, maxComparedChars).toLowerCase()
   const pattern = glob.toLowerCase()
   let [at, from, star, resume] = [0, 0, -1, 0]
@@ -368,32 +331,24 @@ function matchesGlob(text: string, glob: string): boolean {
   return from === pattern.length
 }
 
-/** Values of a parameter that select something in this scene. */
-export function sceneValues(scene: JsonObject, parameter: string): readonly string[] {
-  if (parameter === 'view') return ['summary']
-  if (parameter === 'pointer') return Object.keys(scene).map(name => `/${escapePointer(name)}`)
-  const items = Array.isArray(scene.objects) ? scene.objects.filter(isJsonObject) : []
-  switch (parameter) {
-    case 'type':
-      return textsOf(items.map(({ type }) => type))
-    case 'name':
-      return textsOf(items.map(({ name }) => name))
-    case 'ids':
-      return textsOf(items.map(({ id }) => wordOf(id)))
-    case 'fields':
-      return textsOf(items.flatMap(item => Object.keys(item)))
-    case 'where':
-      return ['visible:false', 'visible:true', 'selected:true', 'animated:true']
-    case 'offset':
-      return ['0']
-    case 'limit':
-      return suggestedLimits(defaultSceneItems, maxSceneItems)
-    default:
-      return []
-  }
+const suggested: Readonly<Record<string, readonly string[]>> = {
+  view: ['summary'],
+  where: ['visible:false', 'visible:true', 'selected:true', 'animated:true'],
+  offset: ['0'],
+  limit: [defaultSceneItems, 10, 100, maxSceneItems].map(String),
 }
 
-/** Each text once, in the order in which it occurs first. */
-function textsOf(values: unknown[]): readonly string[] {
-  return [...new Set(values)].filter(value => typeof value === 'string')
+/** Values of a parameter that select something in this scene. */
+export function sceneValues(scene: JsonObject, parameter: string): readonly string[] {
+  if (parameter === 'pointer') return Object.keys(scene).map(name => `/${escapePointer(name)}`)
+  const items = arrayOf(scene.objects).filter(isJsonObject)
+  if (parameter === 'fields') return distinctTexts(items.flatMap(item => Object.keys(item)))
+  const member = parameter === 'ids' ? 'id' : parameter
+  return suggested[parameter] ?? distinctTexts(items.map(item => item[member]))
+}
+
+/** Each value once, in the order in which it occurs first. */
+function distinctTexts(values: unknown[]): readonly string[] {
+  const known = [...new Set(values)].filter(value => value !== undefined && value !== null)
+  return [...new Set(known.map(asText))]
 }

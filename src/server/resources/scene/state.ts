@@ -9,6 +9,8 @@ import {
   type ScenePatch,
   type SceneStep,
 } from '../../../lib/host-link/scene-objects.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
+import { parseScene, takeStep } from './changes.ts'
 import { SceneDemand } from './demand.ts'
 import { checkSceneText, type SceneLimits, serialiseScene } from './text.ts'
 
@@ -43,7 +45,6 @@ export interface SceneRevision {
 
 /** The newest scene that the server has, after its application was asked for it. */
 export interface FreshScene {
-  readonly run: string
   readonly revision: number
   /** Null without a scene. */
   readonly text: string | null
@@ -166,7 +167,7 @@ export class SceneState {
   async fresh(): Promise<FreshScene> {
     await this.refreshed()
     const { revision, text } = this.#current
-    return { run: this.run, revision, text, unconfirmed: this.unconfirmed }
+    return { revision, text, unconfirmed: this.unconfirmed }
   }
 
   /** How a kept scene became the current one; null when a whole scene was set in between. */
@@ -179,11 +180,20 @@ export class SceneState {
       : { steps: steps.flatMap(each => each ?? []), scene: this.#objects }
   }
 
-  /** The text of an earlier scene, null without one; undefined: it is not kept. */
-  textAt(revision: number): string | null | undefined {
-    const past = this.#past[this.#indexOf(revision) ?? -1]
-    if (past === undefined || past.steps !== null) return undefined
-    return past.archived === null ? null : past.archived.toString()
+  /** The scene of a kept revision; undefined: it is not kept. */
+  valueAt(revision: number): JsonObject | undefined {
+    const index = this.#indexOf(revision)
+    if (index === undefined) return undefined
+    // From the next whole scene the patches before it are taken back.
+    const later = this.#past.slice(index)
+    const whole = later.findIndex(({ steps }) => steps === null)
+    const text = whole === -1 ? this.#current.text : later[whole]?.archived?.toString()
+    const scene = parseScene(text ?? null)
+    const patches = whole === -1 ? later : later.slice(0, whole)
+    for (const step of patches.flatMap(({ steps }) => steps ?? []).reverse()) {
+      takeStep(scene, step, step.after, step.before)
+    }
+    return scene
   }
 
   /** The application connected, disconnected or changed its type. */

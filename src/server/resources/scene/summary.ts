@@ -2,7 +2,7 @@ import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.t
 import { digitsOf, numberOf } from '../../../lib/util/exact-json.ts'
 import { isVector } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
-import { countsOf } from './query.ts'
+import { pick } from './query.ts'
 
 /** A summary is never larger: about 1,000 tokens. */
 const maxSummaryBytes = 4096
@@ -34,6 +34,9 @@ type Summary = (most: number) => JsonObject
 /** The members of `dcc-scene/1` that are small and are shown as they are. */
 const plainMembers = ['document', 'scene', 'time', 'mode', 'render', 'viewport', 'units', 'axes']
 
+/** Where a camera is. */
+const placeMembers = ['id', 'translate', 'world_translate', 'rotate', 'quaternion']
+
 function summariseDccScene(scene: JsonObject): Summary {
   const objects = arrayOf(scene.objects).filter(isJsonObject)
   const hidden = objects.filter(({ visible }) => visible === false)
@@ -57,7 +60,7 @@ function summariseDccScene(scene: JsonObject): Summary {
       active: shortened(selection.active ?? null),
       ids: few(arrayOf(selection.ids), most),
     },
-    camera: camera === undefined ? shortened(scene.camera ?? null) : placeOf(camera),
+    camera: shortened(camera ? pick(camera, placeMembers) : (scene.camera ?? null)),
     objects: {
       total,
       listed: objects.length,
@@ -76,47 +79,31 @@ function summariseDccScene(scene: JsonObject): Summary {
   })
 }
 
-function placeOf({ id, translate, world_translate, rotate, quaternion }: JsonObject): JsonObject {
-  return {
-    id: shortened(id),
-    translate: shortened(world_translate ?? translate ?? null),
-    ...(rotate === undefined ? {} : { rotate: shortened(rotate) }),
-    ...(quaternion === undefined ? {} : { quaternion: shortened(quaternion) }),
-  }
-}
-
 function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
   const given = memberOf(memberOf(scene, 'counts'), 'by_type')
   const known = Object.entries(given).flatMap(([type, count]): [string, number][] =>
     numberOf(count) === undefined ? [] : [[type, Number(numberOf(count))]],
   )
-  const counts = known.length > 0 ? known : countsOf(objects.map(({ type }) => type))
+  const typed = Map.groupBy(
+    objects.filter(({ type }) => type !== undefined),
+    ({ type }) => asText(type),
+  )
+  const counts =
+    known.length > 0 ? known : Array.from(typed, ([type, { length }]) => [type, length] as const)
   const sorted = counts.toSorted(([, a], [, b]) => b - a)
   return Object.fromEntries(sorted.slice(0, most + 3).map(([type, n]) => [cutText(type), n]))
 }
 
 /** Bounds of the boxes where objects have them, else of their places; null without either. */
 function boundsOf(objects: JsonObject[]): JsonObject | null {
-  const low = [Infinity, Infinity, Infinity]
-  const high = [-Infinity, -Infinity, -Infinity]
-  const include = (point: unknown) => {
-    if (!isVector(point) || point.length !== 3) return
-    for (let axis = 0; axis < 3; axis++) {
-      const value = numberOf(point[axis])!
-      low[axis] = Math.min(low[axis]!, value)
-      high[axis] = Math.max(high[axis]!, value)
-    }
-  }
   const boxes = objects.map(each => memberOf(each, 'bbox')).filter(({ min }) => min !== undefined)
-  for (const { min, max } of boxes) {
-    include(min)
-    include(max)
-  }
-  if (boxes.length === 0) {
-    for (const { translate, world_translate: world } of objects) include(world ?? translate)
-  }
-  if (low[0] === Infinity) return null
-  return { of: boxes.length > 0 ? 'boxes' : 'origins', min: low, max: high }
+  const places = objects.map(({ translate, world_translate: world }) => world ?? translate)
+  const points = boxes.length > 0 ? boxes.flatMap(({ min, max }) => [min, max]) : places
+  const known = points.filter(isVector).filter(({ length }) => length === 3)
+  if (known.length === 0) return null
+  const edge = (pick: (...values: number[]) => number) =>
+    [0, 1, 2].map(axis => known.map(point => numberOf(point[axis])!).reduce((a, b) => pick(a, b)))
+  return { of: boxes.length > 0 ? 'boxes' : 'origins', min: edge(Math.min), max: edge(Math.max) }
 }
 
 /** One line for each collection, indented by its depth: name and number of objects. */
@@ -129,28 +116,25 @@ function collectionTree(collections: readonly unknown[]): readonly string[] {
   })
 }
 
-const maxShapeDepth = 2
-
 /** Members with their type, count or value, two levels deep. */
 function summariseShape(scene: JsonObject): Summary {
-  return most => ({ view: 'summary', members: shapeOf(scene, maxShapeDepth, most + 5) })
+  return most => ({ view: 'summary', members: shapeOf(scene, 2, most + 5) })
 }
 
 function shapeOf(value: unknown, depth: number, most: number): unknown {
-  if (isVector(value)) return value
-  if (Array.isArray(value)) {
-    const first = value.find(isJsonObject)
-    if (first === undefined) return sizeOf(value)
+  const first = arrayOf(value).find(isJsonObject)
+  if (first !== undefined) {
     const names = few(Object.keys(first).map(cutText), most).join(', ')
-    return `[array: ${value.length} items, as {${names}}]`
+    return `[array: ${arrayOf(value).length} items, as {${names}}]`
   }
   if (!isJsonObject(value)) return shortened(value)
   if (depth === 0) return sizeOf(value)
   const members = Object.entries(value)
-  const shown = members.slice(0, most)
-  const shape = shown.map(([name, each]) => [cutText(name), shapeOf(each, depth - 1, most)])
+  const shown = members
+    .slice(0, most)
+    .map(([name, each]) => [cutText(name), shapeOf(each, depth - 1, most)])
   const left = members.length - shown.length
-  return Object.fromEntries(left > 0 ? [...shape, ['…', `${left} more members`]] : shape)
+  return Object.fromEntries(left > 0 ? [...shown, ['…', `${left} more members`]] : shown)
 }
 
 function sizeOf(value: object): string {

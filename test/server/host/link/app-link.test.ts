@@ -12,7 +12,12 @@ describe('the first message of a link', () => {
 
   const noHello = 'the first message must be a hello'
   const wrong: [what: string, first: string | Buffer, code: number, reason: string][] = [
-    ['no JSON', 'x', 4400, 'a message is not JSON'],
+    [
+      'no JSON',
+      '{',
+      4400,
+      'a message is not JSON: it has neither a comma nor } (line 1, column 2)',
+    ],
     ['no type', '{}', 4400, 'a message has no type'],
     ['another message', '{"type":"heartbeat","main_idle_ms":1}', 4400, noHello],
     ['another message, wrong itself', '{"type":"heartbeat"}', 4400, noHello],

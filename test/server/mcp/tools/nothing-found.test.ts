@@ -23,13 +23,13 @@ describe('query_scene that finds nothing', () => {
   }
 
   const nothing: [args: object, hint: string][] = [
-    [{ type: 'lamp' }, 'no object has the type "lamp"; types: mesh (2), light (1)'],
+    [{ type: 'lamp' }, 'no type is "lamp"; known: mesh, light'],
     [{ name: 'Kay Light' }, 'no name is "Kay Light"; near: Key Light'],
     [{ ids: ['cube.01', 'Q'] }, 'no id is "cube.01"; near: Cube.001; no id is "Q"; known: Cube, '],
-    [{ where: 'visible:maybe' }, 'no "visible" is "maybe"; values: true (2), false (1)'],
+    [{ where: 'visible:maybe' }, 'no visible is "maybe"; known: true, false'],
     [{ where: 'energie:5' }, 'there is no member "energie" here; near: energy'],
     [{ where: 'colour:red' }, 'there is no member "colour" here; known: id, name, type, visible, '],
-    [{ type: 'lamp', name: 'Cub' }, 'types: mesh (2), light (1); no name is "Cub"; near: Cube'],
+    [{ type: 'lamp', name: 'Cub' }, 'known: mesh, light; no name is "Cub"; near: Cube'],
     [{ type: 'light', name: 'Cube' }, 'no object matches all of these parameters together'],
     [{ offset: 7 }, 'offset 7 is past the last of 3'],
   ]
@@ -80,7 +80,7 @@ describe('query_scene that finds nothing', () => {
   })
 
   it('names objects without id by their name, and numbers as they are', async () => {
-    server.server.resources().setScene({ nodes: [{ name: 'a' }, { name: 'b' }] })
+    server.server.resources().setScene({ objects: [{ name: 'a' }, { name: 'b' }] })
     expect((await query({ ids: ['c'] })).hint).to.equal('no id is "c"; known: a, b')
     server.server.resources().setScene({ objects: [{ id: 7 }, { id: 8 }] })
     expect((await query({ name: 'x' })).hint).to.equal('no name is "x"; known: 7, 8')

@@ -13,10 +13,11 @@ describe('scene_changes', () => {
   })
   after(() => server.stop())
 
-  /** The words about the last change, without those of the headline. */
+  /** The words about the last change, without those of the headline and the last line. */
   async function changes(args: object = {}): Promise<readonly string[]> {
     const { json } = await callStateless(server.url, 'tools/call', toolCall('scene_changes', args))
     const [head = '', ...lines] = json.result.content[0].text.split('\n')
+    expect(lines.pop()).to.match(/^go on with since=\d+, run=\w+$/)
     return [head.replace(/^.*?: /, ''), ...lines.map((line: string) => line.replace(/^- /, ''))]
   }
 

@@ -22,15 +22,15 @@ function outcome(text: string): string {
 }
 
 describe('parseFrame', () => {
-  const notJson = 'broken: a message is not JSON'
+  const notJson = 'broken: a message is not JSON: it '
   const noObject = 'broken: a message is not a JSON object'
   const noType = 'broken: a message has no type'
   const tooDeep = 'broken: a message nests deeper than 64 levels'
   const longId = '/id must not be longer than 64 characters'
   const cases: [text: string, outcome: string][] = [
-    ['', notJson],
-    ['\ufeff{"type":"bye"}', notJson],
-    ['{"type":"bye"} {}', notJson],
+    ['', `${notJson}ends too early (line 1, column 1)`],
+    ['\ufeff{"type":"bye"}', `${notJson}has an invalid value (line 1, column 1)`],
+    ['{"type":"bye",}', `${notJson}has a trailing comma (line 1, column 14)`],
     ['[]', noObject],
     ['{}', noType],
     ['{"type":["bye"]}', noType],
