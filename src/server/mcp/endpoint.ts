@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
-import { metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
@@ -19,8 +18,8 @@ import {
   isBatch,
   type Message,
   type NotificationMessage,
+  parseBatch,
   parseBody,
-  parseMessage,
   type RequestMessage,
 } from './json-rpc.ts'
 import { errorMessage, JsonText, resultMessage } from './json-text.ts'
@@ -37,13 +36,10 @@ import {
   type SessionRevision,
   Sessions,
 } from './sessions.ts'
-import { classify, envelopeProblem } from './stateless.ts'
+import { classify, createResultOpening, envelopeProblem } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
 import { createToolMethods } from './tools/tool-methods.ts'
-
-/** Messages in one JSON-RPC batch. */
-const maxBatchMessages = 100
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
 
@@ -81,8 +77,7 @@ export class Endpoint implements McpEndpoint {
   readonly #toolBox: ToolBox | undefined
   readonly #toolCount: number
   readonly #detach: () => void
-  /** The first members of every result of the stateless transport. */
-  readonly #opening: string
+  readonly #openingOf: ReturnType<typeof createResultOpening>
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
@@ -111,8 +106,7 @@ export class Endpoint implements McpEndpoint {
       streams: this.#streams,
     })
     this.#initializeResults = createInitializeResults(offered)
-    const _meta = { [metaKeys.serverInfo]: serverInfo }
-    this.#opening = `${JSON.stringify({ resultType: 'complete', _meta }).slice(1, -1)},`
+    this.#openingOf = createResultOpening(serverInfo)
     this.#detach = registry.listen(hub)
   }
 
@@ -224,8 +218,12 @@ export class Endpoint implements McpEndpoint {
       throw new Refusal(400, message, { code: rpcCodes.invalidRequest, id })
     }
     if (isBatch(inbound)) return this.#answerBatch(res, inbound, session, context)
-    if (inbound.kind === 'request') return this.#answerOne(inbound, { res, context, session })
-    applyNotification(inbound, session)
+    if (inbound.kind === 'request') {
+      recordCall(context, inbound)
+      const call = new Call(inbound, { res, context, session })
+      return this.#deliver(call, this.#dispatch(inbound, call, context))
+    }
+    session.apply(inbound)
     res.writeHead(202).end()
   }
 
@@ -259,22 +257,9 @@ export class Endpoint implements McpEndpoint {
     session: Session,
     context: RequestContext,
   ): Promise<void> {
-    const { revision } = session
-    const code = rpcCodes.invalidRequest
-    // 2025-06-18 removed them again.
-    if (revision !== '2025-03-26') {
-      const message = `revision ${revision} has no batches: send one message per request`
-      throw new Refusal(400, message, { code })
-    }
-    if (values.length === 0 || values.length > maxBatchMessages) {
-      throw new Refusal(400, `a batch must hold 1 to ${maxBatchMessages} messages`, { code })
-    }
-    const messages = values.map(parseMessage)
-    if (messages.some(message => 'method' in message && message.method === 'initialize')) {
-      throw new Refusal(400, 'initialize must not be part of a batch', { code })
-    }
+    const messages = parseBatch(values, session.revision)
     context.rpc = `batch of ${values.length}`
-    for (const message of messages) applyNotification(message, session)
+    for (const message of messages) session.apply(message)
     const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
     const parts = { res, context, session, isBatched: true }
@@ -310,29 +295,21 @@ export class Endpoint implements McpEndpoint {
     message: RequestMessage | NotificationMessage,
     context: RequestContext,
   ): void | Promise<void> {
+    recordCall(context, message)
     const problem = envelopeProblem(res.req.headers, message)
     const id = message.kind === 'request' ? message.id : undefined
-    if (message.kind === 'notification' || problem !== null) recordCall(context, message)
     if (problem !== null) return sendJson(res, 400, errorMessage(id, problem))
     // No notification asks for anything: a client ends a stream by closing it.
     if (message.kind === 'notification') return void res.writeHead(202).end()
-    const client = this.#parts.clients?.ofRequest(message.params, context.principal)
-    return this.#answerOne(message, { res, context, client })
-  }
-
-  #answerOne(message: RequestMessage, parts: CallParts): void | Promise<void> {
-    const { res, context } = parts
-    recordCall(context, message)
-    const call = new Call(message, parts)
-    if (call.session === null) {
-      if (this.#method(message.method, 'stateless') === undefined) {
-        return sendJson(res, 404, errorMessage(call.id, methodNotFound))
-      }
-      // Closing the connection cancels a request here ("Cancellation"), but not in a session.
-      res.once('close', () => call.cancel())
-      // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
-      if (message.method === 'subscriptions/listen') context.uri = undefined
+    if (this.#method(message.method, 'stateless') === undefined) {
+      return sendJson(res, 404, errorMessage(id, methodNotFound))
     }
+    // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
+    if (message.method === 'subscriptions/listen') context.uri = undefined
+    const client = this.#parts.clients?.ofRequest(message.params, context.principal)
+    const call = new Call(message, { res, context, client })
+    // Closing the connection cancels a request here ("Cancellation"), but not in a session.
+    res.once('close', () => call.cancel())
     return this.#deliver(call, this.#dispatch(message, call, context))
   }
 
@@ -394,12 +371,6 @@ export class Endpoint implements McpEndpoint {
     if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
-  /** Results of the stateless transport say how long they may be cached; never by others ("public"). */
-  #openingOf(freshMs: number | undefined): string {
-    if (freshMs === undefined) return this.#opening
-    return `${this.#opening}"ttlMs":${freshMs},"cacheScope":"private",`
-  }
-
   #failed({ id, method, session }: Call, error: unknown): JsonText {
     // A failed read is logged where it failed; a client error needs no log entry.
     if (!(error instanceof ServiceError) || error.code === 'internal') {
@@ -433,10 +404,4 @@ function acceptsAnswers(accept: string | undefined): boolean {
   // As the official SDKs write it.
   if (accept === 'application/json, text/event-stream') return true
   return accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
-}
-
-/** The one notification that has an effect. */
-function applyNotification(message: Message, session: Session): void {
-  if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
-  session.cancel(message.params.requestId)
 }

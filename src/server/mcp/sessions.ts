@@ -8,6 +8,7 @@ import type { Call } from './call.ts'
 import type { Client, ClientTable } from './client-table.ts'
 import { Refusal, rpcCodes } from './errors.ts'
 import { eventFrame, type EventStream, type StreamEncoder } from './event-stream.ts'
+import type { Message } from './json-rpc.ts'
 import type { Subscriber, SubscriptionHub, Topic } from './subscriptions.ts'
 
 /** The revisions of the session transport, newest first. Dates, so they compare as strings. */
@@ -50,9 +51,13 @@ export class Session implements Subscriber {
     if (this.#inFlight.get(call.id) === call) this.#inFlight.delete(call.id)
   }
 
-  /** An id that is unknown, malformed or answered is ignored ("Cancellation", "Error Handling"). */
-  cancel(id: unknown): void {
-    this.#inFlight.get(id as RequestId)?.cancel()
+  /**
+   * Cancels what a notification names. An id that is unknown, malformed or answered is ignored
+   * ("Cancellation", "Error Handling"), as is every other message.
+   */
+  apply(message: Message): void {
+    if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
+    this.#inFlight.get(message.params.requestId as RequestId)?.cancel()
   }
 
   cancelAll(): void {

@@ -26,6 +26,17 @@ const metaSchema = z.object({
     .optional(),
 })
 
+/**
+ * Makes the first members of a result, serialised. `freshMs`: how long its client may cache it, which
+ * others never may ("public"); undefined: not at all.
+ */
+export function createResultOpening(serverInfo: object): (freshMs?: number) => string {
+  const _meta = { [metaKeys.serverInfo]: serverInfo }
+  const opening = `${JSON.stringify({ resultType: 'complete', _meta }).slice(1, -1)},`
+  return freshMs =>
+    freshMs === undefined ? opening : `${opening}"ttlMs":${freshMs},"cacheScope":"private",`
+}
+
 /** Which transport serves a POST. */
 export type Classified =
   | { readonly transport: 'session' }
