@@ -15,7 +15,12 @@ import { namesId, selectInstance } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
 import { type Client, clients, type EntryFacts, scopes } from '../lib/mcp/settings/clients.ts'
 import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
-import { findSettings, type Place, writeEntry } from '../lib/mcp/settings/settings-file.ts'
+import {
+  findSettings,
+  type Place,
+  whySwitchedOff,
+  writeEntry,
+} from '../lib/mcp/settings/settings-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import { isLoopback } from '../lib/util/net.ts'
 import { userAgent } from '../lib/util/version.ts'
@@ -152,7 +157,7 @@ async function configure(
       throw usage(`settings of ${title} cannot be written ${where}`, hint)
     }
     const parts = { path: file, client, entry: made, force, isPrivate: scope === 'user' }
-    const { change, switchedOff, backup } = await writeEntry(parts).catch(error => {
+    const { change, backup } = await writeEntry(parts).catch(error => {
       const failure = storageError(file, error)
       if (failure.code !== 'entry_exists') output.note(`The entry to paste:\n${snippet.trimEnd()}`)
       throw failure
@@ -163,15 +168,14 @@ async function configure(
         : `${change} the entry ${name} in ${file}`
     const copy = backup === null ? '' : `\nbackup of the old file: ${backup}`
     await output.result(`${done}${copy}`, { ...facts, change, backup })
-    if (switchedOff !== null) {
-      output.warn(`${title} does not use the entry ${name}: ${switchedOff} in ${file}`)
-    }
   } else {
     const where = file === null ? '' : ` in ${file}${isWritten ? ' (--write adds it)' : ''}`
     output.note(`For ${title}${where}:`)
     await output.result(snippet.trimEnd(), facts)
     if (own !== undefined) output.note(`Or: ${own}`)
   }
+  const why = file === null ? null : await whySwitchedOff(client, file, name)
+  if (why !== null) output.warn(`${title} does not use the entry ${name}: ${why} in ${file}`)
   for (const note of made.notes) output.note(note)
 }
 

@@ -5,7 +5,6 @@ import { spawn } from 'node:child_process'
 import { processOutput, warningsTo } from '../lib/cli/output.ts'
 import { unexpectedAnswer } from '../lib/mcp/client/failure.ts'
 import { hostRequest } from '../lib/mcp/client/host-request.ts'
-import { defaultMcpClientLimits } from '../lib/mcp/client/limits.ts'
 import { errnoOf, ServiceError } from '../lib/util/errors.ts'
 import { findHost, type HostFlags } from './artefacts/host-target.ts'
 
@@ -31,7 +30,7 @@ ${hostEnvironment}`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Page)
-    await runPage(flags, process.env)
+    await runPage(flags)
   }
 }
 
@@ -39,19 +38,12 @@ ${hostEnvironment}`
 const startMs = 3000
 
 /** Prints a login link of the page, or opens it. */
-async function runPage(
-  flags: HostFlags & { open: boolean },
-  env: NodeJS.ProcessEnv,
-): Promise<void> {
+async function runPage(flags: HostFlags & { open: boolean }): Promise<void> {
   const output = processOutput(flags)
-  const { target } = await findHost(flags, env, warningsTo(output))
+  const target = await findHost(flags, warningsTo(output))
   const path = 'v1/page-login'
-  const { url: link, expires_in: expiresIn } = await hostRequest(target, {
-    method: 'POST',
-    path,
-    silenceMs: defaultMcpClientLimits.answerMs,
-    signal: new AbortController().signal,
-  })
+  const answer = await hostRequest(target, { method: 'POST', path })
+  const { url: link, expires_in: expiresIn } = answer
   const parsed = typeof link === 'string' ? URL.parse(link) : null
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
     throw unexpectedAnswer(target.url, path)

@@ -10,17 +10,6 @@ import type { OpenWarning } from './auth-flags.ts'
 /** A line on stdout with `--json`. */
 type JsonLine = { readonly event: string } & Readonly<Record<string, unknown>>
 
-/** Where a server writes. */
-interface Logs {
-  readonly log: ProgramLog
-  readonly accessLog: ProgramLog['access']
-}
-
-/** Options of a banner. */
-interface Shown {
-  readonly colour: boolean
-}
-
 interface ServerRun<Settings, Handle extends Stoppable> {
   readonly settings: Settings
   /**
@@ -28,7 +17,7 @@ interface ServerRun<Settings, Handle extends Stoppable> {
    * `--json` before that.
    */
   readonly start: (
-    options: Settings & Logs,
+    options: Settings & { log: ProgramLog; accessLog: ProgramLog['access'] },
     cancelled: AbortSignal,
     say: (line: JsonLine) => void,
   ) => Promise<Handle>
@@ -37,13 +26,13 @@ interface ServerRun<Settings, Handle extends Stoppable> {
   /** Logged by a server without authentication. */
   readonly warning?: OpenWarning | null
   /** For a terminal alone: it may show a login link. */
-  readonly banner: (handle: Handle, shown: Shown) => string | Promise<string>
+  readonly banner: (handle: Handle, shown: { colour: boolean }) => string | Promise<string>
   /** What a terminal is told after the banner, as soon as it is known; empty: nothing. */
-  readonly addition?: (handle: Handle, shown: Shown) => Promise<string>
+  readonly addition?: (handle: Handle, shown: { colour: boolean }) => Promise<string>
 }
 
-/** A server that exceeds its grace time by this much counts as hung. */
-const stopMarginMs = 500
+/** A server that has not stopped after this time counts as hung. */
+const limitMs = httpDefaults.stopGraceMs + 500
 
 /** Starts a server, says where it is, and returns when it has stopped after a signal. */
 export async function runServer<Settings, Handle extends Stoppable>(
@@ -53,7 +42,6 @@ export async function runServer<Settings, Handle extends Stoppable>(
   const { json, quiet } = flags
   const colour = hasColour(process.stderr)
   const log = createLog({ level: levelOf(flags), readable: process.stderr.isTTY, colour })
-  const limitMs = httpDefaults.stopGraceMs + stopMarginMs
   const signals = watchStopSignals()
   try {
     const cancel = new AbortController()
@@ -72,7 +60,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
         handle => handle.stop(),
         () => {},
       )
-      return await ending(early, undone, log, limitMs)
+      return await ending(early, undone, log)
     }
     const handle = await starting
     const { url, ...facts } = run.listening(handle)
@@ -82,38 +70,23 @@ export async function runServer<Settings, Handle extends Stoppable>(
       await handle.stop()
       throw error
     }
-    const isShown = process.stderr.isTTY && !json && !quiet
     const shown = { colour }
-    if (isShown) {
+    if (process.stderr.isTTY && !json && !quiet) {
       log.print(await run.banner(handle, shown))
       void run.addition?.(handle, shown).then(text => text !== '' && log.print(text))
     } else log.info({ url, ...facts }, 'listening')
     const { warning } = run
     if (warning) log[warning.level]({}, warning.message)
-    await untilStopped(handle, signals.received, log, limitMs)
+    const signal = await Promise.race([signals.received, handle.closed])
+    if (signal === undefined) throw new ServiceError('internal', 'the server stopped by itself')
+    await ending(signal, handle.stop(), log)
   } finally {
     await log.close()
     signals.dispose()
   }
 }
 
-async function untilStopped(
-  handle: Stoppable,
-  signalled: Promise<string>,
-  log: ProgramLog,
-  limitMs: number,
-): Promise<void> {
-  const signal = await Promise.race([signalled, handle.closed])
-  if (signal === undefined) throw new ServiceError('internal', 'the server stopped by itself')
-  await ending(signal, handle.stop(), log, limitMs)
-}
-
-async function ending(
-  signal: string,
-  ended: Promise<void>,
-  log: ProgramLog,
-  limitMs: number,
-): Promise<void> {
+async function ending(signal: string, ended: Promise<void>, log: ProgramLog): Promise<void> {
   log.info({ signal }, 'stopping')
   const { promise: tooLate, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => {

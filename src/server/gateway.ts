@@ -29,6 +29,7 @@ import {
   writeActiveGatewayFile,
   writeGatewayOwnerFile,
 } from './gateway/active-gateway.ts'
+import { KeptSessions } from './mcp/kept-sessions.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { Metrics } from './http/metrics.ts'
@@ -170,6 +171,10 @@ export async function startGateway(
   })
   opened.defer(() => removeActiveGatewayFile(file, instanceId))
 
+  const kept =
+    options.port === 0
+      ? undefined
+      : await KeptSessions.open({ registryDir, port, auth: options.auth?.mode ?? 'none', log })
   const assembled = await assembleGateway({
     instancesDir: instances,
     catalog,
@@ -178,6 +183,7 @@ export async function startGateway(
     tools: options.tools === true,
     aggregate,
     accounts,
+    kept,
     onRefused,
     mayUseKey: async () => !(await auth.policy.authenticate(stranger)).ok,
     limits,
@@ -191,6 +197,7 @@ export async function startGateway(
   mcp.open(assembled.endpoint)
   // Others may have the port before anything else here has ended.
   opened.defer(stopListening)
+  opened.defer(() => kept?.close())
   opened.defer(() => {
     tell({ event: 'voluntary_yield' }, by)
     return removeActiveGatewayFile(file, instanceId)

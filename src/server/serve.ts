@@ -30,6 +30,7 @@ import { stoppable } from './http/server-socket.ts'
 import { ClientTable } from './mcp/client-table.ts'
 import { applicationTools } from './mcp/tools/tools.ts'
 import { Metrics } from './http/metrics.ts'
+import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { NoteFolder } from './notes/note-folder.ts'
@@ -146,9 +147,20 @@ export async function startServe(
     : undefined
   const metrics = new Metrics('serve', options.accessLog)
   let joiner: Joiner | null = null
+  // The next server finds the port only where it was named.
+  const kept =
+    options.port === 0
+      ? undefined
+      : await KeptSessions.open({
+          registryDir: registryDir.path,
+          port: options.port,
+          auth: options.auth?.mode ?? 'none',
+          log,
+        })
   const server = new McpHttpServer(config, {
     notes,
     checkpoints,
+    kept,
     clients: options.resources
       ? new ClientTable({ clock: systemClock, timer: systemTimer })
       : undefined,
@@ -186,6 +198,8 @@ export async function startServe(
     },
   })
   opened.defer(() => server.stop())
+  // Before the port is free for another server.
+  opened.defer(() => kept?.close())
   const registry = server.resources()
   registry.wireAuditLog(audit)
 

@@ -171,9 +171,10 @@ describe('the answer of a tool', function () {
     program: Program,
     servers: Record<string, string[]>,
     script: Call[],
+    before?: (made: number) => Promise<void>,
   ) {
     const home = await mkdtemp(join(folder, 'home-'))
-    const stub = await startStubModel(script)
+    const stub = await startStubModel(script, before)
     try {
       const variables = { home, SERVICE_MCP_API_KEY: key, ...program.environment?.(stub.url) }
       const version = await runProgram(context, [program.bin, '--version'], variables)
@@ -269,6 +270,32 @@ describe('the answer of a tool', function () {
       for (const [at, { arrived }] of turns.slice(1).entries()) {
         const text = textOf(contentsOf(arrived))
         expect(text.slice(0, 1000)).to.match(expected[at]!)
+      }
+    })
+
+    it(`goes on in ${program.title} after a restart of the server`, async function () {
+      const place = await mkdtemp(join(folder, 'restart-'))
+      let restarted = await startServe(place)
+      try {
+        await restarted.post('scene', { objects: [{ name: 'Teapot' }] })
+        const { port } = new URL(restarted.url)
+        const read = program.call('blender', 'read_resource', { uri })
+        const { turns } = await run(
+          this,
+          program,
+          { blender: ['--registry-dir', place] },
+          [read, read],
+          async made => {
+            if (made !== 1) return
+            await restarted.stop()
+            restarted = await startServe(place, [], Number(port))
+            await restarted.post('scene', { objects: [{ name: 'Kettle' }] })
+          },
+        )
+        expect(textOf(contentsOf(turns[1]!.arrived))).to.include('Teapot')
+        expect(textOf(contentsOf(turns[2]!.arrived))).to.include('Kettle')
+      } finally {
+        await restarted.stop()
       }
     })
   }

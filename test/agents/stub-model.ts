@@ -118,8 +118,14 @@ const geminiGenerate: WireFormat = {
 
 const wireFormats = [anthropicMessages, openAiChat, openAiResponses, geminiGenerate]
 
-/** Starts a server in place of a model. It asks for the calls in their order, then ends the turn. */
-export async function startStubModel(script: Call[]): Promise<StubModel> {
+/**
+ * Starts a server in place of a model. It asks for the calls in their order, then ends the turn.
+ * `before` is awaited before a turn is answered; it gets the number of calls made.
+ */
+export async function startStubModel(
+  script: Call[],
+  before: (made: number) => Promise<void> = async () => {},
+): Promise<StubModel> {
   const turns: Turn[] = []
   const server = createServer(async (incoming, outgoing) => {
     const body = await text(incoming)
@@ -131,8 +137,10 @@ export async function startStubModel(script: Call[]): Promise<StubModel> {
     const made = parts.filter(part => format.isCall(part)).length
     // Titles and the like are asked for without tools; Codex may have them among the parts.
     const isTurn = request.tools?.length > 0 || parts.some(part => part.tools !== undefined)
-    if (isTurn)
+    if (isTurn) {
       turns[made] = { arrived: parts.slice(parts.findLastIndex(format.isCall) + 1), request }
+      await before(made)
+    }
     const events = format.answer((isTurn && script[made]) || null, made)
     outgoing.writeHead(200, { 'Content-Type': 'text/event-stream' })
     for (const [event, data] of events) {

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -57,8 +56,7 @@ describe('service-cli artefacts', () => {
     const got = await run('get', hex.slice(0, 10), '--out', out)
     expect(got.code, got.stderr).to.equal(0)
     expect((await readFile(path('out/shot.exr'))).equals(bytes)).to.equal(true)
-    expect((await run('get', hex, '--out', out, '--json')).stdout).to.contain('"existed":true')
-    expect(await readdir(out)).to.deep.equal(['shot.exr'])
+    expect((await run('get', 'shot.exr', '--out', out)).stdout).to.contain('shot-2.exr, 3.0 MB')
     expect((await run('rm', hex.slice(0, 10))).stdout).to.equal(`removed ${uri}\n`)
     const gone = await run('get', hex)
     expect(gone.code).to.equal(3)
@@ -90,6 +88,18 @@ describe('service-cli artefacts', () => {
     }
   })
 
+  it('says why the server refuses a file, though it has not read all of it', async () => {
+    const small = await serveInProcess({ flags: ['--limit', 'maxArtefactBytes=1000'] })
+    try {
+      const put = ['artefacts', 'put', path('shot.exr'), `--registry-dir=${small.registryDir}`]
+      const { code, stdout, stderr } = await runCommand(put)
+      expect([code, stdout]).to.deep.equal([3, ''])
+      expect(stderr).to.match(/^error: the server refuses the request: .*1000 bytes/)
+    } finally {
+      await small.stop()
+    }
+  })
+
   it('replaces no file unless it is told to', async () => {
     await serve.store('one')
     await writeFile(path('mine'), 'mine')
@@ -100,16 +110,27 @@ describe('service-cli artefacts', () => {
     expect(await readFile(path('mine'), 'utf8')).to.equal('one')
   })
 
-  it('refuses an address, what is no file and what is no name', async () => {
-    execFileSync('mkfifo', [path('pipe')])
+  it('takes a name that one artefact has, and says which artefacts have it', async () => {
+    const store = (text: string) => serve.store(text, '?display_name=frame.png')
+    const hashes = [await store('one frame')]
+    const get = () => run('get', 'frame.png', '--out', home)
+    await get()
+    expect(await readFile(path('frame.png'), 'utf8')).to.equal('one frame')
+    hashes.push(await store('another frame'))
+    const { code, stderr } = await get()
+    expect(code).to.equal(2)
+    expect(stderr).to.contain('"frame.png" is 2 artefacts')
+    for (const each of hashes) expect(stderr).to.contain(each.slice(0, 12))
+  })
+
+  it('refuses an address, what is no file and what is not stored', async () => {
     const rows: [args: string[], code: number, text: string][] = [
-      [['put', path('pipe')], 2, 'is not a regular file'],
       [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'nonexistent flag --url'],
       [['rm', hex, `--url=${serve.url}`], 2, 'nonexistent flag --url'],
       [['put', path('nothing')], 2, 'cannot be read'],
       [['put', home], 2, 'is a folder'],
       [['put', path('shot.exr'), '--metadata={'], 2, 'is not JSON'],
-      [['get', 'abc'], 2, 'invalid artefact'],
+      [['get', 'abc'], 3, 'no artefact abc is stored'],
       [['get', 'ffff'], 3, 'no artefact ffff'],
     ]
     for (const [args, code, text] of rows) {

@@ -22,15 +22,19 @@ describe('a command whose server is another program', () => {
   let origin: string
   let answer: unknown
   let status: number
+  let headers: Record<string, string>
+  let asked: number
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'cli-foreign-'))
     await writeFile(join(home, 'file'), 'bytes')
     server = createServer(async (req, res) => {
+      asked++
       let body = ''
       for await (const chunk of req) body += String(chunk)
-      res.writeHead(status, { 'Content-Type': 'application/json' })
-      if (req.method !== 'POST' || req.url !== '/mcp') return res.end(JSON.stringify(answer))
+      res.writeHead(status, { 'Content-Type': 'application/json', ...headers })
+      if (req.method !== 'POST' || req.url !== '/mcp' || status !== 200)
+        return res.end(JSON.stringify(answer))
       const { id, method, params = {} } = JSON.parse(body)
       const result = resultOf(method, params)
       return res.end(id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id, result }))
@@ -39,18 +43,18 @@ describe('a command whose server is another program', () => {
     await once(server, 'listening')
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   })
-  beforeEach(() => (status = 200))
+  beforeEach(() => {
+    status = 200
+    headers = {}
+    asked = 0
+  })
   after(async () => {
     server.closeAllConnections()
     server.close()
     await rm(home, { recursive: true, force: true })
   })
 
-  function resultOf(method: string, { uri, protocolVersion }: any): unknown {
-    if (method === 'initialize') {
-      const serverInfo = { name: 'other', version: '1' }
-      return { protocolVersion, serverInfo, capabilities: { resources: {} } }
-    }
+  function resultOf(method: string, { uri }: any): unknown {
     return method === 'resources/read' && uri !== 'x://y'
       ? { contents: [{ uri, text: JSON.stringify(answer) }] }
       : answer
@@ -102,6 +106,14 @@ describe('a command whose server is another program', () => {
     expect([code, stdout]).to.deep.equal([0, 'http://127.0.0.1/#%1B[31mred%07%E2%80%AE\n'])
   })
 
+  it('reads a resource and lists one page with one request each', async () => {
+    answer = { resources: [] }
+    for (const words of ['resources read scene://current', 'resources list']) {
+      expect((await run(words)).code).to.equal(0)
+    }
+    expect(asked).to.equal(2)
+  })
+
   it('escapes control characters with --json, which parses to the same', async () => {
     const resources = [{ uri: 'scene://current', name: `${escapes}\u009b31m` }]
     answer = { resources }
@@ -115,6 +127,43 @@ describe('a command whose server is another program', () => {
     answer = { jsonrpc: '2.0', id: 1, error: { code: -32000, message: escapes } }
     status = 403
     const { code, stderr } = await run(`artefacts get ${'a'.repeat(64)}`)
-    expect([code, stderr]).to.deep.equal([3, 'error: red\n'])
+    expect(code).to.equal(3)
+    expect(stderr).to.match(/refused the request \(HTTP 403\): red\n$/)
+  })
+
+  const refusals: [words: string, status: number, code: number, told: RegExp, headers?: object][] =
+    [
+      ['resources list', 401, 4, /requires a key or token \(HTTP 401\): no\nhint: set SERVICE_MCP/],
+      ['resources list', 404, 3, /\/mcp not found \(HTTP 404\): no\n/],
+      ['resources list', 429, 6, /is busy .*\nhint: try again in 7 s\n/, { 'Retry-After': '7' }],
+      ['resources list', 302, 3, /redirects to http:\/\/other\/\n/, { Location: 'http://other/' }],
+      ['resources list', 503, 5, /refused the request \(HTTP 503\): no\n/],
+      ['resources list', 200, 3, /is not an MCP endpoint\n/, { 'Content-Type': 'text/html' }],
+      [
+        'page',
+        401,
+        4,
+        /does not accept the key or token .*: no\nhint: the server may have restarted/,
+      ],
+      ['page', 507, 5, /refused the request \(HTTP 507\): no\n/],
+      ['artefacts put FILE', 413, 3, /refused the request \(HTTP 413\): no\n/],
+    ]
+  for (const [words, refused, expected, told, more = {}] of refusals) {
+    it(`exits with ${expected} for ${words} and HTTP ${refused}, and says ${told.source}`, async () => {
+      answer = { detail: 'no' }
+      status = refused
+      headers = { ...more }
+      const { code, stdout, stderr } = await run(words)
+      expect([code, stdout]).to.deep.equal([expected, ''])
+      expect(stderr).to.match(told)
+    })
+  }
+
+  it('says that nothing listens', async () => {
+    const { code, stderr } = await runCommand(['resources', 'list', '--url=http://127.0.0.1:1/mcp'])
+    expect(code).to.equal(5)
+    expect(stderr).to.match(
+      /^error: http:\/\/127.0.0.1:1\/mcp cannot be reached: connection refused/,
+    )
   })
 })

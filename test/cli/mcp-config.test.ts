@@ -267,6 +267,11 @@ describe('mcp-config', () => {
     })
   }
 
+  it('warns likewise of an entry of Codex, whose settings it does not write', async () => {
+    await writeFileAt(join(home, '.codex/config.toml'), '[mcp_servers.blender]\nenabled = false\n')
+    expect((await mcpConfig('codex')).err).to.include('entry blender: its "enabled" is false in ')
+  })
+
   it('writes the command of the bridge for stdio clients', async () => {
     const words = async (line: string) => {
       const { out, err } = await mcpConfig(`${line} --auth none`)

@@ -78,7 +78,7 @@ describe('service-cli notes and checkpoint', () => {
     }
     const session = await RawSession.open(serve.url)
     const { result } = await session.call('tools/call', { name: 'list_notes', arguments: {} })
-    expect(result.content[0].text).to.match(/^no document is shared/)
+    expect(result.content[0].text).to.match(/^no open notes; no document is shared/)
   })
 
   it('settles a note with long answers', async () => {

@@ -55,14 +55,30 @@ describe('service-cli resources', () => {
     await app.bye()
   })
 
+  it('says why there is no picture of the window', async () => {
+    const uri = 'capture://current_window'
+    const { code, stderr } = await runCommand(['resources', 'read', uri, folder()])
+    expect(code).to.equal(3)
+    expect(stderr).to.contain('hint: no application is connected; press Connect in Blender')
+  })
+
+  it('shows the first resources of a scheme with many, and how many there are', async () => {
+    const app = await LinkClient.connect(serve)
+    const resources = Array.from({ length: 15 }, (_, at) => ({
+      uri: `app://${at}`,
+      name: `o${at}`,
+    }))
+    await app.done({ type: 'producer.register', scheme: 'app', resources })
+    const first = await runCommand(['resources', 'list', 'app://', folder()])
+    expect(first.stdout.trim().split('\n')).to.have.length(13)
+    expect(first.stderr).to.equal('… and 3 more of app://; show them with --all\n')
+    const all = await runCommand(['resources', 'list', 'app://', '--all', folder()])
+    expect(all.stdout.trim().split('\n')).to.have.length(16)
+    await app.bye()
+  })
+
   for (const command of ['read', 'watch']) {
     const ask = (uri: string) => runCommand(['resources', command, uri, folder()])
-
-    it(`${command} says why there is no picture of the window`, async () => {
-      const { code, stderr } = await ask('capture://current_window')
-      expect(code).to.equal(3)
-      expect(stderr).to.contain('hint: no application is connected; press Connect in Blender')
-    })
 
     it(`${command} names the nearest resource, or the command that lists all`, async () => {
       const typo = await ask('sceen://current')

@@ -222,11 +222,52 @@ describe('service-cli resources watch', () => {
     expect((await runCommand(polled)).code).to.equal(2)
     const missing = await runCommand(['resources', 'watch', 'events://session/nosuch', folder()])
     expect(missing.code).to.equal(3)
-    expect(missing.stderr).to.contain('resource events://session/nosuch not found')
+    expect(missing.stderr).to.contain('no resource at events://session/nosuch')
   })
 
-  it('warns of what is never announced', async () => {
-    const watched = await watch(`artefact://sha256/${await serve.store('bytes')}`)
-    expect(await watched.end()).to.contain('never announce changes of artefact:// resources')
+  it('refuses what is never announced', async () => {
+    const uri = `artefact://sha256/${await serve.store('bytes')}`
+    const { code, stderr } = await runCommand(['resources', 'watch', uri, folder()])
+    expect(code).to.equal(3)
+    expect(stderr).to.contain(`the server does not announce updates of ${uri}`)
+  })
+
+  it('shows changed members, lines and bytes of what an application offers', async () => {
+    const uri = 'app://Cube'
+    const application = await LinkClient.connect(serve)
+    let contents: object[] = []
+    application.answer = ({ type }) => (type === 'read' ? { contents } : undefined)
+    const resources = [{ uri, name: 'Cube' }]
+    const json = (value: object) => [
+      { uri, mimeType: 'application/json', text: JSON.stringify(value) },
+    ]
+    contents = json([{ id: 1, name: 'Cube', x: 1 }])
+    await application.done({ type: 'producer.register', scheme: 'app', resources })
+    const watched = await watch(uri)
+    const steps: [contents: object[], ...lines: RegExp[]][] = [
+      [
+        json([
+          { id: 2, name: 'Lamp' },
+          { id: 1, name: 'Cube', x: 2 },
+        ]),
+        /Lamp added/,
+        /Cube x 1 → 2/,
+      ],
+      [[{ uri, text: 'a\nb' }], /2 lines/],
+      [[{ uri, text: 'a\nc' }], /- b/, /\+ c/],
+      [[{ uri, blob: Buffer.from('b').toString('base64') }], /1 B of/],
+      [[], /does not exist now/],
+    ]
+    let count = 1
+    for (const [next, ...lines] of steps) {
+      contents = next
+      await application.done({ type: 'resource.updated', uri })
+      count += lines.length
+      await watched.has(count)
+      const shown = watched.lines().slice(-lines.length)
+      for (const [at, line] of lines.entries()) expect(shown[at]).to.match(line)
+    }
+    await watched.end()
+    await application.bye()
   })
 })

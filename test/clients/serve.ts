@@ -39,8 +39,10 @@ export function cleanEnvironment(home: string): NodeJS.ProcessEnv {
 export async function startServe(
   registryDir: string,
   flags: readonly string[] = [],
+  port = 0,
 ): Promise<Serving> {
-  const args = ['serve', '--port', '0', '--json', '--registry-dir', registryDir, ...flags]
+  const address = ['--port', String(port), '--registry-dir', registryDir]
+  const args = ['serve', '--json', ...address, ...flags]
   const child = spawn(process.execPath, [program, ...args], {
     env: cleanEnvironment(registryDir),
     stdio: ['ignore', 'pipe', 'pipe'],

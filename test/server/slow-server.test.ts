@@ -23,9 +23,8 @@ describe('a server that takes long for its answer', () => {
   it('is named after five seconds by the client of the host link, which waits on', async () => {
     const warned = Promise.withResolvers<string>()
     const log = { ...silentLogger, warn: (_: object, text = '') => warned.resolve(text) }
-    const { signal } = new AbortController()
     const target = { url: new URL(`http://${host}/host`), token: new Secret('t'.repeat(32)), log }
-    const post = { method: 'POST', path: 'v1/x', silenceMs: 60_000, signal } as const
+    const post = { method: 'POST', path: 'v1/x' } as const
     const answer = hostRequest(target, post)
     const line = `still waiting for ${host}, which has not answered for 5 s`
     expect(await warned.promise).to.equal(line)

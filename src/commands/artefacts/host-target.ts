@@ -18,22 +18,13 @@ export type HostFlags = Pick<
   'instance' | 'dcc-type' | 'registry-dir' | 'json' | 'quiet'
 >
 
-export interface FoundHost {
-  readonly target: HostTarget
-  /** The MCP endpoint of the same server. */
-  readonly mcpUrl: string
-}
-
 /**
  * Finds the host link of a server on this machine and its token: `SERVICE_HOST_URL` with
  * `SERVICE_HOST_TOKEN` unless an instance is named, else by the instance records. Throws
  * `usage_invalid`, `config_invalid` or, when no instance answers, `network_failed`.
  */
-export async function findHost(
-  flags: HostFlags,
-  env: NodeJS.ProcessEnv,
-  log: Logger,
-): Promise<FoundHost> {
+export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarget> {
+  const { env } = process
   const { instance, 'dcc-type': dccType } = flags
   const { SERVICE_HOST_URL: hostUrl, SERVICE_HOST_TOKEN: hostToken } = env
   const word = instance ?? dccType
@@ -70,7 +61,7 @@ async function foundAt(
   token: string,
   source: string,
   log: Logger,
-): Promise<FoundHost> {
+): Promise<HostTarget> {
   const url = URL.canParse(hostUrl) ? new URL(hostUrl.replace(/^ws:/, 'http:')) : null
   const local = url !== null && (await isOwnHost(withoutBrackets(url.hostname)))
   if (url === null || url.protocol !== 'http:' || url.username + url.password !== '' || !local) {
@@ -79,6 +70,5 @@ async function foundAt(
       'example: http://127.0.0.1:8765/host',
     )
   }
-  const secret = new Secret(checkSecretText(token, 'the host token'))
-  return { target: { url, token: secret, log }, mcpUrl: new URL('/mcp', url).href }
+  return { url, token: new Secret(checkSecretText(token, 'the host token')), log }
 }

@@ -1,17 +1,15 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { parseArtefactUri } from '../../lib/mcp/uris.ts'
-import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { columns } from '../../lib/cli/format.ts'
-import { expiryText, sizeText } from '../../lib/util/amounts.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
-import { parseRfc3339 } from '../../lib/util/time.ts'
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import type { Listed } from '../../lib/mcp/client/ask.ts'
-import { listAll } from '../../lib/mcp/client/resources.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
-import { type ClientFlags, withSession } from '../resources/client.ts'
-import { ageText } from '../resources/list-table.ts'
+import { listResources } from '../../lib/mcp/client/resources.ts'
+import { parseArtefactUri } from '../../lib/mcp/uris.ts'
+import { ageText, expiryText, sizeText } from '../../lib/util/amounts.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import { cleanText, jsonLine } from '../../lib/util/text.ts'
+import { parseRfc3339 } from '../../lib/util/time.ts'
+import { withServer } from '../resources/client.ts'
+import { endpointFlags } from '../resources/endpoint-flags.ts'
 
 /** Lists artefacts. */
 export default class ArtefactsList extends BaseCommand {
@@ -34,61 +32,55 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(ArtefactsList)
-    await runArtefactsList(flags, process.env)
+    await withServer(flags, async (server, output) => {
+      const { entries, isCut } = await listResources(server)
+      const artefacts = entries.flatMap(({ uri, name, mimeType, size, modified, raw }) => {
+        const sha256 = parseArtefactUri(uri)
+        if (sha256 === null) return []
+        const { 'service-cli/artefact': sidecar } = isJsonObject(raw._meta) ? raw._meta : {}
+        const known = { uri, sha256, display_name: name, mime: mimeType, size_bytes: size }
+        return { ...(isJsonObject(sidecar) ? sidecar : {}), ...known, created_at: modified }
+      })
+      const url = shownUrl(server.url)
+      if (flags.json) {
+        return writeStdout(jsonLine({ list_ok: true, url, artefacts, capped: isCut }))
+      }
+      if (artefacts.length === 0) output.note(`${url} has no artefacts`)
+      else await writeStdout(`${artefactTable(artefacts)}\n`)
+      if (isCut) output.warn(`only the first ${artefacts.length} are shown`)
+    })
   }
 }
 
-/** Prints the artefacts of a server, newest first. */
-async function runArtefactsList(flags: ClientFlags, env: NodeJS.ProcessEnv): Promise<void> {
-  await withSession(flags, env, async (session, { limits, output }, signal) => {
-    const { entries, cut } = await listAll(session, 'resources', limits, signal)
-    const artefacts = entries.filter(({ uri }) => parseArtefactUri(uri) !== null)
-    if (flags.json) {
-      const list = { artefacts: artefacts.map(jsonOf), capped: cut }
-      await writeStdout(jsonLine({ list_ok: true, url: shownUrl(session.url), ...list }))
-      return
-    }
-    if (artefacts.length === 0) output.note(`${shownUrl(session.url)} has no artefacts`)
-    else await writeStdout(`${artefactTable(artefacts, Date.now())}\n`)
-    if (cut) output.warn(`only the first ${artefacts.length} are shown`)
-  })
+interface Artefact {
+  readonly sha256: string
+  readonly display_name: string
+  readonly mime: string | null
+  readonly size_bytes: number | null
+  readonly created_at: string | null
+  readonly expires_at?: unknown
 }
 
-/** Twelve digits identify an artefact in all commands. */
-const shortChars = 12
-
-export function artefactTable(entries: Listed[], nowMs: number): string {
+function artefactTable(artefacts: Artefact[]): string {
   return columns(
     ['SHA256', 'NAME', 'TYPE', 'SIZE', 'STORED', 'EXPIRES'],
-    entries.map(entry => [
-      hexOf(entry).slice(0, shortChars),
-      entry.name === hexOf(entry) ? '' : cleanText(entry.name, 60),
-      cleanText(entry.mimeType ?? '', 40),
-      entry.size === null ? '' : sizeText(entry.size),
-      ageText(entry.modified, nowMs),
-      expires(entry, nowMs),
-    ]),
+    artefacts.map(
+      ({ sha256, display_name: name, mime, size_bytes: size, created_at, expires_at }) => [
+        // Twelve digits identify an artefact in all commands.
+        sha256.slice(0, 12),
+        name === sha256 ? '' : cleanText(name, 60),
+        cleanText(mime ?? '', 40),
+        size === null ? '' : sizeText(size),
+        ageText(created_at),
+        typeof expires_at === 'string' ? untilText(expires_at) : '',
+      ],
+    ),
     { drop: ['EXPIRES', 'TYPE', 'STORED', 'SIZE'] },
   )
 }
 
-function hexOf({ uri }: Listed): string {
-  return parseArtefactUri(uri) ?? ''
-}
-
-function sidecarOf({ raw }: Listed): JsonObject {
-  const meta = isJsonObject(raw._meta) ? raw._meta['service-cli/artefact'] : null
-  return isJsonObject(meta) ? meta : {}
-}
-
-function expires(entry: Listed, nowMs: number): string {
-  const { expires_at: text } = sidecarOf(entry)
-  const timeMs = typeof text === 'string' ? parseRfc3339(text) : null
-  return timeMs === null ? '' : expiryText(timeMs, nowMs).replace(/^expires /, '')
-}
-
-function jsonOf(entry: Listed): object {
-  const { uri, name, mimeType, size, modified } = entry
-  const shown = { uri, sha256: hexOf(entry), display_name: name, mime: mimeType, size_bytes: size }
-  return { ...sidecarOf(entry), ...shown, created_at: modified }
+/** `in 2 h`; empty for an invalid time. */
+function untilText(time: string): string {
+  const timeMs = parseRfc3339(time)
+  return timeMs === null ? '' : expiryText(timeMs, Date.now()).replace(/^expires /, '')
 }

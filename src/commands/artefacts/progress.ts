@@ -1,37 +1,39 @@
 import { sizeText } from '../../lib/util/amounts.ts'
 
 const redrawMs = 100
-const maxLabelChars = 24
 
 /** A line on a terminal, redrawn in place: `shot.exr  54%  162 MB of 300 MB`. */
 export class Progress {
+  /** Bytes so far. */
+  done = 0
   readonly #label: string
   readonly #isShown: boolean
-  #total: number | null = null
+  #total = NaN
   #drawnMs = performance.now()
   #isDrawn = false
 
   constructor(label: string, { json, quiet }: { json: boolean; quiet: boolean }) {
-    this.#label = label.length > maxLabelChars ? `${label.slice(0, maxLabelChars - 1)}…` : label
+    this.#label = label.slice(0, 24)
     // A dumb terminal cannot overwrite a line.
     this.#isShown = process.stderr.isTTY && !json && !quiet && process.env.TERM !== 'dumb'
   }
 
-  /** `total` is null when unknown. */
-  begin(total: number | null): void {
+  /** `total` is 0 or NaN when unknown. */
+  begin(total: number): void {
     this.#total = total
   }
 
-  moved(done: number): void {
+  add(bytes: number): void {
+    this.done += bytes
     const nowMs = performance.now()
     if (!this.#isShown || nowMs - this.#drawnMs < redrawMs) return
     this.#drawnMs = nowMs
     this.#isDrawn = true
-    const total = this.#total
+    const part = `${Math.floor((this.done / this.#total) * 100)}%  `
     const amount =
-      total === null || total === 0
-        ? sizeText(done)
-        : `${Math.floor((done / total) * 100)}%  ${sizeText(done)} of ${sizeText(total)}`
+      this.#total > 0
+        ? `${part}${sizeText(this.done)} of ${sizeText(this.#total)}`
+        : sizeText(this.done)
     process.stderr.write(`\r${this.#label}  ${amount}\u001b[K`)
   }
 

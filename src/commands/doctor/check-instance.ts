@@ -5,7 +5,7 @@ import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import type { InstanceRow } from '../../server/gateway/instance-rows.ts'
-import { openPushSession, type PushSession, sceneUri, timeoutMs } from './check-push.ts'
+import { sceneUri, timeoutMs, withSubscription } from './check-push.ts'
 import type { Finding } from './finding.ts'
 
 /** A running instance. */
@@ -42,7 +42,7 @@ export async function checkInstance(
   }
   try {
     const answer = `answers in ${await timeReady(url)} ms`
-    const trial = await trySession(url, apiKey ?? ownerToken?.reveal() ?? null)
+    const trial = await trySubscription(url, apiKey ?? ownerToken?.reveal() ?? null)
     if (health !== 'live') {
       const hint =
         'make the state directory writable, so that gateways and commands find the instance'
@@ -108,32 +108,23 @@ async function timeReady(url: string): Promise<number> {
 const refusals: readonly ErrorCode[] = ['auth_required', 'auth_refused', 'rate_limited']
 
 /** `refused`: the server requires a key or token that this process does not have. */
-async function trySession(
+async function trySubscription(
   url: string,
   apiKey: string | null,
 ): Promise<'works' | 'no_scene' | 'refused'> {
   for (const key of apiKey === null ? [null] : [null, apiKey]) {
     try {
-      const push = await openPushSession(url, key)
-      try {
-        return (await lacksScene(push)) ? 'no_scene' : 'works'
-      } finally {
-        await push.close()
-      }
+      return await withSubscription(url, key, async ({ server, signal }) => {
+        const { contents } = await readResource(server, `${sceneUri}?view=summary`, signal)
+        const text = contents[0]?.content
+        const scene = parseJson(typeof text === 'string' ? text : '', 64)
+        const hasNone =
+          scene.ok && isJsonObject(scene.value) && scene.value.status === 'no_snapshot'
+        return hasNone ? 'no_scene' : 'works'
+      })
     } catch (error) {
       if (!(error instanceof ServiceError) || !refusals.includes(error.code)) throw error
     }
   }
   return 'refused'
-}
-
-/** Returns whether clients find no scene. */
-async function lacksScene({ session, signal }: PushSession): Promise<boolean> {
-  const read = readResource(session, `${sceneUri}?view=summary`, signal)
-  const { contents } = await read.catch(error => {
-    throw signal.aborted ? new ServiceError('net_timeout', 'the scene did not come in time') : error
-  })
-  const [content] = contents
-  const scene = parseJson(content?.kind === 'text' ? content.text : '', 64)
-  return scene.ok && isJsonObject(scene.value) && scene.value.status === 'no_snapshot'
 }

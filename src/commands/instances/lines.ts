@@ -1,9 +1,8 @@
 import { columns, wrapWords } from '../../lib/cli/format.ts'
-import { counted } from '../../lib/util/amounts.ts'
+import { ageText, counted } from '../../lib/util/amounts.ts'
 import { terminalWidth } from '../../lib/cli/output.ts'
 import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { ageText } from '../resources/list-table.ts'
 
 /** The shown part of a row. */
 export interface ShownRow {

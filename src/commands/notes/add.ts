@@ -1,7 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
+import { userName } from '../../lib/util/posix.ts'
+import { asText, cleanText } from '../../lib/util/text.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
+import { writeNote } from './note.ts'
 
 /** Makes a note. */
 export default class NotesAdd extends BaseCommand {
@@ -36,7 +40,15 @@ ${hostEnvironment}`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesAdd)
-    const { runAdd } = await import('./run.ts')
-    await runAdd(args.text, flags, process.env)
+    const { by: author = userName(), object: targets = [] } = flags
+    const { output, note } = await writeNote(
+      'v1/notes',
+      { text: args.text, author, targets },
+      flags,
+    )
+    for (const target of Array.isArray(note.targets) ? note.targets : []) {
+      if (!isJsonObject(target) || target.gone !== true) continue
+      output.warn(`the scene has no object "${cleanText(asText(target.name), 255)}"`)
+    }
   }
 }

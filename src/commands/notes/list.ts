@@ -1,6 +1,13 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { processOutput } from '../../lib/cli/output.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { asText, cleanText } from '../../lib/util/text.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { isNote, lineOf, onScreen, readNotes, type ShownNote } from './note.ts'
+
+/** What the list has of the text of a note; `notes show` has the rest. */
+const listedChars = 300
 
 /** Lists notes. */
 export default class NotesList extends BaseCommand {
@@ -22,7 +29,20 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(NotesList)
-    const { runList } = await import('./run.ts')
-    await runList(flags, process.env)
+    const uri = flags.all ? 'notes://all?limit=1000' : 'notes://open'
+    const list = await readNotes(uri, flags, isList)
+    const { notes, shared, damaged } = list
+    const output = processOutput(flags)
+    await output.result(notes.map(note => onScreen(lineOf(note, listedChars))).join('\n'), list)
+    if (shared === false) output.note('no document is shared')
+    else if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
+    for (const id of Array.isArray(damaged) ? damaged : []) {
+      const short = cleanText(asText(id), 8)
+      output.warn(`note ${short} cannot be read; the log of the server names its file`)
+    }
   }
+}
+
+function isList(value: unknown): value is JsonObject & { readonly notes: readonly ShownNote[] } {
+  return isJsonObject(value) && Array.isArray(value.notes) && value.notes.every(isNote)
 }

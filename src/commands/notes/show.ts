@@ -1,6 +1,10 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { processOutput } from '../../lib/cli/output.ts'
+import { isNoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { asText, cleanText } from '../../lib/util/text.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { noteArg } from './note-arg.ts'
+import { isNote, lineOf, noteArg, onScreen, readNotes, type ShownNote } from './note.ts'
 
 /** Shows a note. */
 export default class NotesShow extends BaseCommand {
@@ -21,7 +25,23 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesShow)
-    const { runShow } = await import('./run.ts')
-    await runShow(args.note, flags, process.env)
+    const note = await readNotes(`notes://${encodeURIComponent(args.note)}`, flags, isWholeNote)
+    const lines = [lineOf(note), ...note.entries.flatMap(entryLines)].map(onScreen)
+    await processOutput(flags).result(lines.join('\n'), note)
   }
+}
+
+function isWholeNote(
+  value: unknown,
+): value is ShownNote & { readonly entries: readonly JsonObject[] } {
+  const isEntry = (entry: unknown) =>
+    isJsonObject(entry) && (entry.proof === undefined || isNoteProof(entry.proof))
+  return isNote(value) && Array.isArray(value.entries) && value.entries.every(isEntry)
+}
+
+function entryLines({ action, by, at, text = '', proof }: JsonObject): readonly string[] {
+  const words = [asText(at), asText(action), `by ${asText(by)}`].map(word => cleanText(word, 60))
+  const head = `   ${words.join('  ')}${text === '' ? '' : `: ${cleanText(asText(text), 4000)}`}`
+  const seen = isNoteProof(proof) ? proofLines(proof) : []
+  return [head, ...seen.map(line => `     ${cleanText(line, 400)}`)]
 }

@@ -1,7 +1,17 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { columns } from '../../lib/cli/format.ts'
+import { writeStdout } from '../../lib/cli/output.ts'
+import { shownUrl } from '../../lib/mcp/bridge/context.ts'
+import { type Listed, listResources, listTemplates } from '../../lib/mcp/client/resources.ts'
+import { ageText, sizeText } from '../../lib/util/amounts.ts'
+import { cleanText, jsonLine } from '../../lib/util/text.ts'
+import { withServer } from './client.ts'
 import { endpointFlags } from './endpoint-flags.ts'
+
+/** Rows shown per scheme without --all. */
+const maxOfScheme = 12
 
 /** Lists the resources of a server. */
 export default class ResourcesList extends BaseCommand {
@@ -52,7 +62,47 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ResourcesList)
-    const { runList } = await import('./list-run.ts')
-    await runList(args.filter, flags, process.env)
+    const { filter = '' } = args
+    const { templates, all, json } = flags
+    await withServer(flags, async (server, output) => {
+      const { entries: listed, isCut } = await (templates ? listTemplates : listResources)(server)
+      const wanted = filter.toLowerCase()
+      const entries = listed.filter(({ uri, name, title }) =>
+        [uri, name, title].some(text => text?.toLowerCase().includes(wanted)),
+      )
+      const url = shownUrl(server.url)
+      if (json) {
+        const member = templates ? 'resourceTemplates' : 'resources'
+        const raw = entries.map(entry => entry.raw)
+        return writeStdout(jsonLine({ list_ok: true, url, [member]: raw, capped: isCut }))
+      }
+      const what = templates ? 'templates' : 'resources'
+      if (listed.length === 0) return output.note(`${url} has no ${what}`)
+      if (entries.length === 0) {
+        return output.note(`none of ${listed.length} ${what} contains "${filter}"`)
+      }
+      const schemes = Map.groupBy(entries, ({ uri }) => cleanText(uri.split(':', 1)[0] ?? '', 40))
+      const most = all ? Infinity : maxOfScheme
+      const shown = [...schemes.values()].flatMap(same => same.slice(0, most))
+      await writeStdout(`${tableOf(shown, templates)}\n`)
+      for (const [scheme, { length }] of schemes) {
+        if (length <= most) continue
+        output.note(`… and ${length - most} more of ${scheme}://; show them with --all`)
+      }
+      if (isCut) output.warn(`only the first ${listed.length} were fetched`)
+    })
   }
+}
+
+/** The URI is the last column because it may be long. */
+function tableOf(entries: Listed[], isOfTemplates: boolean): string {
+  const rows = entries.map(({ title, name, mimeType, size, modified, uri }) => {
+    const cells = [cleanText(title ?? name, 40), cleanText(mimeType ?? '', 40)]
+    if (!isOfTemplates) cells.push(size === null ? '' : sizeText(size), ageText(modified))
+    return [...cells, cleanText(uri, 2048)]
+  })
+  const names = isOfTemplates
+    ? ['NAME', 'TYPE', 'TEMPLATE']
+    : ['NAME', 'TYPE', 'SIZE', 'MODIFIED', 'URI']
+  return columns(names, rows, { drop: ['MODIFIED', 'SIZE', 'TYPE', 'NAME'] })
 }

@@ -1,7 +1,26 @@
+import { unescape } from 'node:querystring'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { extensionOf, safeFileName } from '../../lib/cli/file-name.ts'
+import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
+import { type Output, writeStdout } from '../../lib/cli/output.ts'
+import {
+  type Contents,
+  isJsonType,
+  readResource,
+  staleReason,
+} from '../../lib/mcp/client/resources.ts'
+import { isPast } from '../../lib/mcp/unconfirmed.ts'
+import { isArtefactHex } from '../../lib/mcp/uris.ts'
+import { sizeText } from '../../lib/util/amounts.ts'
+import { usage } from '../../lib/util/errors.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { parseJson } from '../../lib/util/json.ts'
+import { cleanLines, cleanText, jsonLine } from '../../lib/util/text.ts'
+import { withServer } from './client.ts'
 import { endpointFlags } from './endpoint-flags.ts'
+import { checkUri, withNearest } from './uri-argument.ts'
 
 /** Reads one resource. */
 export default class ResourcesRead extends BaseCommand {
@@ -44,7 +63,74 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ResourcesRead)
-    const { runRead } = await import('./read-run.ts')
-    await runRead(args.uri, flags, process.env)
+    const { uri } = args
+    const { json, out } = flags
+    checkUri(uri)
+    if (json && out !== undefined) {
+      throw usage('--json and --out cannot be used together', 'redirect stdout to a file')
+    }
+    await withServer(flags, async (server, output) => {
+      const { contents, raw } = await readResource(server, uri).catch(async (error: unknown) => {
+        throw await withNearest(error, uri, server)
+      })
+      if (json) return writeStdout(jsonLine(raw))
+      await show(contents, flags, output)
+      for (const { meta } of isPast(uri) ? [] : contents) {
+        const stale = staleReason(meta)
+        if (stale !== null) output.note(cleanText(stale, 200))
+      }
+    })
   }
+}
+
+async function show(
+  contents: readonly Contents[],
+  { out, force }: { out?: string; force: boolean },
+  output: Output,
+): Promise<void> {
+  const isScreen = process.stdout.isTTY
+  if (out !== undefined && out !== '-') {
+    const bytes = Buffer.concat(contents.map(({ content }) => Buffer.from(content)))
+    await writeOutputFile(out, bytes, { force })
+    return output.note(`saved ${describe(bytes, contents[0]?.mimeType)} to ${out}`)
+  }
+  for (const { uri, mimeType, content } of contents) {
+    if (!isScreen) await writeStdout(content)
+    else if (typeof content === 'string') await writeStdout(screenText(content, mimeType))
+    else if (out === '-') {
+      throw usage('binary contents are not written to a terminal', 'redirect stdout')
+    } else {
+      const file = await freeName(nameOfUri(uri, mimeType))
+      await writeOutputFile(file, content, { force: false })
+      output.note(`saved ${describe(content, mimeType)} to ${file}`)
+    }
+  }
+}
+
+/** Removes control characters: text from a server must not change the terminal. */
+function screenText(text: string, mimeType: string | null): string {
+  const parsed = isJsonType(mimeType) ? parseJson(text, 200, parseExact) : null
+  const clean = cleanLines(parsed?.ok ? prettyJson(parsed.value) : text)
+  return clean.endsWith('\n') || clean === '' ? clean : `${clean}\n`
+}
+
+/** Short arrays and objects stay on one line; numbers stay as they were written. */
+function prettyJson(value: unknown): string {
+  // The innermost ones: a line break in a string is escaped.
+  return JSON.stringify(value, null, 2).replace(/[[{]\n[^[\]{}]*[\]}]/g, found => {
+    const line = found.replace(/\n */g, ' ').replace(/^\[ | \]$/g, edge => edge.trim())
+    return line.length > 72 ? found : line
+  })
+}
+
+function describe({ length }: Buffer, mimeType: string | null | undefined): string {
+  return `${sizeText(length)} of ${cleanText(mimeType ?? 'data', 80)}`
+}
+
+/** `camera.png` for `capture://camera`, `3fa1b2c4d5e6.png` for an artefact. */
+function nameOfUri(uri: string, mimeType: string | null): string {
+  const path = uri.split(/[?#]/, 1)[0] ?? ''
+  const last = path.split('/').findLast(part => part !== '' && !part.endsWith(':')) ?? ''
+  const name = safeFileName(isArtefactHex(last) ? last.slice(0, 12) : unescape(last)) ?? 'resource'
+  return /\.[a-z0-9]{1,8}$/i.test(name) ? name : `${name}${extensionOf(mimeType)}`
 }

@@ -1,7 +1,36 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { wrapWords } from '../../lib/cli/format.ts'
+import { openLiveLines } from '../../lib/cli/live-lines.ts'
+import { terminalWidth } from '../../lib/cli/output.ts'
+import { shownUrl } from '../../lib/mcp/bridge/context.ts'
+import { listen, type McpServer } from '../../lib/mcp/client/call.ts'
+import { createEventFollower } from '../../lib/mcp/client/event-follower.ts'
+import { createFollower, type News } from '../../lib/mcp/client/follower.ts'
+import { readResource } from '../../lib/mcp/client/resources.ts'
+import { Throttle } from '../../lib/mcp/throttle.ts'
+import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
+import { cleanText, jsonLine } from '../../lib/util/text.ts'
+import { pause, retryDelay, systemTimer } from '../../lib/util/time.ts'
+import { withClient } from './client.ts'
 import { endpointFlags } from './endpoint-flags.ts'
+import { checkUri, withNearest } from './uri-argument.ts'
+
+/** Never announced, but small enough to poll. */
+const polled = /^(?:events:|resources:\/\/gateway\/events)/i
+const minIntervalMs = 500
+/** The longest pause is 2 s. */
+const maxAttempt = 3
+/** Errors that retrying cannot fix. */
+const permanentCodes: readonly ErrorCode[] = [
+  'auth_required',
+  'auth_refused',
+  'usage_invalid',
+  'config_invalid',
+  'storage_failed',
+]
 
 /** Shows what changes in a resource. */
 export default class ResourcesWatch extends BaseCommand {
@@ -49,7 +78,151 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ResourcesWatch)
-    const { runWatch } = await import('./watch-run.ts')
-    await runWatch(args.uri, flags, process.env)
+    const { uri } = args
+    checkUri(uri)
+    const settleMs = readSettle(flags.settle, uri)
+    await withClient(flags, async find => {
+      const out = openLiveLines()
+      try {
+        await watch({
+          find,
+          uri,
+          settleMs,
+          over: out.over,
+          print(event, facts, lines) {
+            const line = { event, time: new Date().toISOString(), uri, ...facts }
+            if (flags.json) out.write(jsonLine(event === 'changed' ? { ...line, lines } : line))
+            // Each event has its own time.
+            else if (isOfEvents(uri) && event === 'changed') out.write(`${lines.join('\n')}\n`)
+            else out.write(screenText(lines))
+          },
+        })
+      } finally {
+        out.close()
+      }
+    })
   }
+}
+
+interface Watch {
+  readonly find: () => Promise<McpServer>
+  readonly uri: string
+  /** Prints only after this time without a change, or after ten times this time of changes. */
+  readonly settleMs: number
+  /** Ends the watch. */
+  readonly over: AbortSignal
+  print(event: string, facts: object, lines: readonly string[]): void
+}
+
+/** Since when, by the monotonic clock, and why a resource cannot be read. */
+interface Absence {
+  readonly reason: string
+  readonly sinceMs: number
+}
+
+/**
+ * Watches a resource; reconnects after restarts of the server. Rejects with `ServiceError` when the
+ * first attempt fails or an error is permanent.
+ */
+async function watch({ find, uri, settleMs, over, print }: Watch): Promise<void> {
+  const follower = isOfEvents(uri) ? createEventFollower(uri) : createFollower(uri)
+  const tell = (news: News | null | undefined, more: object = {}) => {
+    if (news) print('changed', { ...more, ...news.facts }, news.lines)
+  }
+  let isFirst = true
+  let absence: Absence | null = null
+  let attempt = 0
+
+  /** Watches over one connection, to its end. */
+  async function watchOnce(): Promise<void> {
+    const server = await find()
+    const connection = new AbortController()
+    const signal = AbortSignal.any([over, connection.signal])
+    const read = async (wanted: string) => (await readResource(server, wanted, signal)).contents
+    const run = async (updates: number) => {
+      await follower.look(read).then(
+        news => tell(news, { updates }),
+        error => connection.abort(error),
+      )
+    }
+    const throttle = new Throttle({ timer: systemTimer, minIntervalMs, settleMs, run })
+    let isBegun = false
+    try {
+      for await (const _ of polled.test(uri) ? ticks(signal) : listen(server, uri, signal)) {
+        if (isBegun) throttle.poke()
+        else {
+          const { text, facts, news } = await follower.start(read)
+          const url = shownUrl(server.url)
+          if (absence === null) {
+            const line = `watching ${uri} at ${url} (${text}); Ctrl-C ends`
+            print('watching', { url, ...facts }, [line])
+          } else {
+            const { reason, sinceMs } = absence
+            const away_ms = Math.round(performance.now() - sinceMs)
+            const seconds = (away_ms / 1000).toFixed(1)
+            const line = `could not be read for up to ${seconds} s; watching again at ${url} (${text})`
+            print('reconnected', { url, reason, away_ms, ...facts }, [line])
+          }
+          tell(news)
+          isBegun = true
+          ;[isFirst, absence, attempt] = [false, null, 0]
+        }
+      }
+    } catch (error) {
+      if (connection.signal.aborted) throw connection.signal.reason
+      throw isFirst ? await withNearest(error, uri, server) : error
+    } finally {
+      throttle.stop()
+      connection.abort()
+    }
+  }
+
+  while (!over.aborted) {
+    const error = await watchOnce().catch((cause: unknown) => cause)
+    if (over.aborted) return
+    if (isFirst || !(error instanceof ServiceError) || permanentCodes.includes(error.code)) {
+      throw error
+    }
+    if (absence === null) {
+      absence = { reason: error.message, sinceMs: performance.now() }
+      const line = `cannot be read (${error.message}); trying again`
+      print('away', { reason: error.message }, [line])
+    }
+    await pause(systemTimer, retryDelay(Math.min(attempt++, maxAttempt), Math.random), over)
+  }
+}
+
+function isOfEvents(uri: string): boolean {
+  return /^events:/i.test(uri)
+}
+
+async function* ticks(signal: AbortSignal): AsyncGenerator<undefined> {
+  for (;;) {
+    yield
+    await sleep(minIntervalMs, undefined, { signal })
+  }
+}
+
+/** Milliseconds of `--settle`; 0 without. Throws `usage_invalid`. */
+function readSettle(text: string | undefined, uri: string): number {
+  if (text === undefined) return 0
+  if (polled.test(uri)) {
+    throw usage(`--settle cannot be used with ${uri}: servers never announce its changes`)
+  }
+  const [, number, unit] = /^(\d{1,5})(ms|s)$/.exec(text) ?? []
+  const ms = Number(number) * (unit === 's' ? 1000 : 1)
+  if (ms >= 100 && ms <= 60_000) return ms
+  throw usage(`--settle ${text} is not a time from 100ms to 60s`, 'example: --settle 2s')
+}
+
+/** At most 50 lines, the first one with the time; all wrapped to the width of the terminal. */
+function screenText(lines: readonly string[]): string {
+  const [indent, width] = [' '.repeat(10), terminalWidth(process.stdout)]
+  const shown = lines.slice(0, 50).map(line => cleanText(line, 5000))
+  if (shown.length < lines.length) shown.push(`… ${lines.length - shown.length} more lines`)
+  const clock = `${new Date().toTimeString().slice(0, 8)}  `
+  const wrapped = shown.flatMap((line, at) =>
+    wrapWords(line, width, at === 0 ? clock : indent, `${indent}  `),
+  )
+  return `${wrapped.join('\n')}\n`
 }

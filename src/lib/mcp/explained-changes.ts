@@ -95,16 +95,11 @@ export function explanationsIn(spots: readonly Spot[]) {
     const inThis = cameTo('objects', item => arrayOf(item.collections).includes(change.name))
     return amountBy(change) === inThis
   }
+  /** Whether the object is where its own movement took it. */
   const isMove = ({ before, after }: JsonChange, move: JsonChange | undefined): boolean => {
     const [by, local] = [differences(before, after), differences(move?.before, move?.after)]
-    if (by === null || local?.length !== 3) return false
-    const isBy = (...expected: readonly number[]) =>
-      expected.length === by.length &&
-      by.every((each, at) => Math.abs(each - expected[at]!) <= 1e-6 * Math.max(1, Math.abs(each)))
-    const [x, y, z] = local as [number, number, number]
-    const rows = [0, 0, 0, x, 0, 0, 0, y, 0, 0, 0, z, 0, 0, 0, 0]
-    const columns = [...Array.from({ length: 12 }, () => 0), x, y, z, 0]
-    return [local, rows, columns].some(expected => isBy(...expected))
+    if (by === null || local?.length !== by.length) return false
+    return by.every((each, at) => Math.abs(each - local[at]!) <= 1e-6 * Math.max(1, Math.abs(each)))
   }
   const isExplained = (spot: Spot): boolean => {
     const { change, key, list, member } = spot
@@ -130,7 +125,8 @@ export function explanationsIn(spots: readonly Spot[]) {
       return amountBy(change) === users
     }
     if (name === 'selected') return selected?.includes(id) === (after === true)
-    if (/^(?:world_translate|matrix_world)$/.test(name)) return isMove(change, moves.get(key))
+    if (name === 'world_translate') return isMove(change, moves.get(key))
+    if (name === 'matrix_world') return moves.has(key)
     if (member.length !== 1 || !identity.test(name)) return isReference(spot)
     const label = names.get(key)
     return !isLabel(change) && before === label?.before && after === label?.after

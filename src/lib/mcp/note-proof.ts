@@ -1,6 +1,6 @@
 import { isJsonObject } from '../util/json.ts'
 import { nothingFollowed } from './change-words.ts'
-import { isUnconfirmed, type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
+import { type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
 
 /** What the server itself saw after an answer to a note. Members have the same names on the wire. */
 export interface NoteProof extends Unconfirmed {
@@ -49,7 +49,7 @@ export const comparedOnly =
 
 /** Returns whether `proofLines` can tell this answer of a server. */
 export function isNoteProof(value: unknown): value is NoteProof {
-  if (!isJsonObject(value) || !isUnconfirmed(value)) return false
+  if (!isJsonObject(value)) return false
   const { asked = [], also_changed: also = [], difference = { share: 0, uri: '' } } = value
   const { no_changes: unknown = '', no_picture: without = '', after = '' } = value
   if (!Array.isArray(asked) || !Array.isArray(also) || !isJsonObject(difference)) return false

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../util/json.ts'
+import { asText } from '../util/text.ts'
 
 /** Whether a scene is what its application shows. Members have the same names on the wire. */
 export interface Unconfirmed {
@@ -8,40 +8,29 @@ export interface Unconfirmed {
   readonly connected?: false
 }
 
-/** Returns whether the answer of a server can be told with `unconfirmedLine`. */
-export function isUnconfirmed(value: JsonObject): value is JsonObject & Unconfirmed {
-  return ['string', 'undefined'].includes(typeof value.as_of)
+/** What an answer says of the application of a scene; of another server it may be anything. */
+interface ApplicationFacts {
+  readonly connected?: unknown
+  /** When it left. */
+  readonly since?: unknown
+  readonly as_of?: unknown
+}
+
+/** Says that the application is gone or does not confirm its scene; null when neither is so. */
+export function unconfirmedLine(
+  { connected, since, as_of: asOf }: ApplicationFacts,
+  hasScene = true,
+): string | null {
+  if (connected === false) {
+    const gone = `the application is gone${since === undefined ? '' : ` since ${asText(since)}`}`
+    if (!hasScene) return `${gone}; it left no scene`
+    return `${gone}; the scene is its last${asOf === undefined ? '' : `, of ${asText(asOf)}`}`
+  }
+  if (asOf === undefined) return null
+  return `the application has not confirmed its scene since ${asText(asOf)}; later changes are missing`
 }
 
 /** Whether the URI names a delta between two kept scenes, which no application can change. */
 export function isPast(uri: string): boolean {
   return /[?&]until=/.test(uri)
-}
-
-/** A line for people and models; null when the scene is confirmed. */
-export function unconfirmedLine({ as_of, connected }: Unconfirmed): string | null {
-  if (as_of === undefined) return null
-  return connected === false ? goneLine({ asOf: as_of }) : doubtLine(as_of)
-}
-
-/** The scene is of an application that has left. */
-export function goneLine({
-  since,
-  asOf,
-  hasScene = true,
-}: {
-  /** When it left. */
-  since?: string
-  /** When it set the scene. */
-  asOf?: string
-  hasScene?: boolean
-}): string {
-  const gone = `the application is gone${since === undefined ? '' : ` since ${since}`}`
-  if (!hasScene) return `${gone}; it left no scene`
-  return `${gone}; the scene is its last${asOf === undefined ? '' : `, of ${asOf}`}`
-}
-
-/** The scene is of a connected application that does not confirm it. */
-export function doubtLine(asOf: string): string {
-  return `the application has not confirmed its scene since ${asOf}; later changes are missing`
 }

@@ -1,3 +1,5 @@
+import { parseRfc3339 } from './time.ts'
+
 /** `1 account`, `2 accounts`. */
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
@@ -41,6 +43,13 @@ export function expiryText(expiresAtMs: number, nowMs: number, what = 'expire'):
   return expiresAtMs > nowMs
     ? `${what}s in ${durationText(expiresAtMs - nowMs)}`
     : `${past} ${durationText(nowMs - expiresAtMs)} ago`
+}
+
+/** `3 min ago`; empty for a missing or invalid time (RFC 3339). */
+export function ageText(time: string | null, nowMs = Date.now()): string {
+  const timeMs = time === null ? null : parseRfc3339(time)
+  if (timeMs === null) return ''
+  return nowMs - timeMs < 1000 ? 'now' : `${durationText(nowMs - timeMs)} ago`
 }
 
 function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {

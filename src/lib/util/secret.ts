@@ -78,11 +78,6 @@ export function withoutSecrets(uri: string): string {
 /** Service, refresh, owner and page tokens, keys, JWTs and bearer tokens, anywhere in a text. */
 const tokenLike = /(?:svc|srt|smk|spt|own)_[\w-]{8,}|eyJ[\w.-]{16,}|(?<=\bBearer )[\w.~+/-]{20,}/g
 
-/** Whether the secret is so short that it may be a word of a scene: only refusals hide it. */
-export function mayBeWord(secret: Secret): boolean {
-  return secret.reveal().length < 16
-}
-
 /** The text as a log or an error message may show it. */
 export function hideTokens(text: string): string {
   return text.replace(tokenLike, '[redacted]')

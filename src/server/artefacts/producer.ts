@@ -104,6 +104,13 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
     return answerOf(blob, ref)
   }
 
+  /** What was asked for a part says where the whole is. */
+  function contentOf(uri: string, ref: ArtefactRef, blob: BlobContent['blob']): BlobContent {
+    const hex = ref.digest.slice('sha256:'.length)
+    const url = uri === ref.uri ? null : options.downloadUrl(hex)
+    return Object.freeze({ uri, mimeType: ref.mime, blob, ...metaOf(ref, url) })
+  }
+
   /** The identical answer for the same bytes; stored again, it is a new one. */
   function answerOf(blob: EncodedBlob, ref: ArtefactRef): readonly Content[] {
     const known = answers.get(blob)
@@ -225,10 +232,6 @@ function metaOf(ref: ArtefactRef, url: string | null = null): Pick<Content, '_me
 function freezePage(descriptors: Descriptor[], next: string | undefined): DescriptorPage {
   const frozen = Object.freeze(descriptors)
   return Object.freeze(next === undefined ? { descriptors: frozen } : { descriptors: frozen, next })
-}
-
-function contentOf(uri: string, ref: ArtefactRef, blob: BlobContent['blob']): BlobContent {
-  return Object.freeze({ uri, mimeType: ref.mime, blob, ...metaOf(ref) })
 }
 
 interface Slice {

@@ -21,6 +21,7 @@ import { mergeDirectories } from './merged-directory.ts'
 import { Relays } from './relay/relays.ts'
 import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
+import type { KeptSessions } from '../mcp/kept-sessions.ts'
 import { activityGauges } from '../mcp/activity.ts'
 import type { McpEndpoint } from '../mcp/endpoint.ts'
 import type { Gauge } from '../http/metrics.ts'
@@ -40,6 +41,7 @@ interface GatewayAssemblyParts {
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
   readonly mayUseKey: () => Promise<boolean>
+  readonly kept: KeptSessions | undefined
   readonly limits: GatewayLimits
   readonly log: Logger
 }
@@ -78,6 +80,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     relays,
     catalog,
     tools,
+    kept: parts.kept,
     log,
     self: () => self,
     probeOf: (id: string) => probes.of(id),

@@ -23,6 +23,7 @@ import {
   type RequestMessage,
 } from './json-rpc.ts'
 import { errorMessage, JsonText, resultMessage } from './json-text.ts'
+import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createInitializeResults, createMethods, type MethodTable } from './methods.ts'
@@ -57,6 +58,8 @@ interface McpEndpointParts {
   resourcesEnabled: boolean
   /** Told who asks for what. */
   clients?: ClientTable
+  /** Sessions of the server that had the port before. Absent: a restart ends all. */
+  kept?: KeptSessions
   /** Absent: no tools. Without resources there are none either. */
   tools?: (parts: ToolParts) => ToolBox
   /** How a model finds its way about what is served. */
@@ -81,12 +84,12 @@ export class Endpoint implements McpEndpoint {
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
-    const { registry, resourcesEnabled, clients, instructions, limits, clock, log } = parts
+    const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
     this.#parts = parts
     const serverInfo = { name: 'service-cli', title: 'service-cli', version }
     const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
     this.#hub = hub
-    this.#sessions = new Sessions({ hub, clients, clock, limits })
+    this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ resources: registry, hub, serverInfo, limits })
     const waits = new Set<() => void>()
     const toolParts = { registry, hub, clock, timer: systemTimer, limits, waits }
@@ -157,8 +160,7 @@ export class Endpoint implements McpEndpoint {
       case 'GET':
         return this.#openStream(res, context)
       case 'DELETE':
-        this.#sessions.delete(this.#sessions.find(req.headers, context.principal, null))
-        return void res.writeHead(204).end()
+        return this.#deleteSession(res, context)
       default:
         throw new Refusal(405, 'method not allowed', { headers: { Allow: 'GET, POST, DELETE' } })
     }
@@ -379,6 +381,11 @@ export class Endpoint implements McpEndpoint {
     return errorMessage(id, toRpcError(error, session === null ? 'stateless' : 'session'))
   }
 
+  async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
+    await this.#sessions.delete(this.#sessions.find(res.req.headers, context.principal, null))
+    res.writeHead(204).end()
+  }
+
   #openStream(res: ServerResponse, context: RequestContext): void {
     const { headers } = res.req
     if (!accepts(headers.accept, 'text/event-stream')) {
@@ -389,9 +396,7 @@ export class Endpoint implements McpEndpoint {
     if (res.destroyed) return
     const stream = new EventStream(res, sessionEncoder, this.#parts.limits)
     stream.open()
-    // Each message goes to exactly one stream of a session: the newest, the older one ends.
-    session.stream?.end()
-    session.stream = stream
+    this.#sessions.attach(session, stream)
     res.on('close', () => {
       if (session.stream !== stream) return
       session.stream = null

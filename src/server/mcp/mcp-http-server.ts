@@ -207,6 +207,7 @@ export class McpHttpServer {
       ...common,
       ...served,
       clients,
+      kept: this.#parts.kept,
       clock: this.#ticks,
     }))
     metrics?.add(() => activityGauges(endpoint.activity()))

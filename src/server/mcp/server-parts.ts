@@ -20,6 +20,7 @@ import type { NotesSource } from '../resources/notes-source.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import type { HostEndpoint } from './upgrades.ts'
 import type { ClientTable } from './client-table.ts'
+import type { KeptSessions } from './kept-sessions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
 
 /** What a host may hand in beside the configuration. */
@@ -56,6 +57,8 @@ export interface ServerParts extends McpServices {
   checkpoints?: CheckpointSource
   /** Default: there is no `server://clients`. */
   clients?: ClientTable
+  /** Absent: a restart ends all sessions. */
+  kept?: KeptSessions
   /** Replaces `capture`; its creator closes it. */
   captureSource?: CaptureSource
   /** Well-known documents; `baseUrl` is where clients reach the server, once it listens. */

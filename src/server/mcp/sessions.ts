@@ -9,6 +9,7 @@ import type { Client, ClientTable } from './client-table.ts'
 import { Refusal, rpcCodes } from './errors.ts'
 import { eventFrame, type EventStream, type StreamEncoder } from './event-stream.ts'
 import type { Message } from './json-rpc.ts'
+import type { KeptSession, KeptSessions } from './kept-sessions.ts'
 import type { Subscriber, SubscriptionHub, Topic } from './subscriptions.ts'
 
 /** The revisions of the session transport, newest first. Dates, so they compare as strings. */
@@ -20,7 +21,7 @@ const sweepMs = 60_000
 
 /** One client's session: its negotiated revision, its stream, its subscriptions (in the hub). */
 export class Session implements Subscriber {
-  readonly id = randomBytes(24).toString('base64url')
+  readonly id: string
   readonly revision: SessionRevision
   /** The caller that opened it; the session refuses all others. */
   readonly principal: string
@@ -28,14 +29,18 @@ export class Session implements Subscriber {
   readonly client: Client | undefined
   lastSeenMs: number
   stream: EventStream | null = null
+  /** Opened with the server before a restart, and without a stream since. */
+  isRestored = false
   readonly #inFlight = new Map<RequestId, Call>()
 
   constructor(
+    id: string,
     revision: SessionRevision,
     principal: string,
     client: Client | undefined,
     nowMs: number,
   ) {
+    this.id = id
     this.revision = revision
     this.principal = principal
     this.client = client
@@ -77,6 +82,8 @@ export class Session implements Subscriber {
 interface SessionsParts {
   readonly hub: SubscriptionHub
   readonly clients?: ClientTable
+  /** Absent: no session survives the server. */
+  readonly kept?: KeptSessions
   readonly clock: Clock
   readonly limits: { readonly maxSessions: number; readonly sessionIdleMs: number }
 }
@@ -106,22 +113,62 @@ export class Sessions {
    * ends; null when every session has a stream.
    */
   create(revision: SessionRevision, principal: string, clientInfo?: unknown): Session | null {
-    const { hub, clients, clock, limits } = this.#parts
+    const id = randomBytes(24).toString('base64url')
+    return this.#add(id, revision, principal, clientInfo)
+  }
+
+  #add(
+    id: string,
+    revision: SessionRevision,
+    principal: string,
+    clientInfo: unknown,
+  ): Session | null {
+    const { hub, clients, kept, clock, limits } = this.#parts
     if (this.#byId.size >= limits.maxSessions) {
       const idle = [...this.#byId.values()].filter(({ stream }) => stream === null)
       if (idle.length === 0) return null
-      this.delete(idle.reduce((a, b) => (b.lastSeenMs < a.lastSeenMs ? b : a)))
+      void this.delete(idle.reduce((a, b) => (b.lastSeenMs < a.lastSeenMs ? b : a)))
     }
     const client = clients?.ofSession(clientInfo, principal)
-    const session = new Session(revision, principal, client, clock.now())
-    this.#byId.set(session.id, session)
+    const session = new Session(id, revision, principal, client, clock.now())
+    this.#byId.set(id, session)
     hub.add(session)
+    kept?.add(id, () => this.#keptOf(session))
+    return session
+  }
+
+  #keptOf(session: Session): KeptSession {
+    const { revision, principal, client, stream, lastSeenMs } = session
+    const { hub, clock } = this.#parts
+    return {
+      principal,
+      revision,
+      clientInfo: { name: client?.name ?? '', version: client?.version ?? '' },
+      subscriptions: [...hub.topicsOf(session)].map(([canonical, { uri }]) => [uri, canonical]),
+      lastUsedMs: Date.now() - (stream === null ? clock.now() - lastSeenMs : 0),
+    }
+  }
+
+  /** The session of the server before, with its subscriptions. */
+  #restore(id: string, principal: string): Session | null {
+    const { kept, limits } = this.#parts
+    const before = kept?.find(id)
+    if (!before || before.principal !== principal) return null
+    if (Date.now() - before.lastUsedMs >= limits.sessionIdleMs) return null
+    const session = this.#add(id, before.revision, principal, before.clientInfo)
+    if (session === null) return null
+    session.isRestored = true
+    for (const [uri, canonical] of before.subscriptions) {
+      // One that is refused now was for a resource that went with the server before.
+      this.subscribe(session, uri, canonical).catch(() => {})
+    }
     return session
   }
 
   /**
-   * The session that a request names in its headers, which keeps it alive. Throws `Refusal`, with the
-   * id of the request. The session of another principal is as if it were not there.
+   * The session that a request names in its headers, which keeps it alive; it may be of the server
+   * before. Throws `Refusal`, with the id of the request. The session of another principal is as if it
+   * were not there.
    */
   find(headers: IncomingHttpHeaders, principal: string, requestId: RequestId | null): Session {
     const { 'mcp-session-id': id, 'mcp-protocol-version': version } = headers
@@ -134,13 +181,13 @@ export class Sessions {
       const message = `unsupported MCP-Protocol-Version; supported: ${supported}`
       throw new Refusal(400, message, refused)
     }
-    const session = this.#byId.get(id)
+    const session = this.#byId.get(id) ?? this.#restore(id, principal)
     if (session?.principal === principal) {
       if (!this.#isExpired(session)) {
         this.touch(session)
         return session
       }
-      this.delete(session)
+      void this.delete(session)
     }
     const message = 'session not found: it ended or never was; initialize again'
     throw new Refusal(404, message, { code: rpcCodes.sessionNotFound, id: requestId })
@@ -151,14 +198,28 @@ export class Sessions {
     session.lastSeenMs = this.#parts.clock.now()
   }
 
+  /**
+   * Each message goes to exactly one stream of a session: the newest, the older one ends. After a restart
+   * the stream begins with one update of each subscription: any may have been missed.
+   */
+  attach(session: Session, stream: EventStream): void {
+    session.stream?.end()
+    session.stream = stream
+    if (!session.isRestored) return
+    session.isRestored = false
+    stream.listChanged()
+    for (const topic of this.#parts.hub.topicsOf(session).values()) stream.resourceUpdated(topic)
+  }
+
   isLive(session: Session): boolean {
     return this.#byId.get(session.id) === session
   }
 
   /** Resolves when updates of the URI arrive; throws or rejects when they never will. */
   async subscribe(session: Session, uri: string, canonical: string): Promise<void> {
-    const { hub } = this.#parts
+    const { hub, kept } = this.#parts
     const opening = hub.subscribe(session, uri, canonical)
+    kept?.changed()
     try {
       await opening
     } catch (error) {
@@ -169,19 +230,27 @@ export class Sessions {
 
   /** Returns whether there was such a subscription, in any spelling. */
   unsubscribe(session: Session, uri: string, canonical: string): boolean {
-    const subscribed = this.#parts.hub.unsubscribe(session, canonical, uri)
+    const { hub, kept } = this.#parts
+    const subscribed = hub.unsubscribe(session, canonical, uri)
+    kept?.changed()
     if (subscribed !== null) session.stream?.forget(subscribed)
     return subscribed !== null
   }
 
-  delete(session: Session): void {
+  /** Resolves once no later server knows it either. */
+  async delete(session: Session): Promise<void> {
     this.#forget(session)
     session.cancelAll()
+    await this.#parts.kept?.remove(session.id)
   }
 
   /** Ends what has been idle for too long. */
   sweep(): void {
-    for (const session of this.#byId.values()) if (this.#isExpired(session)) this.delete(session)
+    for (const session of this.#byId.values()) {
+      if (this.#isExpired(session)) void this.delete(session)
+    }
+    // For the time of their last use.
+    this.#parts.kept?.changed()
   }
 
   /** Ends every session: the server stops. What is being read is still answered. */

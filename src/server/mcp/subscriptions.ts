@@ -85,6 +85,11 @@ export class SubscriptionHub {
     if (!this.#bySubscriber.has(subscriber)) this.#bySubscriber.set(subscriber, new Map())
   }
 
+  /** By canonical URI, query included. */
+  topicsOf(subscriber: Subscriber): ReadonlyMap<string, Topic> {
+    return this.#bySubscriber.get(subscriber) ?? new Map()
+  }
+
   /**
    * For a subscriber that was added: one that was removed meanwhile must not come back.
    * `uri` is announced as the client wrote it; `canonical`, without its query, is matched. The

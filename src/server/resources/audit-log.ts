@@ -1,6 +1,8 @@
-import { type Clock, parseRfc3339, systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import { isJsonObject, maxJsonDepth } from '../../lib/util/json.ts'
+import { z } from 'zod'
+import { firstIssue } from '../../lib/util/first-issue.ts'
+import { maxJsonDepth } from '../../lib/util/json.ts'
 import { isSecretMember } from '../../lib/util/secret.ts'
+import { type Clock, parseRfc3339, systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
 
 /** Bytes of the `params` of one entry. */
@@ -13,7 +15,6 @@ export interface AuditLogOptions {
   /** Entries kept; the oldest go first. Default 10,000. */
   capacity?: number
   clock?: Clock
-  /** Bounds of one entry; those left out keep their defaults. */
 }
 
 /**
@@ -84,9 +85,8 @@ export class AuditLog {
 
   /** Calls the listener on every record. Returns the unsubscribe. */
   onRecord(listener: (entry: AuditEntry) => void): () => void {
-    const own = (entry: AuditEntry) => listener(entry)
-    this.#listeners.add(own)
-    return () => void this.#listeners.delete(own)
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 }
 
@@ -124,69 +124,54 @@ export interface AuditEntry {
   readonly session_id: string | null
 }
 
+const text = z.string().transform(value => cutUtf8(value, maxAuditTextBytes).text)
+const textOrNull = text.nullish().transform(value => value ?? null)
+const outcome = z.union(
+  [
+    z.enum(['success', 'timeout']),
+    z.object({ denied: z.object({ reason: text }) }),
+    z.object({ error: z.object({ message: text }) }),
+  ],
+  'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
+)
+const time = z
+  .union([
+    z.date().transform(date => date.getTime()),
+    z.number(),
+    z.string().transform(parseRfc3339),
+  ])
+  .refine(ms => ms !== null && !Number.isNaN(ms), 'must be a time as in RFC 3339')
+const form = z.object({
+  action: text.refine(action => action !== '', 'must not be empty'),
+  outcome: outcome.default('success'),
+  actor: textOrNull,
+  params: z.unknown().optional(),
+  durationMs: z
+    .number()
+    .min(0)
+    .nullish()
+    .transform(value => value ?? null),
+  sessionId: textOrNull,
+  timestamp: time.optional(),
+})
+
 /** Throws `TypeError` for a record of the wrong types; only `params` may be anything. */
 function auditEntry(record: AuditRecord, { id, nowMs }: { id: number; nowMs: number }): AuditEntry {
-  if (!isJsonObject(record)) throw new TypeError('audit record must be an object')
-  const { action, outcome = 'success', actor, params, durationMs, sessionId, timestamp } = record
-  if (typeof action !== 'string' || action === '') {
-    throw new TypeError('audit action must be a non-empty string')
-  }
-  const cut: Cut = text => cutUtf8(text, maxAuditTextBytes).text
+  const { success, data, error } = form.safeParse(record)
+  if (!success) throw new TypeError(`invalid audit record: ${firstIssue(error)}`)
   const paramsBounds = { maxBytes: maxAuditParamsBytes, maxDepth: maxJsonDepth }
   return Object.freeze({
     id,
-    timestamp: toRfc3339(timestamp === undefined ? nowMs : timeMs(timestamp)),
-    actor: optionalText('actor', actor, cut),
-    action: cut(action),
-    params: boundedJson(params, paramsBounds, redacted),
-    duration_ms: duration(durationMs),
-    outcome: parseOutcome(outcome, cut),
-    session_id: optionalText('sessionId', sessionId, cut),
+    timestamp: toRfc3339(data.timestamp ?? nowMs),
+    actor: data.actor,
+    action: data.action,
+    params: boundedJson(data.params, paramsBounds, redacted),
+    duration_ms: data.durationMs,
+    outcome: data.outcome,
+    session_id: data.sessionId,
   })
 }
 
 function redacted(name: string, value: unknown): unknown {
   return isSecretMember(name, value) ? '[redacted]' : value
-}
-
-/** A text within the bytes that an entry may have. */
-type Cut = (text: string) => string
-
-function parseOutcome(outcome: unknown, cut: Cut): AuditOutcome {
-  if (outcome === 'success' || outcome === 'timeout') return outcome
-  const reason = innerText(outcome, 'denied', 'reason')
-  if (reason !== null) return Object.freeze({ denied: Object.freeze({ reason: cut(reason) }) })
-  const message = innerText(outcome, 'error', 'message')
-  if (message !== null) return Object.freeze({ error: Object.freeze({ message: cut(message) }) })
-  throw new TypeError(
-    'audit outcome must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
-  )
-}
-
-function innerText(value: unknown, outer: string, inner: string): string | null {
-  if (!isJsonObject(value) || !isJsonObject(value[outer])) return null
-  const text = value[outer][inner]
-  return typeof text === 'string' ? text : null
-}
-
-function optionalText(name: string, value: unknown, cut: Cut): string | null {
-  if (value === undefined || value === null) return null
-  if (typeof value !== 'string') throw new TypeError(`audit ${name} must be a string`)
-  return cut(value)
-}
-
-function duration(value: unknown): number | null {
-  if (value === undefined || value === null) return null
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
-    throw new TypeError('audit durationMs must be a number of milliseconds >= 0')
-  }
-  return value
-}
-
-function timeMs(value: Date | number | string): number {
-  const time = typeof value === 'string' ? parseRfc3339(value) : new Date(value).getTime()
-  if (time === null || Number.isNaN(time)) {
-    throw new TypeError('audit timestamp must be a Date, milliseconds or an RFC 3339 text')
-  }
-  return time
 }

@@ -17,27 +17,23 @@ export const auditRecentUri = 'audit://recent'
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.5 } as const
 
+const templates: readonly Template[] = freezeAll([
+  {
+    uriTemplate: 'audit://recent{?limit}',
+    name: 'Recent actions, as many as asked for',
+    title: 'Recent actions, as many as asked for',
+    description: `The last \`limit\` actions in the application, at most ${maxAuditLimit}`,
+    mimeType: 'application/json',
+    annotations,
+  },
+])
+
 /** `audit://recent`: the end of the wired audit log. */
 export class AuditProducer implements SchemeProducer {
-  readonly #kept: KeptAnswers
-  readonly #templates: readonly Template[]
+  readonly #kept = new KeptAnswers()
   #log: AuditLog | undefined
   #listedId = -1
   #descriptors: readonly Descriptor[] = []
-
-  constructor() {
-    this.#kept = new KeptAnswers()
-    this.#templates = freezeAll([
-      {
-        uriTemplate: 'audit://recent{?limit}',
-        name: 'Recent actions, as many as asked for',
-        title: 'Recent actions, as many as asked for',
-        description: `The last \`limit\` actions in the application, at most ${maxAuditLimit}`,
-        mimeType: 'application/json',
-        annotations,
-      },
-    ])
-  }
 
   get log(): AuditLog | undefined {
     return this.#log
@@ -51,14 +47,14 @@ export class AuditProducer implements SchemeProducer {
   list(): readonly Descriptor[] {
     const { lastId = 0, lastRecordedMs = null } = this.#log ?? {}
     if (lastId !== this.#listedId) {
-      this.#descriptors = this.#describe(lastRecordedMs)
+      this.#descriptors = describe(lastRecordedMs)
       this.#listedId = lastId
     }
     return this.#descriptors
   }
 
   templates(): readonly Template[] {
-    return this.#templates
+    return templates
   }
 
   complete(variable: string, prefix: string): readonly string[] {
@@ -83,17 +79,17 @@ export class AuditProducer implements SchemeProducer {
   #limitOf(uri: ResourceUri): number {
     return limitParameter(uri, defaultAuditLimit, maxAuditLimit)
   }
+}
 
-  #describe(recordedMs: number | null): readonly Descriptor[] {
-    return freezeAll([
-      {
-        uri: auditRecentUri,
-        name: 'Recent actions',
-        title: 'Recent actions',
-        description: `The last ${defaultAuditLimit} actions in the application; ?limit=N for up to ${maxAuditLimit}`,
-        mimeType: 'application/json',
-        annotations: { ...annotations, ...changedAt(recordedMs) },
-      },
-    ])
-  }
+function describe(recordedMs: number | null): readonly Descriptor[] {
+  return freezeAll([
+    {
+      uri: auditRecentUri,
+      name: 'Recent actions',
+      title: 'Recent actions',
+      description: `The last ${defaultAuditLimit} actions in the application; ?limit=N for up to ${maxAuditLimit}`,
+      mimeType: 'application/json',
+      annotations: { ...annotations, ...changedAt(recordedMs) },
+    },
+  ])
 }

@@ -92,18 +92,3 @@ function naming(error: ServiceError, uri: string): ServiceError {
 function isForReader({ code }: ServiceError): boolean {
   return code.startsWith('resource_') || code === 'artefact_corrupt'
 }
-
-/** A custom producer may say "not found" and "bad URI"; nothing else of it reaches the reader. */
-export function customReadError(
-  error: unknown,
-  scheme: string,
-  uri: string,
-  log: Logger,
-): ServiceError {
-  if (error instanceof ServiceError && error.code === 'resource_not_found') {
-    return new ResourceNotFound(uri)
-  }
-  if (error instanceof ResourceUriInvalid) return new ResourceUriInvalid(error.message)
-  log.warn({ err: error, scheme, uri }, 'custom producer failed to read')
-  return producerFailure(scheme, 'producer_failed')
-}

@@ -10,8 +10,6 @@ export const resourceDefaults = {
   maxPatchedObjects: 100_000,
   /** Changes listed in one delta. */
   maxSceneChanges: 1000,
-  /** Reads of one custom producer waiting at once, and as many completions. */
-  maxPendingReads: 1000,
 }
 
 export type ResourceLimits = Limits & typeof resourceDefaults

@@ -116,7 +116,7 @@ export interface ResourceProducer {
     variable: string,
     prefix: string,
     context: CompletionContext,
-  ): CompletionValues | Promise<CompletionValues>
+  ): readonly string[] | Promise<readonly string[]>
 }
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */
@@ -139,39 +139,6 @@ export interface Icon {
   readonly sizes?: readonly string[]
   /** The background that it is made for. */
   readonly theme?: 'light' | 'dark'
-}
-
-/** What each member must be; used in error messages. */
-export const hintForms = {
-  audience: 'must be an array of "user" and "assistant"',
-  priority: 'must be a number from 0 to 1',
-  src: 'must be an https, http or data:image address',
-  sizes: 'must be an array of sizes such as "48x48" or "any"',
-} as const
-
-export function isAudience(value: unknown): value is readonly Audience[] {
-  return (
-    Array.isArray(value) &&
-    value.length <= 2 &&
-    value.every(each => each === 'user' || each === 'assistant')
-  )
-}
-
-export function isPriority(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= 1
-}
-
-/** Clients must not follow any other scheme. */
-export function isIconSource(value: unknown): value is string {
-  return typeof value === 'string' && /^(?:https?:\/\/[^\s]+|data:image\/[^\s]+)$/i.test(value)
-}
-
-export function isIconSizes(value: unknown, most: number): value is readonly string[] {
-  return (
-    Array.isArray(value) &&
-    value.length <= most &&
-    value.every(each => typeof each === 'string' && /^(?:\d{1,5}x\d{1,5}|any)$/.test(each))
-  )
 }
 
 /** The caller of a read. */

@@ -53,7 +53,6 @@ export type SchemeState = 'free' | 'taken' | 'reserved'
  * endpoint takes pages and contents out and passes changes on.
  */
 export class ResourceRegistry extends ServedResources {
-  readonly #limits: ResourceLimits
   readonly #log: Logger
   readonly #timer: Timer
   readonly #scene: SceneState
@@ -64,14 +63,11 @@ export class ResourceRegistry extends ServedResources {
   constructor(options: ResourceRegistryOptions) {
     const { limits, clock, log = silentLogger, timer = systemTimer, capture = noCapture } = options
     const { notes, checkpoints, clients, liveApp = false } = options
-    const sceneChanges = {
-      sceneSet: () => {
-        this.updated(sceneCurrentUri)
-        this.updated(sceneDeltaUri)
-      },
-      applicationChanged: () => this.updated(sceneCurrentUri),
+    const sceneChanged = (what: 'scene' | 'application') => {
+      this.updated(sceneCurrentUri)
+      if (what === 'scene') this.updated(sceneDeltaUri)
     }
-    const state = new SceneState(limits, { listener: sceneChanges, clock })
+    const state = new SceneState(limits, sceneChanged, clock)
     const scene = new SceneProducer(state, limits, checkpoints)
     const audit = new AuditProducer()
     const events = new SessionEventsProducer()
@@ -86,7 +82,6 @@ export class ResourceRegistry extends ServedResources {
       artefact: options.artefacts ?? artefactsOff,
     }
     super({ producers, whereToLook, limits, log, clock, timer })
-    this.#limits = limits
     this.#log = log
     this.#timer = timer
     this.#scene = state
@@ -184,7 +179,7 @@ export class ResourceRegistry extends ServedResources {
     if (typeof producer?.list !== 'function' || typeof producer.read !== 'function') {
       throw new TypeError('a producer needs scheme, list and read')
     }
-    const context = { limits: this.#limits, log: this.#log, timer: this.#timer }
+    const context = { log: this.#log, timer: this.#timer }
     this.attach(producer.scheme, new CustomProducer(producer, context))
   }
 

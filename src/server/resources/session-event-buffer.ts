@@ -15,7 +15,6 @@ export interface SessionEventBufferOptions {
   /** Bytes of JSON retained; the oldest events go first, the newest stays. Default: no bound. */
   maxBytes?: number
   clock?: Clock
-  /** Bounds of one event; those left out keep their defaults. */
 }
 
 interface SessionEventQuery {
@@ -51,32 +50,26 @@ export class SessionEventBuffer {
   readonly uri: string
   readonly #maxlen: number
   readonly #maxMessageBytes: number
-  readonly #maxBytes: number | undefined
+  readonly #maxBytes: number
   readonly #clock: Clock
-  /** A ring: the event with id n is in slot (n - 1) % maxlen. */
-  readonly #ring: (SessionEvent | undefined)[] = []
-  /** Of the events in the ring; not counted without a bound. */
+  /** Oldest first, their ids without holes; bytes of JSON, where these are bounded. */
+  readonly #retained: { readonly event: SessionEvent; readonly bytes: number }[] = []
   #bytes = 0
   #newest = 0
   #newestAt: string | null = null
-  #oldest = 1
   #dropped = 0
   #lostThrough = 0
   #drainedThrough = 0
 
-  /** Throws `TypeError` when an option is out of its form. */
-  constructor({
-    sessionId,
-    maxlen = 1000,
-    maxMessageBytes = 4096,
-    maxBytes,
-    clock = systemClock,
-  }: SessionEventBufferOptions) {
+  /** Throws `TypeError` for an invalid option. */
+  constructor(options: SessionEventBufferOptions) {
+    const { sessionId, maxlen = 1000, maxMessageBytes = 4096, clock = systemClock } = options
     this.uri = bufferUri(sessionId)
     this.sessionId = sessionId
     this.#maxlen = positive('maxlen', maxlen)
     this.#maxMessageBytes = positive('maxMessageBytes', maxMessageBytes)
-    this.#maxBytes = maxBytes === undefined ? undefined : positive('maxBytes', maxBytes)
+    const { maxBytes } = options
+    this.#maxBytes = maxBytes === undefined ? Infinity : positive('maxBytes', maxBytes)
     this.#clock = clock
   }
 
@@ -97,7 +90,7 @@ export class SessionEventBuffer {
 
   /** Events held now. */
   get retainedCount(): number {
-    return this.#newest - this.#oldest + 1
+    return this.#retained.length
   }
 
   /**
@@ -111,70 +104,51 @@ export class SessionEventBuffer {
       sessionId: this.sessionId,
       maxMessageBytes: this.#maxMessageBytes,
     })
-    if (this.retainedCount === this.#maxlen) this.#dropOldest()
+    const bytes = this.#maxBytes === Infinity ? 0 : Buffer.byteLength(JSON.stringify(event))
     this.#newest = event.id
     this.#newestAt = event.timestamp
-    this.#ring[this.#slot(event.id)] = event
-    this.#bytes += this.#weight(event)
-    while (this.#bytes > (this.#maxBytes ?? Infinity) && this.retainedCount > 1) this.#dropOldest()
+    this.#retained.push({ event, bytes })
+    this.#bytes += bytes
+    while (this.#isFull()) {
+      this.#lostThrough = this.#remove(1)
+      this.#dropped++
+    }
     return event
   }
 
   /** The page that `events://session/<id>` answers; with `drain` it removes what it returns. */
-  page(query: SessionEventQuery = {}): SessionEventPage {
-    const { cursor = 0, drain = false } = query
-    const limit = Math.max(query.limit ?? defaultEventLimit, 1)
+  page({
+    cursor = 0,
+    limit = defaultEventLimit,
+    drain = false,
+  }: SessionEventQuery = {}): SessionEventPage {
     const gap = this.#lostThrough > Math.max(cursor, this.#drainedThrough)
-    const events = this.#slice(cursor, limit)
+    const oldest = this.#newest - this.#retained.length + 1
+    const from = Math.max(cursor + 1 - oldest, 0)
+    const events = this.#retained.slice(from, from + Math.max(limit, 1)).map(({ event }) => event)
     const last = events.at(-1)?.id
-    if (drain && last !== undefined) this.#drain(last)
+    if (drain && last !== undefined) this.#drainedThrough = this.#remove(last - oldest + 1)
     return {
       cursor,
       next_cursor: last ?? cursor,
-      oldest_cursor: this.retainedCount === 0 ? null : this.#oldest,
+      oldest_cursor: this.#retained[0]?.event.id ?? null,
       newest_cursor: this.#newest,
-      retained_count: this.retainedCount,
+      retained_count: this.#retained.length,
       dropped_count: this.#dropped,
       gap,
       events,
     }
   }
 
-  #slice(cursor: number, limit: number): SessionEvent[] {
-    const events: SessionEvent[] = []
-    const first = Math.max(cursor + 1, this.#oldest)
-    const end = Math.min(first + limit - 1, this.#newest)
-    for (let id = first; id <= end; id++) {
-      const event = this.#ring[this.#slot(id)]
-      if (event !== undefined) events.push(event)
-    }
-    return events
+  #isFull(): boolean {
+    const { length } = this.#retained
+    return length > this.#maxlen || (this.#bytes > this.#maxBytes && length > 1)
   }
 
-  #dropOldest(): void {
-    this.#take(this.#oldest)
-    this.#lostThrough = this.#oldest++
-    this.#dropped++
-  }
-
-  #take(id: number): void {
-    this.#bytes -= this.#weight(this.#ring[this.#slot(id)])
-    this.#ring[this.#slot(id)] = undefined
-  }
-
-  #weight(event: SessionEvent | undefined): number {
-    if (this.#maxBytes === undefined || event === undefined) return 0
-    return Buffer.byteLength(JSON.stringify(event))
-  }
-
-  #drain(through: number): void {
-    for (let id = this.#oldest; id <= through; id++) this.#take(id)
-    this.#oldest = through + 1
-    this.#drainedThrough = through
-  }
-
-  #slot(id: number): number {
-    return (id - 1) % this.#maxlen
+  /** Removes the oldest events and returns the id of the last of them. */
+  #remove(count: number): number {
+    for (const { bytes } of this.#retained.splice(0, count)) this.#bytes -= bytes
+    return this.#newest - this.#retained.length
   }
 }
 

@@ -1,5 +1,7 @@
+import { z } from 'zod'
+import { firstIssue } from '../../lib/util/first-issue.ts'
+import { maxJsonDepth } from '../../lib/util/json.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
-import { isJsonObject, maxJsonDepth } from '../../lib/util/json.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
 
 /** Bytes of the `metadata` of one event. */
@@ -9,6 +11,19 @@ export const maxEventMetadataBytes = 4 * 1024
 const maxEventTextBytes = 256
 
 export type SessionEventLevel = 'trace' | 'debug' | 'info' | 'warning' | 'error'
+
+const text = z.string().transform(value => cutUtf8(value, maxEventTextBytes).text)
+const textOrNull = text.nullish().transform(value => value ?? null)
+const form = z.object({
+  source: text,
+  stream: text,
+  level: z.enum(['trace', 'debug', 'info', 'warning', 'error', 'warn']).default('info'),
+  message: z.string(),
+  toolCallId: textOrNull,
+  jobId: textOrNull,
+  correlationId: textOrNull,
+  metadata: z.unknown().optional(),
+})
 
 /** What a host says about one event. */
 export interface SessionEventInput {
@@ -57,26 +72,25 @@ interface SessionEventPlace {
 }
 
 /** Throws `TypeError` for fields of the wrong type; only `metadata` may be anything. */
-export function sessionEvent(input: SessionEventInput, place: SessionEventPlace): SessionEvent {
-  if (!isJsonObject(input)) throw new TypeError('event must be an object')
-  const { source, stream, level = 'info', message, metadata } = input
-  if (typeof message !== 'string') throw new TypeError('event message must be a string')
-  const { maxMessageBytes } = place
+export function sessionEvent(
+  input: SessionEventInput,
+  { id, nowMs, sessionId, maxMessageBytes }: SessionEventPlace,
+): SessionEvent {
+  const { success, data, error } = form.safeParse(input)
+  if (!success) throw new TypeError(`invalid event: ${firstIssue(error)}`)
+  const { metadata, level, source, stream, message } = data
   const cut = cutUtf8(message, maxMessageBytes)
   const metadataBounds = { maxBytes: maxEventMetadataBytes, maxDepth: maxJsonDepth }
-  const text = (name: string, value: unknown) => requiredText(name, value)
-  const orNull = (name: string, value: unknown) =>
-    value === undefined || value === null ? null : text(name, value)
   return Object.freeze({
-    id: place.id,
-    timestamp: toRfc3339(place.nowMs),
-    session_id: place.sessionId,
-    tool_call_id: orNull('toolCallId', input.toolCallId),
-    job_id: orNull('jobId', input.jobId),
-    correlation_id: orNull('correlationId', input.correlationId),
-    source: text('source', source),
-    stream: text('stream', stream),
-    level: parseLevel(level),
+    id,
+    timestamp: toRfc3339(nowMs),
+    session_id: sessionId,
+    tool_call_id: data.toolCallId,
+    job_id: data.jobId,
+    correlation_id: data.correlationId,
+    source,
+    stream,
+    level: level === 'warn' ? 'warning' : level,
     message: cut.text,
     ...(cut.bytes < cut.originalBytes && {
       truncation: Object.freeze({
@@ -87,24 +101,4 @@ export function sessionEvent(input: SessionEventInput, place: SessionEventPlace)
     }),
     ...(metadata !== undefined && { metadata: boundedJson(metadata, metadataBounds) }),
   })
-}
-
-function parseLevel(level: unknown): SessionEventLevel {
-  switch (level) {
-    case 'trace':
-    case 'debug':
-    case 'info':
-    case 'warning':
-    case 'error':
-      return level
-    case 'warn':
-      return 'warning'
-    default:
-      throw new TypeError('event level must be trace, debug, info, warning or error')
-  }
-}
-
-function requiredText(name: string, value: unknown): string {
-  if (typeof value !== 'string') throw new TypeError(`event ${name} must be a string`)
-  return cutUtf8(value, maxEventTextBytes).text
 }

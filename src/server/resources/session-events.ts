@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { type SchemeProducer, freezeAll, jsonContents } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
-import type { CompletionContext, Content, Descriptor, Template } from './producer.ts'
+import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter, limitParameter, switchParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
@@ -25,18 +25,13 @@ export const sessionEventTemplates: readonly Template[] = freezeAll([
   },
 ])
 
-interface Listed {
-  readonly newestCursor: number
-  readonly descriptor: Descriptor
-}
-
 /** `events://session/<id>`: any number of session event buffers. Never pushed. */
 export class SessionEventsProducer implements SchemeProducer {
   readonly #buffers = new Map<string, SessionEventBuffer>()
-  readonly #listed = new Map<SessionEventBuffer, Listed>()
   #descriptors: readonly Descriptor[] = Object.freeze([])
-
-  constructor() {}
+  /** Buffers that came and went, and the events in them when they were listed last. */
+  #registrations = 0
+  #listed = '0 0'
 
   /** Throws when a buffer of the same session is there already. */
   register(buffer: SessionEventBuffer): void {
@@ -48,23 +43,25 @@ export class SessionEventsProducer implements SchemeProducer {
       )
     }
     this.#buffers.set(buffer.sessionId, buffer)
+    this.#registrations++
   }
 
   /** False when it is not registered. */
   remove(buffer: SessionEventBuffer): boolean {
     if (this.#buffers.get(buffer.sessionId) !== buffer) return false
-    this.#buffers.delete(buffer.sessionId)
-    this.#listed.delete(buffer)
-    return true
+    this.#registrations++
+    return this.#buffers.delete(buffer.sessionId)
   }
 
   /** Looks at the buffers when asked, so that appending costs nothing here. */
   list(): readonly Descriptor[] {
-    const now = Array.from(this.#buffers.values(), buffer => this.#describe(buffer))
-    const same =
-      now.length === this.#descriptors.length &&
-      now.every((descriptor, at) => descriptor === this.#descriptors[at])
-    if (!same) this.#descriptors = Object.freeze(now)
+    const buffers = [...this.#buffers.values()]
+    const events = buffers.reduce((sum, { newestCursor }) => sum + newestCursor, 0)
+    const state = `${this.#registrations} ${events}`
+    if (state !== this.#listed) {
+      this.#descriptors = freezeAll(buffers.map(describe))
+      this.#listed = state
+    }
     return this.#descriptors
   }
 
@@ -72,8 +69,14 @@ export class SessionEventsProducer implements SchemeProducer {
     return sessionEventTemplates
   }
 
-  complete(variable: string, typed: string, context: CompletionContext): readonly string[] {
-    return this.#values(variable, context).filter(value => value.startsWith(typed))
+  complete(variable: string, typed: string): readonly string[] {
+    const known: Record<string, readonly string[]> = {
+      session_id: [...this.#buffers.keys()],
+      cursor: ['0'],
+      limit: suggestedLimits(defaultEventLimit, maxEventLimit),
+      drain: ['false', 'true'],
+    }
+    return (known[variable] ?? []).filter(value => value.startsWith(typed))
   }
 
   read(uri: ResourceUri): readonly Content[] {
@@ -99,48 +102,11 @@ export class SessionEventsProducer implements SchemeProducer {
   changes(uri: ResourceUri): boolean {
     return !['false', '0'].includes(uri.query.get('drain') ?? 'false')
   }
-
-  /** Session ids; those that something happened in last come first. */
-  #newestFirst(): readonly string[] {
-    const appended = ({ lastAppendedAt }: SessionEventBuffer) =>
-      Date.parse(lastAppendedAt ?? '') || 0
-    return Array.from(this.#buffers.values())
-      .sort((left, right) => appended(right) - appended(left))
-      .map(({ sessionId }) => sessionId)
-  }
-
-  #values(variable: string, { resolved }: CompletionContext): readonly string[] {
-    switch (variable) {
-      case 'session_id':
-        return this.#newestFirst()
-      case 'cursor': {
-        // All that is retained, or what comes from now on.
-        const buffer = this.#buffers.get(resolved.get('session_id') ?? '')
-        return buffer === undefined ? ['0'] : [...new Set(['0', String(buffer.newestCursor)])]
-      }
-      case 'limit':
-        return suggestedLimits(defaultEventLimit, maxEventLimit)
-      case 'drain':
-        return ['false', 'true']
-      default:
-        return []
-    }
-  }
-
-  /** The identical one until something is appended. */
-  #describe(buffer: SessionEventBuffer): Descriptor {
-    const { newestCursor } = buffer
-    const known = this.#listed.get(buffer)
-    if (known?.newestCursor === newestCursor) return known.descriptor
-    const descriptor = describe(buffer)
-    this.#listed.set(buffer, { newestCursor, descriptor })
-    return descriptor
-  }
 }
 
 function describe({ uri, sessionId, lastAppendedAt }: SessionEventBuffer): Descriptor {
   const name = `Events of session ${sessionId}`
-  return Object.freeze({
+  return {
     uri,
     name,
     title: name,
@@ -149,7 +115,7 @@ function describe({ uri, sessionId, lastAppendedAt }: SessionEventBuffer): Descr
     mimeType: 'application/json',
     annotations: {
       ...annotations,
-      ...(lastAppendedAt === null ? {} : { lastModified: lastAppendedAt }),
+      ...(lastAppendedAt !== null && { lastModified: lastAppendedAt }),
     },
-  })
+  }
 }

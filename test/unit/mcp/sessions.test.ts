@@ -65,7 +65,7 @@ describe('Sessions', () => {
     // Used, streaming, and ended by its client.
     find(all[1]!.id)
     all[2]!.stream = stream
-    sessions.delete(all[3]!)
+    void sessions.delete(all[3]!)
     for (let count = 0; count < 2; count++) open()
     expect(isLive()).to.deep.equal([false, true, true, false, false, true])
     for (let count = 0; count < 2; count++) open()

@@ -65,21 +65,11 @@ describe('events://session', () => {
   })
 })
 
-describe('a listed session event buffer', () => {
-  it('says what it is', () => {
-    const events = new SessionEventsProducer()
-    events.register(new SessionEventBuffer({ sessionId: 'blender-console-7' }))
-    const [descriptor] = events.list()
-    expect(descriptor).to.include({ name: 'Events of session blender-console-7' })
-    expect(descriptor?.description).to.contain('console output, errors')
-  })
-})
-
 describe('a session event buffer that is removed', () => {
   const uri = parseResourceUri('events://session/s1', 1000)
   const listed = (events: SessionEventsProducer) => events.list().map(one => one.uri)
 
-  it('is listed, completed and read no more', () => {
+  it('is listed and read no more', () => {
     if (!uri.ok) throw new Error(uri.failure)
     const events = new SessionEventsProducer()
     const buffer = new SessionEventBuffer({ sessionId: 's1' })
@@ -88,8 +78,6 @@ describe('a session event buffer that is removed', () => {
     expect(listed(events)).to.deep.equal(['events://session/s1', 'events://session/s2'])
     expect(events.remove(buffer)).to.equal(true)
     expect(listed(events)).to.deep.equal(['events://session/s2'])
-    const context = { uriTemplate: '', resolved: new Map() }
-    expect(events.complete('session_id', '', context)).to.deep.equal(['s2'])
     expect(() => events.read(uri.value)).to.throw(ResourceNotFound)
   })
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { ResourceProducer } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
-import { fail, good, secret, serving } from './support.ts'
+import { fail, good, never, secret, serving } from './support.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
 async function customUris(resources: ResourceRegistry): Promise<string[]> {
@@ -65,9 +65,8 @@ describe('a custom producer that lists', () => {
     ['returns an object whose then throws', () => Object.defineProperty({}, 'then', { get: fail })],
   ]
   for (const [how, list] of bad) {
-    it(`loses only its own entries when it ${how}, logged once`, async () => {
+    it(`loses only its own entries when it ${how}, and is logged`, async () => {
       const { resources, logged } = serving({ list })
-      expect(await customUris(resources)).to.deep.equal([])
       expect(await customUris(resources)).to.deep.equal([])
       expect(logged).to.have.length(1)
     })
@@ -82,7 +81,6 @@ describe('a custom producer that lists', () => {
     { uri: 'docs://b', name: 'B', annotations: { audience: ['model'] } },
     { uri: 'docs://b', name: 'B', annotations: { lastModified: '2026-02-30T00:00:00Z' } },
     { uri: 'docs://b', name: 'B', icons: [{ src: 'javascript:alert(1)' }] },
-    { uri: 'docs://b', name: 'B', icons: Array(9).fill({ src: 'https://a' }) },
   ]
   for (const entry of entries) {
     it(`loses only the entry ${JSON.stringify(entry)}`, async () => {
@@ -92,19 +90,11 @@ describe('a custom producer that lists', () => {
     })
   }
 
-  it('is left out after the timeout, and later pages do not wait for it', async () => {
-    const { promise, resolve } = Promise.withResolvers<typeof good>()
-    let calls = 0
-    const { resources, time, logged } = serving({ list: () => (calls++, promise) })
+  it('is left out after the timeout', async () => {
+    const { resources, time, logged } = serving({ list: never })
     const slow = customUris(resources)
     time.advance(2000)
     expect(await slow).to.deep.equal([])
-    expect(await customUris(resources)).to.deep.equal([])
-    expect(calls).to.equal(1)
     expect(logged).to.have.length(1)
-    resolve(good)
-    await promise
-    await new Promise(setImmediate)
-    expect(await customUris(resources)).to.deep.equal(['docs://a'])
   })
 })

@@ -3,30 +3,30 @@ import { failureOf } from '../../helpers/failure.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
-import { fail, good, never, secret, serving } from './support.ts'
+import { fail, good, secret, serving } from './support.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
 describe('a custom producer that reads', () => {
-  it('receives the requested URI, and its contents are returned unchanged', () => {
+  it('receives the requested URI, and its contents are returned unchanged', async () => {
     const asked: string[] = []
     const text = { uri: 'docs://a', mimeType: 'text/plain', text: 'hello' }
     const blob = { uri: 'docs://a', blob: new Uint8Array([1]) }
     const read = (uri: string) => (asked.push(uri), [text, blob])
     const { resources } = serving({ read })
-    expect(resources.read('docs://a%20b?x=1#y')).to.deep.equal([
+    expect(await resources.read('docs://a%20b?x=1#y')).to.deep.equal([
       text,
       { ...blob, mimeType: 'application/octet-stream' },
     ])
     expect(asked).to.deep.equal(['docs://a%20b?x=1#y'])
   })
 
-  it('may return the identical frozen array for unchanged contents', () => {
+  it('may return the identical frozen array for unchanged contents', async () => {
     const mimeType = 'text/plain'
     const frozen = Object.freeze([Object.freeze({ uri: 'docs://a', mimeType, text: 'x' })])
     const loose = [{ uri: 'docs://b', mimeType, text: 'x' }]
     const { resources } = serving({ read: (uri: string) => (uri === 'docs://a' ? frozen : loose) })
-    expect(resources.read('docs://a')).to.equal(frozen)
-    expect(resources.read('docs://b')).not.to.equal(loose)
+    expect(await resources.read('docs://a')).to.equal(frozen)
+    expect(await resources.read('docs://b')).not.to.equal(loose)
   })
 
   it('gets the MIME type of its list or a generic one', async () => {
@@ -34,11 +34,11 @@ describe('a custom producer that reads', () => {
     const list = [{ ...good[0], mimeType: 'text/markdown' }]
     const { resources } = serving({ list: () => list, read: () => frozen })
     await resources.page(undefined)
-    expect(resources.read('docs://a')).to.deep.equal([
+    expect(await resources.read('docs://a')).to.deep.equal([
       { uri: 'docs://a', mimeType: 'text/markdown', text: 'x' },
     ])
     const never = serving({ read: () => [{ uri: 'docs://a', blob: 'AAAA' }] })
-    expect(never.resources.read('docs://a')).to.deep.equal([
+    expect(await never.resources.read('docs://a')).to.deep.equal([
       { uri: 'docs://a', mimeType: 'application/octet-stream', blob: 'AAAA' },
     ])
   })
@@ -128,15 +128,6 @@ describe('a custom producer that reads', () => {
     expect(logged).to.have.length(1)
     reject(new Error('late'))
     await new Promise(setImmediate)
-  })
-
-  it('fails immediately when too many of its reads are pending', async () => {
-    const { resources, time } = serving({ read: never }, { maxPendingReads: 2 })
-    const pending = [1, 2].map(() => failureOf(() => resources.read(uri)))
-    const refused = await failureOf(() => resources.read(uri))
-    expect(refused.data).to.deep.equal({ reason: 'producer_timeout' })
-    time.advance(2000)
-    await Promise.all(pending)
   })
 })
 

@@ -1,13 +1,7 @@
 import { expect } from 'chai'
 import { toRfc3339 } from '../../../src/lib/util/time.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
-import {
-  type Content,
-  type Descriptor,
-  isIconSizes,
-  isIconSource,
-  isPriority,
-} from '../../../src/server/resources/producer.ts'
+import type { Content, Descriptor } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
@@ -112,33 +106,5 @@ describe('hints of the built-in resources', () => {
       expect(after).not.to.equal(before)
       expect(await page()).to.equal(after)
     }
-  })
-})
-
-describe('hints of others', () => {
-  const sources: [src: unknown, right: boolean][] = [
-    ['https://a.example/i.png', true],
-    ['data:image/svg+xml;base64,AAAA', true],
-    ['data:text/html,x', false],
-    ['javascript:alert(1)', false],
-    ['file:///etc/passwd', false],
-    [5, false],
-  ]
-  for (const [src, right] of sources) {
-    it(`${right ? 'may' : 'may not'} have the icon ${src}`, () => {
-      expect(isIconSource(src)).to.equal(right)
-    })
-  }
-
-  it('have sizes in their form, so many at most', () => {
-    expect(isIconSizes(['48x48', '1x99999', 'any'], 3)).to.equal(true)
-    for (const sizes of [['48'], ['48×48'], ['any', 'any'], 'any', [5]]) {
-      expect(isIconSizes(sizes, 1), String(sizes)).to.equal(false)
-    }
-  })
-
-  it('have a priority from 0 to 1', () => {
-    expect([0, 0.5, 1].every(isPriority)).to.equal(true)
-    expect([-0.1, 1.1, NaN, '1', null].some(isPriority)).to.equal(false)
   })
 })

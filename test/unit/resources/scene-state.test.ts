@@ -11,10 +11,6 @@ function nested(depth: number): object {
   return value
 }
 
-function counting(sceneSet: () => void) {
-  return { sceneSet, applicationChanged: () => {} }
-}
-
 const refusedScenes: [why: string, scene: unknown, message: RegExp][] = [
   ['a function', () => {}, /must be a JSON object/],
   ['a Date', new Date(0), /must be a JSON object/],
@@ -42,7 +38,7 @@ describe('SceneState', () => {
   for (const [why, scene, message] of refusedScenes) {
     it(`refuses ${why} and keeps the old scene`, () => {
       let changes = 0
-      const state = new SceneState(limits, { listener: counting(() => changes++) })
+      const state = new SceneState(limits, () => changes++)
       state.set({ old: true })
       expect(() => state.set(scene as object)).to.throw(TypeError, message)
       expect(state.current).to.include({ revision: 1, text: '{"old":true}' })
@@ -62,7 +58,7 @@ describe('SceneState', () => {
   it('was known at the time of the last event, also where the clock was set back', async () => {
     let nowMs = 9000
     let isAnswered = true
-    const state = new SceneState(limits, { clock: { now: () => nowMs } })
+    const state = new SceneState(limits, () => {}, { now: () => nowMs })
     state.setApplication({ instanceId: 'run', connected: true, dccType: 'paint' })
     state.demand.supply({ refresh: async () => isAnswered, demand: () => {} })
     state.setText('{}', 'run')
@@ -96,14 +92,14 @@ describe('SceneState', () => {
 
   it('counts every set as a revision and a change, equal or null too', () => {
     let changes = 0
-    const state = new SceneState(limits, { listener: counting(() => changes++) })
+    const state = new SceneState(limits, () => changes++)
     expect([{}, {}, null, null, {}].map(scene => state.set(scene))).to.deep.equal([1, 2, 3, 4, 5])
     expect(changes).to.equal(5)
   })
 
   it('keeps the revisions that were current in the last ten minutes', () => {
     let nowMs = 0
-    const state = new SceneState(boundsWith(), { clock: { now: () => nowMs } })
+    const state = new SceneState(boundsWith(), () => {}, { now: () => nowMs })
     for (let n = 0; n < 10; n++) {
       state.set({ n })
       nowMs += 4 * 60_000

@@ -114,20 +114,3 @@ export function describeSocketError({ code = '' }: NodeJS.ErrnoException): strin
   if (!/^\w{1,64}$/.test(code)) return 'unknown error'
   return connectionReason(code)
 }
-
-export const keyHint =
-  'set SERVICE_MCP_API_KEY or --api-key-file to a key of the server; service-cli keys create makes one there'
-
-/** The code of a 401, and a clause with the detail that the server gave. */
-export function keyRefusal(refused: Refused, keyed: boolean) {
-  const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
-  const detail = detailOf(refused)
-  const clause = `${what} (HTTP 401)${detail === null ? '' : `: ${detail}`}`
-  return { code: keyed ? 'auth_refused' : 'auth_required', clause } as const
-}
-
-/** Some servers send a JSON-RPC error in the body of an HTTP error; it says more than the status. */
-export function rpcErrorOf({ body }: Refused): RpcError | null {
-  const [message, ...others] = parseServerText(String(body)) ?? []
-  return message?.kind === 'response' && others.length === 0 ? message.error : null
-}

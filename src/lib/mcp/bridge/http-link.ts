@@ -2,7 +2,8 @@ import http from 'node:http'
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
+import { ServiceError } from '../../util/errors.ts'
 import { isLoopback, refuseForeignListeners } from '../../util/net.ts'
 import { proxyAgentOptions, proxyFor } from '../../util/proxy.ts'
 import type { Secret } from '../../util/secret.ts'
@@ -29,6 +30,11 @@ export interface HttpAsk {
   /** The server holds the answer back by intent: it is never overdue. */
   readonly isHeld?: boolean
   readonly signal: AbortSignal
+}
+
+/** A request whose body may be of any length. */
+export interface HttpUpload extends Omit<HttpAsk, 'body'> {
+  readonly body?: HttpAsk['body'] | Readable
 }
 
 /** An answer that has begun. */
@@ -87,7 +93,7 @@ export class HttpLink implements HttpAsker {
     return typeof key === 'function' ? key() : key
   }
 
-  async ask(options: HttpAsk): Promise<IncomingMessage> {
+  async ask(options: HttpUpload): Promise<IncomingMessage> {
     try {
       return await this.#once(options, this.#agent(options.url))
     } catch (error) {
@@ -100,19 +106,21 @@ export class HttpLink implements HttpAsker {
     for (const agent of this.#agents.values()) agent.destroy()
   }
 
-  #once(options: HttpAsk, agent: http.Agent): Promise<IncomingMessage> {
+  #once(options: HttpUpload, agent: http.Agent): Promise<IncomingMessage> {
     const { url, method, headers, body, signal, answerMs, isHeld = false } = options
     signal.throwIfAborted()
     const { key } = this
     const { userAgent, overdueMs: afterMs = overdueMs } = this.#parts
     const { request } = url.protocol === 'https:' ? https : http
+    const upload = body instanceof Readable ? body : null
+    const whole = body instanceof Readable ? undefined : body
     return new Promise((resolve, reject) => {
       const req = request(url, {
         method,
         headers: {
           ...(userAgent !== undefined && { 'User-Agent': userAgent }),
           ...headers,
-          ...(body !== undefined && { 'Content-Length': String(Buffer.byteLength(body)) }),
+          ...(whole !== undefined && { 'Content-Length': String(Buffer.byteLength(whole)) }),
           ...(key !== null && { Authorization: `Bearer ${key.reveal()}` }),
         },
         agent,
@@ -123,13 +131,19 @@ export class HttpLink implements HttpAsker {
       const cancel = (): void => {
         for (const one of cancels.splice(0)) one()
       }
-      whenConnected(req, url, () => {
-        cancel()
+      const awaitAnswer = (): void => {
         cancels.push(systemTimer.after(answerMs, fail('it does not answer')))
         if (!isHeld) cancels.push(systemTimer.after(afterMs, () => this.#overdue(url)))
+      }
+      whenConnected(req, url, () => {
+        cancel()
+        if (upload === null) awaitAnswer()
+        else req.once('finish', awaitAnswer).setTimeout(answerMs, fail('it stopped receiving'))
       })
       req.once('response', answer => {
         cancel()
+        // An answer before the end of the body refuses it.
+        upload?.unpipe(req)
         this.#isOverdue = false
         resolve(answer)
       })
@@ -137,7 +151,7 @@ export class HttpLink implements HttpAsker {
       req.on('error', (error: NodeJS.ErrnoException) => {
         cancel()
         if (signal.aborted) return reject(signal.reason)
-        if (error instanceof Unreachable) return reject(error)
+        if (error instanceof Unreachable || error instanceof ServiceError) return reject(error)
         const isStale = req.reusedSocket && staleCodes.has(error.code ?? '')
         const text = describeSocketError(error)
         reject(isStale ? new StaleConnection(text) : new Unreachable(text))
@@ -147,7 +161,8 @@ export class HttpLink implements HttpAsker {
         cancel()
         reject(new Unreachable('it answered with another protocol'))
       })
-      req.end(body)
+      if (upload === null) req.end(whole)
+      else upload.once('error', error => req.destroy(error)).pipe(req)
     })
   }
 

@@ -18,8 +18,8 @@ export function createEventFollower(uri: string): Follower {
   let last: JsonObject | undefined
 
   async function pageOf(read: Read, from: string): Promise<JsonObject> {
-    const [contents] = await read(from)
-    const parsed = contents?.kind === 'text' ? parseJson(contents.text, maxDepth, parseExact) : null
+    const [{ content } = { content: null }] = await read(from)
+    const parsed = typeof content === 'string' ? parseJson(content, maxDepth, parseExact) : null
     if (parsed?.ok && isJsonObject(parsed.value)) return parsed.value
     throw new ServiceError('resource_failed', `${base} has no events`)
   }

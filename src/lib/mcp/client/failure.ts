@@ -1,50 +1,17 @@
-import { cleanText } from '../../util/text.ts'
+import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../util/errors.ts'
-import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
-import type { Refused } from '../bridge/exchange.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
+import { cleanText } from '../../util/text.ts'
 import { shownUrl } from '../bridge/context.ts'
-import { keyHint, keyRefusal, refusalError } from '../bridge/bridge-errors.ts'
-import type { Failed } from './ask.ts'
+import { jsonRpcCodes } from '../json-rpc.ts'
 
-interface FailureFacts {
-  readonly url: URL
-  readonly method: string
-  /** The URI of the request, if any. */
-  readonly uri?: string
-  readonly keyed: boolean
-  readonly maxAnswerBytes: number
-}
-
-/** "Resource not found" in the session transport. */
+const keyHint =
+  'set SERVICE_MCP_API_KEY or --api-key-file to a key of the server; service-cli keys create makes one there'
+/** "Resource not found" before 2026-07-28. */
 const notFoundCode = -32002
-
-/** Translates any outcome but a result into the error of the command. */
-export function failureOf(answer: Failed, facts: FailureFacts): ServiceError {
-  const where = shownUrl(facts.url)
-  switch (answer.kind) {
-    case 'error':
-      return rpcFailure(answer.error, facts)
-    case 'refused':
-      return httpFailure(answer, facts)
-    case 'broken':
-      return new ServiceError('network_failed', `${where} cannot be reached: ${answer.reason}`, {
-        hint: 'service-cli instances shows what runs here',
-      })
-    case 'oversize':
-      return new ServiceError(
-        'artefact_too_large',
-        `the answer of ${where} is larger than ${facts.maxAnswerBytes} bytes`,
-        { hint: 'an artefact of any size: service-cli artefacts get URI' },
-      )
-    case 'missing':
-      return new ServiceError(
-        'resource_failed',
-        `${where} ended its answer to ${facts.method} without a message`,
-      )
-    case 'aborted':
-      return new ServiceError('cancelled', 'cancelled')
-  }
-}
+const { methodNotFound, invalidParams, internalError } = jsonRpcCodes
+/** Errors of a request. Any other beside an HTTP error is about the transport. */
+const requestCodes: unknown[] = [notFoundCode, methodNotFound, invalidParams, internalError]
 
 /** The server answered `what`, a URI or a path, with something else than this program expects. */
 export function unexpectedAnswer(url: URL, what: string): ServiceError {
@@ -54,50 +21,92 @@ export function unexpectedAnswer(url: URL, what: string): ServiceError {
   })
 }
 
-function rpcFailure({ code, message, data }: RpcError, facts: FailureFacts): ServiceError {
-  const { method, uri } = facts
-  const said = cleanText(message, 300)
+/** What the server was asked. */
+export interface Asked {
+  readonly method: string
+  /** The URI of the request, if any. */
+  readonly uri?: unknown
+}
+
+/** Translates the `error` of a JSON-RPC response. */
+export function rpcFailure(
+  { code, message, data }: JsonObject,
+  { method, uri }: Asked,
+): ServiceError {
+  const said = textOf(message) ?? `error ${JSON.stringify(code)}`
   // Servers of this project send a hint.
-  const hint = typeof data?.hint === 'string' ? cleanText(data.hint, 300) : undefined
-  const named = uri !== undefined && typeof data?.uri === 'string'
-  if (
-    uri !== undefined &&
-    (code === notFoundCode || (code === jsonRpcCodes.invalidParams && named))
-  )
-    return notFound(cleanText(uri, 300), said, hint)
-  if (code === jsonRpcCodes.methodNotFound) {
+  const { hint: given, uri: named } = isJsonObject(data) ? data : {}
+  const hint = textOf(given)
+  const isNotFound = code === invalidParams && typeof named === 'string'
+  if (typeof uri === 'string' && (code === notFoundCode || isNotFound)) {
+    const shown = cleanText(uri, 300)
+    const words = said.includes(shown) ? said : `no resource at ${shown}: ${said}`
+    return new ServiceError('resource_not_found', words, { hint })
+  }
+  if (code === methodNotFound) {
     return new ServiceError('request_refused', `the server does not know ${method}`, {
       hint: 'it may offer only tools, or run with --no-resources',
     })
   }
-  if (code === jsonRpcCodes.internalError) {
-    const reason = typeof data?.reason === 'string' ? ` (${cleanText(data.reason, 80)})` : ''
-    return new ServiceError('resource_failed', `the server failed: ${said}${reason}`, { hint })
+  if (code === internalError) {
+    return new ServiceError('resource_failed', `the server failed: ${said}`, { hint })
   }
   return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
 }
 
-/** With what the server says beside that: what became of the resource, or where to look. */
-function notFound(uri: string, said: string, hint: string | undefined): ServiceError {
-  const generic = /^(?:no resource at|resource not (found|enabled):?)\s*/i
-  const [begin = '', state = 'found'] = generic.exec(said) ?? []
-  const rest = said.slice(begin.length)
-  const more = (rest.startsWith(uri) ? rest.slice(uri.length) : rest).replace(/^[;:,.]?\s*/, '')
-  const message = `resource ${uri} not ${state}${more === '' ? '' : `: ${more}`}`
-  return new ServiceError('resource_not_found', message, { hint })
-}
-
-function httpFailure(refused: Refused, { url, keyed }: FailureFacts): ServiceError {
-  const { status, headers } = refused
+/** Translates a status that is no success. `body`: null when it is too long to be an error. */
+export function httpFailure(
+  { statusCode: status = 0, headers }: IncomingMessage,
+  body: Buffer | null,
+  { url, method, uri, isKeyed }: Asked & { url: URL; isKeyed: boolean },
+): ServiceError {
+  const where = shownUrl(url)
+  const parsed = parseJson(body?.toString('utf8') ?? '', 64)
+  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+  const rpc = isJsonObject(value.error) ? value.error : {}
+  if (requestCodes.includes(rpc.code)) return rpcFailure(rpc, { method, uri })
+  const { detail, error_description, title, code: problem } = value
+  const said = textOf(rpc.message ?? detail ?? error_description ?? title)
+  const hint = textOf(value.hint)
+  const words = `(HTTP ${status})${said === undefined ? '' : `: ${said}`}`
   if (status === 401) {
-    const { code, clause } = keyRefusal(refused, keyed)
-    return new ServiceError(code, `${shownUrl(url)} ${clause}`, { hint: keyHint })
+    const what = isKeyed ? 'does not accept the key or token' : 'requires a key or token'
+    const code = isKeyed ? 'auth_refused' : 'auth_required'
+    return new ServiceError(code, `${where} ${what} ${words}`, { hint: keyHint })
   }
   if (status === 429) {
     const after = headers['retry-after']
-    const hint = after === undefined ? undefined : `try again in ${cleanText(after, 20)} s`
-    return new ServiceError('rate_limited', `${shownUrl(url)} is busy (HTTP 429)`, { hint })
+    const wait = after === undefined ? hint : `try again in ${cleanText(after, 20)} s`
+    return new ServiceError('rate_limited', `${where} is busy ${words}`, { hint: wait })
   }
-  const message = cleanText(refusalError(refused, { url, name: null }, keyed).message, 1000)
-  return new ServiceError(status >= 500 ? 'network_failed' : 'request_refused', message)
+  // Servers of this project say what is wrong.
+  if (problem === 'resource-not-found')
+    return new ServiceError('resource_not_found', said ?? words, { hint })
+  const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
+  const details = { hint: hint ?? root, data: { status } }
+  if (typeof problem === 'string') {
+    const code = status >= 500 ? 'storage_failed' : 'request_refused'
+    const what = status >= 500 ? 'the server failed' : 'the server refuses the request'
+    return new ServiceError(code, `${what}: ${said ?? problem}`, details)
+  }
+  if (status === 404)
+    return new ServiceError('request_refused', `${where} not found ${words}`, details)
+  if (status >= 300 && status < 400) {
+    const target = URL.parse(headers.location ?? '', url.href)
+    const to = target === null ? 'another address' : cleanText(shownUrl(target), 200)
+    return new ServiceError('request_refused', `${where} redirects to ${to}`, {
+      hint: 'redirects are not followed: use that address if you trust it',
+    })
+  }
+  if ([400, 405, 406].includes(status) && method.includes('/')) {
+    return new ServiceError('request_refused', `${where} does not serve MCP 2026-07-28 ${words}`, {
+      hint: 'the commands need a server of that revision: update it, or connect an AI client to it',
+    })
+  }
+  const code = status >= 500 ? 'network_failed' : 'request_refused'
+  return new ServiceError(code, `${where} refused the request ${words}`)
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? cleanText(value, 300) : undefined
 }

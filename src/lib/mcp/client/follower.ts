@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto'
 import { counted, sizeText } from '../../util/amounts.ts'
 import { ServiceError } from '../../util/errors.ts'
 import { numberOf, parseExact } from '../../util/exact-json.ts'
-import { diffJson } from '../json-diff.ts'
-import { arrayOf, exceedsDepth, isJsonObject, type JsonObject } from '../../util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
 import { deltaText, describeChanges } from '../change-words.ts'
-import type { Contents } from './ask.ts'
-import { applicationOf, isJsonType, sceneOf, staleReason } from './resources.ts'
+import { diffJson } from '../json-diff.ts'
+import { applicationOf, type Contents, isJsonType, sceneOf, staleReason } from './resources.ts'
 
 export type Read = (uri: string) => Promise<readonly Contents[]>
 
@@ -37,9 +36,8 @@ interface State extends Seen {
   readonly kind: 'missing' | 'json' | 'text' | 'bytes'
   /** The JSON value, the text, or the digest of the bytes. */
   readonly value?: unknown
-  /** Of a scene: its number, and the run of the server that counts it. */
-  readonly revision?: unknown
-  readonly run?: unknown
+  /** Of a scene: the delta since then. Its revisions are those of one run of the server. */
+  readonly deltaUri?: string
   /** The application of a scene is gone, in words. */
   readonly gone?: string | null
 }
@@ -58,9 +56,8 @@ export function createFollower(uri: string): Follower {
     start: async read => (last = stateOf(await read(uri))),
     async look(read) {
       const before = last
-      const { run, revision } = before
-      if (isScene && revision !== undefined) {
-        last = stateOf(await read(`scene://delta?since=${asText(revision)}&run=${asText(run)}`))
+      if (isScene && before.deltaUri !== undefined) {
+        last = stateOf(await read(before.deltaUri))
         return sceneNews(before, last)
       }
       last = await read(uri).then(stateOf, (error: unknown) => {
@@ -73,28 +70,16 @@ export function createFollower(uri: string): Follower {
   }
 }
 
-function sceneNews(before: State, { run, revision, gone, value, facts }: State): News | null {
+function sceneNews(before: State, { deltaUri, gone, value, facts }: State): News | null {
   const isBack = before.gone != null && gone == null
   const line = isBack ? 'the application is connected again' : before.gone == null ? gone : null
   const known = isBack ? { ...facts, application: { connected: true } } : facts
-  if (run === before.run && revision === before.revision)
-    return line == null ? null : { lines: [line], facts: known }
+  if (deltaUri === before.deltaUri) return line == null ? null : { lines: [line], facts: known }
   const delta = isJsonObject(value) ? value : {}
-  const isFirst = hasNoScene(before.value) && !hasNoScene(value)
-  const [head = '', ...rest] = deltaText(delta, line == null ? null : { line }, maxChars).split(
-    '\n',
-  )
-  // The sum of all that is new tells nothing of a scene that was not there.
-  const shown = isFirst && delta.truncated === true ? [] : rest
   return {
-    lines: [isFirst ? `revision ${asText(revision)}: the scene came` : head, ...shown],
-    facts: { base_revision: before.revision, ...known, ...shownChanges(delta) },
+    lines: deltaText(delta, line == null ? null : { line }, maxChars).split('\n'),
+    facts: { base_revision: before.facts.revision, ...known, ...shownChanges(delta) },
   }
-}
-
-/** What stands for a scene before one is sent, and after it is withdrawn. */
-function hasNoScene(value: unknown): boolean {
-  return isJsonObject(value) && value.status === 'no_snapshot'
 }
 
 function newsOf(before: State, { kind, value, text, facts }: State): News | null {
@@ -122,12 +107,11 @@ function shownChanges({ changes, truncated }: JsonObject): JsonObject {
 
 /** Of a log, whose oldest entries go as others come. They count up from 1. */
 function newEntries(before: State, { value, facts }: State): News | null {
-  const [old, now] = [before.value, value].map(log =>
-    arrayOf(isJsonObject(log) ? log.entries : null).filter(isJsonObject),
-  )
+  const entriesOf = (log: unknown) =>
+    arrayOf(isJsonObject(log) ? log.entries : null).filter(isJsonObject)
   const idOf = (entry: JsonObject | undefined) => numberOf(entry?.id) ?? 0
-  const known = idOf(old!.at(-1))
-  const entries = now!.filter(entry => idOf(entry) > known)
+  const known = idOf(entriesOf(before.value).at(-1))
+  const entries = entriesOf(value).filter(entry => idOf(entry) > known)
   if (entries.length === 0) return null
   const missed = idOf(entries[0]) - known - 1
   const lines = entries.map(({ id: _, timestamp: __, action, ...more }) =>
@@ -137,48 +121,45 @@ function newEntries(before: State, { value, facts }: State): News | null {
   return { lines, facts: { ...facts, entries, missed } }
 }
 
-function stateOf([only, ...others]: readonly Contents[]): State {
-  if (only === undefined) return missing
-  if (others.length > 0) {
-    const text = counted(others.length + 1, 'content')
-    return { kind: 'bytes', value: JSON.stringify([only, ...others]), text, facts: {} }
+/** Only the first contents of a resource are followed. */
+function stateOf([first]: readonly Contents[]): State {
+  if (first === undefined) return missing
+  const { content: text, mimeType: mime, meta } = first
+  if (typeof text !== 'string') {
+    const sha256 = createHash('sha256').update(text).digest('hex')
+    const words = `${sizeText(text.length)} of ${cleanText(mime ?? 'binary data', 80)}`
+    const facts = { mime, size_bytes: text.length, sha256 }
+    return { kind: 'bytes', value: sha256, text: words, facts }
   }
-  if (only.kind === 'binary') {
-    const { bytes, mimeType: mime } = only
-    const sha256 = createHash('sha256').update(bytes).digest('hex')
-    const text = `${sizeText(bytes.length)} of ${cleanText(mime ?? 'binary data', 80)}`
-    return { kind: 'bytes', value: sha256, text, facts: { mime, size_bytes: bytes.length, sha256 } }
-  }
-  const { text, mimeType, meta } = only
-  const value = isJsonType(mimeType) ? parsed(text) : undefined
-  if (value === undefined) {
+  const parsed = isJsonType(mime) ? parseJson(text, maxDepth, parseExact) : null
+  if (!parsed?.ok) {
     return { kind: 'text', value: text, text: counted(text.split('\n').length, 'line'), facts: {} }
   }
-  const { run, revision } = sceneOf(meta)
-  const { connected, since } = applicationOf(meta)
+  const value = withNames(parsed.value)
+  const scene = sceneOf(meta)
+  const { run, revision } = scene
+  const { connected, since } = applicationOf(scene)
   const gone = connected === false ? staleReason(meta) : null
-  const words = [
-    ...(revision === undefined ? [] : [`revision ${asText(revision)}`]),
-    sizeOf(value),
-    ...(gone === null ? [] : [gone]),
-  ]
-  const application = gone === null ? {} : { application: { connected, since } }
-  const facts = { ...(revision !== undefined && { run, revision }), ...application }
-  return { kind: 'json', value, run, revision, gone, text: words.join(', '), facts }
+  const words = [sizeOf(value)]
+  if (revision !== undefined) words.unshift(`revision ${asText(revision)}`)
+  if (gone !== null) words.push(gone)
+  const facts = {
+    ...(revision !== undefined && { run, revision }),
+    ...(gone !== null && { application: { connected, since } }),
+  }
+  const deltaUri =
+    revision === undefined
+      ? undefined
+      : `scene://delta?since=${asText(revision)}&run=${asText(run)}`
+  return { kind: 'json', value, deltaUri, gone, text: words.join(', '), facts }
 }
 
-function parsed(text: string): unknown {
-  if (exceedsDepth(text, maxDepth)) return undefined
-  try {
-    const value = parseExact(text)
-    if (!isJsonObject(value) || !Array.isArray(value.instances)) return value
-    // Instances of a gateway have other names for these.
-    const rows = value.instances.filter(isJsonObject)
-    const known = rows.map(row => ({ id: row.instance_id, name: row.display_name, ...row }))
-    return { ...value, instances: known }
-  } catch {
-    return undefined
-  }
+/** Instances of a gateway have other names for `id` and `name`. */
+function withNames(value: unknown): unknown {
+  if (!isJsonObject(value) || !Array.isArray(value.instances)) return value
+  const rows = value.instances.filter(isJsonObject)
+  const instances = rows.map(row => ({ id: row.instance_id, name: row.display_name, ...row }))
+  return { ...value, instances }
 }
 
 function sizeOf(value: unknown): string {

@@ -1,53 +1,80 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { asText, cleanText } from '../../util/text.ts'
-import { doubtLine, goneLine } from '../unconfirmed.ts'
-import { type Contents, type Listed, parseContents, parseListed } from './ask.ts'
+import { cleanText } from '../../util/text.ts'
+import { unconfirmedLine } from '../unconfirmed.ts'
+import { callMethod, type McpServer } from './call.ts'
 import { unexpectedAnswer } from './failure.ts'
-import type { McpClientLimits } from './limits.ts'
-import type { McpSession } from './context.ts'
 
-interface Listing {
-  readonly entries: readonly Listed[]
-  /** The listing exceeds a limit. */
-  readonly cut: boolean
+/** A listed resource. Missing or invalid members are null. */
+export interface Listed {
+  readonly uri: string
+  readonly name: string
+  readonly title: string | null
+  readonly mimeType: string | null
+  readonly size: number | null
+  /** RFC 3339, as the server wrote it. */
+  readonly modified: string | null
+  /** The whole entry. */
+  readonly raw: JsonObject
 }
 
-type ListLimits = Pick<McpClientLimits, 'maxPages' | 'maxListed'>
+interface Listing {
+  readonly entries: Listed[]
+  /** There are more pages than are read. */
+  readonly isCut: boolean
+}
 
-const lists = {
-  resources: { method: 'resources/list', member: 'resources', key: 'uri' },
-  templates: {
-    method: 'resources/templates/list',
-    member: 'resourceTemplates',
-    key: 'uriTemplate',
-  },
-} as const
+const maxPages = 1000
 
-/** Reads all pages of a listing. Rejects with `ServiceError`. */
-export async function listAll(
-  session: McpSession,
-  what: keyof typeof lists,
-  limits: ListLimits,
-  signal: AbortSignal,
-): Promise<Listing> {
-  const { method, member, key } = lists[what]
+/** Reads all pages of resources. Rejects with `ServiceError`. */
+export function listResources(server: McpServer): Promise<Listing> {
+  return listPages(server, 'resources/list', 'resources')
+}
+
+/** Reads all pages of URI templates. Rejects with `ServiceError`. */
+export function listTemplates(server: McpServer): Promise<Listing> {
+  return listPages(server, 'resources/templates/list', 'resourceTemplates')
+}
+
+async function listPages(server: McpServer, method: string, member: string): Promise<Listing> {
   const entries: Listed[] = []
-  const seen = new Set<string>()
-  let cursor: string | undefined
-  for (let page = 0; page < limits.maxPages; page++) {
-    const result = await session.request(method, cursor === undefined ? {} : { cursor }, signal)
-    if (!Array.isArray(result[member])) throw unexpectedAnswer(session.url, method)
-    entries.push(...parseListed(result[member], key))
-    const { nextCursor: next } = result
-    if (entries.length > limits.maxListed) {
-      return { entries: entries.slice(0, limits.maxListed), cut: true }
-    }
-    // A repeated cursor would never end.
-    if (typeof next !== 'string' || seen.has(next)) return { entries, cut: false }
-    seen.add(next)
-    cursor = next
+  let params: JsonObject = {}
+  for (let page = 0; page < maxPages; page++) {
+    const { [member]: values, nextCursor: cursor } = await callMethod(server, method, params)
+    if (!Array.isArray(values)) throw unexpectedAnswer(server.url, method)
+    entries.push(
+      ...values
+        .filter(isJsonObject)
+        .map(parseListed)
+        .filter(each => each !== null),
+    )
+    if (typeof cursor !== 'string') return { entries, isCut: false }
+    params = { cursor }
   }
-  return { entries, cut: true }
+  return { entries, isCut: true }
+}
+
+function parseListed(raw: JsonObject): Listed | null {
+  const uri = textOf(raw.uri ?? raw.uriTemplate)
+  if (uri === null) return null
+  const { annotations, size } = raw
+  return {
+    uri,
+    name: textOf(raw.name) ?? uri,
+    title: textOf(raw.title),
+    mimeType: textOf(raw.mimeType),
+    size: typeof size === 'number' && size >= 0 ? size : null,
+    modified: isJsonObject(annotations) ? textOf(annotations.lastModified) : null,
+    raw,
+  }
+}
+
+/** One of the contents of a resource. */
+export interface Contents {
+  readonly uri: string
+  readonly mimeType: string | null
+  /** Text, or bytes. */
+  readonly content: string | Buffer
+  readonly meta: JsonObject
 }
 
 interface ReadResult {
@@ -58,53 +85,43 @@ interface ReadResult {
 
 /** Rejects with `ServiceError`, such as `resource_not_found`. */
 export async function readResource(
-  session: McpSession,
+  server: McpServer,
   uri: string,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<ReadResult> {
-  const raw = await session.request('resources/read', { uri }, signal)
-  const contents = parseContents(raw)
-  if (contents !== null) return { contents, raw }
-  throw unexpectedAnswer(session.url, cleanText(uri, 300))
+  const raw = await callMethod(server, 'resources/read', { uri }, signal)
+  const contents = Array.isArray(raw.contents) ? raw.contents.map(parseContents) : [null]
+  if (contents.every(each => each !== null)) return { contents, raw }
+  throw unexpectedAnswer(server.url, cleanText(uri, 300))
 }
 
-interface Completed {
-  readonly values: readonly string[]
-  readonly more: boolean
+function parseContents(value: unknown): Contents | null {
+  if (!isJsonObject(value) || typeof value.uri !== 'string') return null
+  const { uri, mimeType, text, blob, _meta } = value
+  const content = typeof blob === 'string' ? Buffer.from(blob, 'base64') : text
+  if (typeof content !== 'string' && !Buffer.isBuffer(content)) return null
+  return { uri, mimeType: textOf(mimeType), content, meta: isJsonObject(_meta) ? _meta : {} }
 }
 
-/** Values for a template variable that begin with `value`. */
-export async function completeTemplate(
-  session: McpSession,
-  { uri, name, value }: { uri: string; name: string; value: string },
-  signal: AbortSignal,
-): Promise<Completed> {
-  const params = { ref: { type: 'ref/resource', uri }, argument: { name, value } }
-  const { completion } = await session.request('completion/complete', params, signal)
-  const { values, hasMore } = isJsonObject(completion) ? completion : {}
-  const texts = Array.isArray(values) ? values.filter(each => typeof each === 'string') : []
-  return { values: texts, more: hasMore === true }
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null
 }
 
 /** Why a scene may be older than what its application shows; null when it is not. */
-export function staleReason(meta: JsonObject | undefined): string | null {
-  const { connected, since, as_of: asOf } = applicationOf(meta)
-  if (connected === false) {
-    return goneLine({ since: asText(since), hasScene: sceneOf(meta).size !== 0 })
-  }
-  return asOf === undefined ? null : doubtLine(asText(asOf))
-}
-
-/** What the `_meta` of a scene says of its application. */
-export function applicationOf(meta: JsonObject | undefined): JsonObject {
-  const { application } = sceneOf(meta)
-  return isJsonObject(application) ? application : {}
+export function staleReason(meta: JsonObject): string | null {
+  const scene = sceneOf(meta)
+  return unconfirmedLine(applicationOf(scene), scene.size !== 0)
 }
 
 /** What the `_meta` of a scene says of it. */
-export function sceneOf(meta: JsonObject | undefined): JsonObject {
-  const scene = meta?.['service-cli/scene']
+export function sceneOf(meta: JsonObject): JsonObject {
+  const { 'service-cli/scene': scene } = meta
   return isJsonObject(scene) ? scene : {}
+}
+
+/** What that says of its application. */
+export function applicationOf({ application }: JsonObject): JsonObject {
+  return isJsonObject(application) ? application : {}
 }
 
 export function isJsonType(mimeType: string | null): boolean {

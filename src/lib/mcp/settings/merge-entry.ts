@@ -19,8 +19,6 @@ export const pasteHint = 'paste the entry yourself'
 export interface MergedSettings {
   readonly change: 'added' | 'replaced' | 'unchanged'
   readonly text: string
-  /** What switches the entry off in these settings; null: nothing. */
-  readonly switchedOff: string | null
 }
 
 const byteOrderMark = '\uFEFF'
@@ -42,7 +40,7 @@ export function mergeEntry(
   const mark = before.startsWith(byteOrderMark) ? byteOrderMark : ''
   let text = before.slice(mark.length)
   if (text.trim() === '') {
-    return { change: 'added', text: mark + newSettings(client, wanted), switchedOff: null }
+    return { change: 'added', text: mark + newSettings(client, wanted) }
   }
   const fault = findFault(text, format === 'json' ? 'json' : 'jsonc')
   if (fault !== null) {
@@ -65,8 +63,7 @@ export function mergeEntry(
     const isKnown = inputs.some(each => isJsonObject(each) && each.id === input?.id)
     if (input !== null && !isKnown) text = withValue(text, ['inputs', -1], input)
   }
-  const switchedOff = findSwitch(getNodeValue(parse(text)), section, name)
-  return { change, text: mark + text, switchedOff }
+  return { change, text: mark + text }
 }
 
 /** Whether the entry has all of these members; it may have more. */
@@ -148,23 +145,4 @@ function parentOf(text: string, path: JSONPath): Node {
 
 function indentOfLine(text: string, at: number): string {
   return /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1))?.[0] ?? ''
-}
-
-/** What switches the entry off in the settings of its client; null: nothing. */
-function findSwitch(settings: JsonObject, section: string, name: string): string | null {
-  const entries = settings[section]
-  const entry = isJsonObject(entries) ? entries[name] : undefined
-  if (isJsonObject(entry) && entry.enabled === false) return 'its "enabled" is false'
-  if (isJsonObject(entry) && entry.disabled === true) return 'its "disabled" is true'
-  // Of Gemini CLI and Qwen Code.
-  const { mcp, projects } = settings
-  const { excluded, allowed } = isJsonObject(mcp) ? mcp : {}
-  if (arrayOf(excluded).includes(name)) return '"mcp.excluded" has its name'
-  if (Array.isArray(allowed) && !allowed.includes(name)) return '"mcp.allowed" lacks its name'
-  // Of Claude Code.
-  const folders = Object.entries(isJsonObject(projects) ? projects : {}).filter(
-    ([, project]) => isJsonObject(project) && arrayOf(project.disabledMcpServers).includes(name),
-  )
-  if (folders.length === 0) return null
-  return `"disabledMcpServers" has its name for ${folders.map(([folder]) => folder).join(', ')}`
 }

@@ -1,6 +1,9 @@
 import { access, lstat, mkdir, readFile } from 'node:fs/promises'
 import { dirname, posix, win32 } from 'node:path'
+import { parse } from 'jsonc-parser'
+import { parse as parseToml } from 'smol-toml'
 import { errnoOf, isMissing, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
+import { arrayOf, isJsonObject } from '../../util/json.ts'
 import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
 import type { Client, Scope } from './clients.ts'
 import { type Entry, newSettings } from './entry.ts'
@@ -60,7 +63,7 @@ function pathOf({ platform }: Place): typeof posix {
   return platform === 'win32' ? win32 : posix
 }
 
-export interface WrittenEntry extends Pick<MergedSettings, 'change' | 'switchedOff'> {
+export interface WrittenEntry extends Pick<MergedSettings, 'change'> {
   /** The copy of the old content; null for a new or unchanged file. */
   readonly backup: string | null
 }
@@ -86,17 +89,17 @@ export async function writeEntry(parts: WriteEntryParts): Promise<WrittenEntry> 
     const text = newSettings(client, entry)
     await mkdir(dirname(path), { recursive: true, mode: isPrivate ? 0o700 : 0o777 })
     await replaceFile(path, text, { access: isPrivate ? 'private' : 'umask' })
-    return { change: 'added', switchedOff: null, backup: null }
+    return { change: 'added', backup: null }
   }
   const { text, stats } = found
   const merged = mergeEntry(path, text, client, entry, force)
-  const { change, switchedOff } = merged
-  if (change === 'unchanged') return { change, switchedOff, backup: null }
+  const { change } = merged
+  if (change === 'unchanged') return { change, backup: null }
   // Sorts by time, and is valid in file names everywhere.
   const backup = `${path}.${new Date().toISOString().replaceAll(/[-:]/g, '')}.bak`
   await writeNewFile(backup, text, { access: stats })
   await replaceFile(path, merged.text, { access: stats })
-  return { change, switchedOff, backup }
+  return { change, backup }
 }
 
 /** Null when the file does not exist. */
@@ -116,4 +119,38 @@ async function readSettings(path: string) {
       errnoOf(error) === null ? 'is not UTF-8' : `cannot be read: ${readProblem(error)}`
     throw unusableFile(path, problem, pasteHint)
   }
+}
+
+/** What switches the entry off in the settings of its client; null: nothing that is known. */
+export async function whySwitchedOff(
+  { format, section }: Client,
+  path: string,
+  name: string,
+): Promise<string | null> {
+  try {
+    const text = await readFile(path, 'utf8')
+    return findSwitch(format === 'toml' ? parseToml(text) : parse(text), section, name)
+  } catch {
+    return null
+  }
+}
+
+/** What switches the entry off in the settings of its client; null: nothing. */
+function findSwitch(settings: unknown, section: string, name: string): string | null {
+  if (!isJsonObject(settings)) return null
+  const entries = settings[section]
+  const entry = isJsonObject(entries) ? entries[name] : undefined
+  if (isJsonObject(entry) && entry.enabled === false) return 'its "enabled" is false'
+  if (isJsonObject(entry) && entry.disabled === true) return 'its "disabled" is true'
+  // Of Gemini CLI and Qwen Code.
+  const { mcp, projects } = settings
+  const { excluded, allowed } = isJsonObject(mcp) ? mcp : {}
+  if (arrayOf(excluded).includes(name)) return '"mcp.excluded" has its name'
+  if (Array.isArray(allowed) && !allowed.includes(name)) return '"mcp.allowed" lacks its name'
+  // Of Claude Code.
+  const folders = Object.entries(isJsonObject(projects) ? projects : {}).filter(
+    ([, project]) => isJsonObject(project) && arrayOf(project.disabledMcpServers).includes(name),
+  )
+  if (folders.length === 0) return null
+  return `"disabledMcpServers" has its name for ${folders.map(([folder]) => folder).join(', ')}`
 }

@@ -1,7 +1,7 @@
+import { z } from 'zod'
 import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { BlobContent } from '../../resources/producer.ts'
-import { kinds } from '../../mcp/tools/arguments.ts'
 import {
   type Caller,
   failedResult,
@@ -36,11 +36,15 @@ const naming =
   'its id or the first digits of it, the kind of application, or the name of its document'
 
 /** The argument of a tool that only instances have. */
-const instance = kinds.text(`which instance: ${naming}; absent: the only one that runs`).optional()
+const instance = z
+  .string()
+  .describe(`which instance: ${naming}; absent: the only one that runs`)
+  .optional()
 
 /** The argument of a tool that the gateway also has. */
-const otherInstance = kinds
-  .text(`the instance to ask instead of the gateway: ${naming}; URIs are then as it calls them`)
+const otherInstance = z
+  .string()
+  .describe(`the instance to ask instead of the gateway: ${naming}; URIs are then as it calls them`)
   .optional()
 
 /**
@@ -48,9 +52,9 @@ const otherInstance = kinds
  * application. The instance that is meant answers the call.
  */
 export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
-  const { registry, waits = new Set() } = parts
+  const { waits = new Set() } = parts
   const isName = (word: unknown): word is string =>
-    typeof word === 'string' && writtenUri(registry, word) === null
+    typeof word === 'string' && writtenUri(word) === null
   const own = gatewayTools({ ...parts, waits })
   return {
     ...own,

@@ -4,6 +4,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
 import { Endpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
+import type { KeptSessions } from '../../mcp/kept-sessions.ts'
 import { serverInstructions } from '../../mcp/instructions.ts'
 import { gatewayTools } from '../../mcp/tools/tools.ts'
 import type { CatalogFile } from '../catalog/catalog-file.ts'
@@ -35,6 +36,8 @@ interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
   /** Absent: resources of instances are not passed on. */
   readonly relays: Relays | undefined
   readonly tools: boolean
+  /** Sessions of the gateway that had the port before. */
+  readonly kept?: KeptSessions
   readonly limits: GatewayLimits
   readonly log: Logger
 }
@@ -109,6 +112,7 @@ export function openView(parts: ViewParts): View {
   const endpoint = new Endpoint({
     registry: resources,
     clients,
+    kept: parts.kept,
     resourcesEnabled: true,
     tools: tools
       ? toolParts => (instances ? instanceTools(toolParts, instances) : gatewayTools(toolParts))

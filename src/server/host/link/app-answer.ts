@@ -1,10 +1,10 @@
 import { maxFieldChars } from '../messages.ts'
 import type { ServiceError } from '../../../lib/util/errors.ts'
-import { isJsonObject } from '../../../lib/util/json.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../resources/errors.ts'
 import type { Content } from '../../resources/producer.ts'
-import { parseContent } from '../../resources/producer-check.ts'
+import { contentForm } from '../../resources/producer-check.ts'
+import { withoutNulls } from './parse-offer.ts'
 import { hostFailure } from './failures.ts'
 
 /** An answer of the application, its envelope checked; the other members are as they came. */
@@ -69,15 +69,9 @@ function parseContents(raw: unknown): readonly Content[] | null {
   if (!Array.isArray(raw)) return null
   const contents: Content[] = []
   for (const item of raw) {
-    const content = parseContent(withoutNulls(item))
-    if (content === null) return null
-    contents.push(content)
+    const { success, data } = contentForm.safeParse(withoutNulls(item))
+    if (!success) return null
+    contents.push(data as Content)
   }
   return Object.freeze(contents)
-}
-
-/** On the link a member that is null counts as absent. */
-function withoutNulls(value: unknown): unknown {
-  if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }

@@ -1,9 +1,10 @@
+import type { z } from 'zod'
 import type { HostLimits } from '../limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
-import { EntryReader } from '../../resources/producer-check.ts'
+import { descriptorForm, templateForm } from '../../resources/producer-check.ts'
 import { isScheme } from '../../resources/resource-uri.ts'
-import { type MemberFailure, pointerTo } from '../../../lib/host-link/member-reader.ts'
+import { isJsonObject } from '../../../lib/util/json.ts'
 import { LinkRefusal } from './failures.ts'
 
 export type OfferLimits = Pick<HostLimits, 'maxLinkResources'>
@@ -20,8 +21,7 @@ export function parseResources(
   scheme: string,
   limits: OfferLimits,
 ): Result<readonly Descriptor[], LinkRefusal> {
-  const reader = new EntryReader(scheme, 'refuse')
-  return parseList(value, '/resources', limits, 'uri', reader.descriptor.bind(reader))
+  return parseList(value, '/resources', limits, 'uri', descriptorForm(scheme).strict())
 }
 
 /** The member `templates`, likewise. */
@@ -30,8 +30,7 @@ export function parseTemplates(
   scheme: string,
   limits: OfferLimits,
 ): Result<readonly Template[], LinkRefusal> {
-  const reader = new EntryReader(scheme, 'refuse')
-  return parseList(value, '/templates', limits, 'uriTemplate', reader.template.bind(reader))
+  return parseList(value, '/templates', limits, 'uriTemplate', templateForm(scheme).strict())
 }
 
 function parseList<Key extends string, Item extends Readonly<Record<Key, string>>>(
@@ -39,7 +38,7 @@ function parseList<Key extends string, Item extends Readonly<Record<Key, string>
   pointer: string,
   { maxLinkResources }: OfferLimits,
   key: Key,
-  parse: (item: unknown, pointer: string) => Result<Item, MemberFailure>,
+  form: z.ZodType<Item>,
 ): Result<readonly Item[], LinkRefusal> {
   if (!Array.isArray(value)) {
     return fail(new LinkRefusal('invalid', `${pointer} must be an array`))
@@ -50,13 +49,20 @@ function parseList<Key extends string, Item extends Readonly<Record<Key, string>
   }
   const items = new Map<string, Item>()
   for (const [index, raw] of value.entries()) {
-    const item = parse(raw, pointerTo(pointer, index))
-    if (!item.ok) {
-      const { pointer: where, detail } = item.failure
-      return fail(new LinkRefusal('invalid', `${where} ${detail}`))
+    const { success, data, error } = form.safeParse(withoutNulls(raw))
+    if (!success) {
+      const { path = [], message = '' } = error.issues[0] ?? {}
+      const where = [pointer, index, ...path.map(String)].join('/')
+      return fail(new LinkRefusal('invalid', `${where}: ${message}`))
     }
-    const name = item.value[key]
-    if (!items.has(name)) items.set(name, item.value)
+    const name = data[key]
+    if (!items.has(name)) items.set(name, Object.freeze(data))
   }
   return ok(Object.freeze([...items.values()]))
+}
+
+/** On the link a member that is null counts as absent. */
+export function withoutNulls(value: unknown): unknown {
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }

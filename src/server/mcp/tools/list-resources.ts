@@ -4,7 +4,7 @@ import { cleanText } from '../../../lib/util/text.ts'
 import type { ListPage } from '../../resources/listing.ts'
 import type { Descriptor, Reader, Template } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import { kinds } from './arguments.ts'
+import * as arg from './arguments.ts'
 import { defaultChars, fitting } from './pages.ts'
 import { createTool, textResult, type Tool } from './tool.ts'
 
@@ -22,15 +22,17 @@ const definition = {
     'templates. Narrow by words (query) or by scheme, such as scene, artefact or events (console).',
   searchHint: 'which files, artefacts, console sessions, logs and URIs there are',
   input: z.strictObject({
-    query: kinds
-      .text('words that URI, name or description must contain')
-      .max(maxQueryChars, `must have at most ${maxQueryChars} characters`)
+    query: z
+      .string()
+      .max(maxQueryChars)
+      .describe('words that URI, name or description must contain')
       .default(''),
-    scheme: kinds.text('only URIs of this scheme, such as artefact').optional(),
-    limit: kinds.integer(1, 500, 'entries of one answer').default(50),
-    cursor: kinds
-      .text('where to go on: the last line of an answer says it')
+    scheme: arg.text('only URIs of this scheme, such as artefact').optional(),
+    limit: arg.integer(1, 500, 'entries of one answer').default(50),
+    cursor: z
+      .string()
       .regex(/^\d{1,9}$/, 'must be the one of an answer')
+      .describe('where to go on: the last line of an answer says it')
       .default('0'),
   }),
 }
@@ -78,10 +80,10 @@ async function firstMatching(
   const matching: Entry[] = registry.templates().filter(wants)
   let cursor: string | undefined
   do {
-    if (cursor !== undefined) await setImmediate()
-    const { descriptors, nextCursor }: ListPage = await registry.page(cursor, reader)
-    matching.push(...descriptors.filter(wants))
-    cursor = nextCursor
+    const page: ListPage = await registry.page(cursor, reader)
+    matching.push(...page.descriptors.filter(wants))
+    cursor = page.nextCursor
+    await setImmediate()
   } while (cursor !== undefined && matching.length < most && reader?.signal.aborted !== true)
   return matching
 }

@@ -1,19 +1,12 @@
-import { kinds } from './arguments.ts'
-
 /** Little enough that no client cuts an answer. */
 export const defaultChars = 8000
-
-/** The argument that bounds an answer. */
-export const maxChars = kinds
-  .integer(100, 200_000, 'characters of the answer at most')
-  .default(defaultChars)
 
 /** How many of the items, from the first, fit into so many characters. */
 export function fitting<Item>(
   items: readonly Item[],
   most: number,
   textOf: (item: Item) => string,
-) {
+): number {
   let chars = 0
   const firstBeyond = items.findIndex(item => (chars += textOf(item).length + 1) > most)
   return firstBeyond === -1 ? items.length : firstBeyond

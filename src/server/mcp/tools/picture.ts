@@ -1,47 +1,92 @@
-import type { BlobContent } from '../../resources/producer.ts'
-import { base64Length } from '../../resources/base64.ts'
+import { disableTypes, imageSize, types } from 'image-size'
+import type { BlobContent, Content } from '../../resources/producer.ts'
 import type { ToolContent } from './tool.ts'
 
-/** Base64 characters of a picture that is sent to a model. */
-const maxPictureChars = 4 * 1024 * 1024
+/** Pixels on either side: models scale larger pictures down. */
+export const maxPictureSide = 1568
+const maxPictureBytes = 1024 * 1024
 
-/** What models take as pictures, by the first bytes in Latin-1. */
-const signatures: readonly (readonly [mimeType: string, start: RegExp])[] = [
-  ['image/png', /^\x89PNG\r\n\x1a\n[^]{16}/],
-  ['image/jpeg', /^\xff\xd8\xff/],
-  ['image/gif', /^GIF8[79]a/],
-  ['image/webp', /^RIFF[^]{4}WEBP/],
-]
+/** What models take as pictures. */
+const mimeTypes: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+}
+disableTypes(types.filter(type => !Object.hasOwn(mimeTypes, type)))
 
-/** The picture and a line about it; null: the bytes are no picture that a model is given. */
-export function pictureContent(
+/** The picture and a line about it; null: it is none that a model is given. */
+export async function pictureContent(
   blob: BlobContent['blob'],
   caption: string,
   more = '',
-): ToolContent[] | null {
-  const head = headOf(blob)
-  const [mimeType] = signatures.find(([, start]) => start.test(head.toString('latin1'))) ?? []
-  if (mimeType === undefined || base64Chars(blob) > maxPictureChars) return null
-  const size =
-    mimeType === 'image/png'
-      ? `${head.readUInt32BE(16)} × ${head.readUInt32BE(20)} pixels`
-      : mimeType
+): Promise<ToolContent[] | null> {
+  const picture = await pictureOf(blob)
+  if (picture === null || scaleOf(picture) < 1) return null
+  const { mimeType, width, height } = picture
+  const kind = mimeType === 'image/png' ? '' : `${mimeType}, `
   return [
     { type: 'image', mimeType, data: blob },
-    { type: 'text', text: `${caption}, ${size}${more}` },
+    { type: 'text', text: `${caption}, ${kind}${width} × ${height} pixels${more}` },
   ]
 }
 
-/** Its first bytes; none of one that is too large to hold. */
-function headOf(blob: BlobContent['blob']): Buffer {
-  if (typeof blob === 'string') return Buffer.from(blob.slice(0, 32), 'base64')
-  if (blob instanceof Uint8Array) return Buffer.from(blob.subarray(0, 24))
-  if (!('base64' in blob)) return Buffer.alloc(0)
-  return Buffer.from(Buffer.from(blob.base64.subarray(0, 32)).toString('latin1'), 'base64')
+/** The contents of a picture, read again with a smaller width while it is larger than allowed. */
+export async function readPicture(
+  read: (maxWidth: number) => Promise<readonly Content[]> | readonly Content[],
+  maxWidth: number,
+): Promise<readonly Content[]> {
+  const contents = await read(maxWidth)
+  const [content] = contents
+  const picture = content !== undefined && 'blob' in content ? await pictureOf(content.blob) : null
+  if (picture?.mimeType !== 'image/png') return contents
+  const smaller = Math.floor(picture.width * scaleOf(picture))
+  return smaller >= 1 && smaller < Math.min(maxWidth, picture.width)
+    ? readPicture(read, smaller)
+    : contents
 }
 
-export function base64Chars(blob: BlobContent['blob']): number {
-  if (typeof blob === 'string') return blob.length
-  if (blob instanceof Uint8Array) return base64Length(blob.byteLength)
-  return 'base64' in blob ? blob.base64.byteLength : base64Length(blob.size)
+interface Picture {
+  readonly mimeType: string
+  readonly width: number
+  readonly height: number
+  readonly bytes: number
+}
+
+/** How much smaller the picture must be; 1: it is small enough. */
+function scaleOf({ width, height, bytes }: Picture): number {
+  // Fewer pixels compress a little worse.
+  const byBytes = bytes > maxPictureBytes ? Math.sqrt(maxPictureBytes / bytes) * 0.9 : 1
+  return Math.min(1, maxPictureSide / width, maxPictureSide / height, byBytes)
+}
+
+/** What the bytes are, whatever type they were declared as; null: no picture for a model. */
+async function pictureOf(blob: BlobContent['blob']): Promise<Picture | null> {
+  try {
+    const { type = '', width, height } = imageSize(await firstBytes(blob))
+    const mimeType = mimeTypes[type]
+    return mimeType === undefined ? null : { mimeType, width, height, bytes: byteLength(blob) }
+  } catch {
+    return null
+  }
+}
+
+/** All of a picture that is small enough; enough of another PNG picture to know its size. */
+async function firstBytes(blob: BlobContent['blob']): Promise<Uint8Array> {
+  if (blob instanceof Uint8Array) return blob
+  const chars = Math.ceil(maxPictureBytes / 3) * 4
+  if (typeof blob === 'string') return Buffer.from(blob.slice(0, chars), 'base64')
+  if ('base64' in blob) {
+    return Buffer.from(Buffer.from(blob.base64.subarray(0, chars)).toString('latin1'), 'base64')
+  }
+  for await (const piece of blob.open(() => {})) return Uint8Array.from(piece)
+  return new Uint8Array()
+}
+
+export function byteLength(blob: BlobContent['blob']): number {
+  if (typeof blob === 'string') return Buffer.byteLength(blob, 'base64')
+  if (blob instanceof Uint8Array) return blob.byteLength
+  if (!('base64' in blob)) return blob.size
+  const padding = blob.base64.subarray(-2).filter(char => char === 0x3d).length
+  return (blob.base64.byteLength / 4) * 3 - padding
 }

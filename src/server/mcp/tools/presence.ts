@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../lib/util/json.ts'
-import { doubtLine, goneLine } from '../../../lib/mcp/unconfirmed.ts'
+import { unconfirmedLine } from '../../../lib/mcp/unconfirmed.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 
@@ -23,21 +23,14 @@ export function presenceOf(
   const { application, current, asOfMs = null } = scene ?? {}
   if (application == null) return null
   const { connected, sinceMs, sinceRevision } = application
+  const isNew = connected && base !== undefined && (base <= sinceRevision || run !== scene?.run)
   const since = toRfc3339(sinceMs)
-  if (!connected) {
-    const line = goneLine({ since, hasScene: current?.hasScene === true })
-    return presence(line, { connected, since })
+  const facts = {
+    connected,
+    ...((isNew || !connected) && { since }),
+    ...(connected && asOfMs !== null && { as_of: toRfc3339(asOfMs) }),
   }
-  const isNew = base !== undefined && (base <= sinceRevision || run !== scene?.run)
-  const news = `the application connected at ${since}`
-  if (asOfMs === null) return isNew ? presence(news, { connected, since }) : null
-  const as_of = toRfc3339(asOfMs)
-  const doubt = doubtLine(as_of)
-  return isNew
-    ? presence(`${news}; ${doubt}`, { connected, since, as_of })
-    : presence(doubt, { connected, as_of })
-}
-
-function presence(line: string, application: JsonObject): Presence {
-  return { line, facts: { application } }
+  const warning = unconfirmedLine(facts, current?.hasScene)
+  const lines = [isNew && `the application connected at ${since}`, warning].filter(Boolean)
+  return lines.length === 0 ? null : { line: lines.join('; '), facts: { application: facts } }
 }

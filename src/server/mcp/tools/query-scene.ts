@@ -1,19 +1,24 @@
 import { maxUriChars } from '../../resources/resource-uri.ts'
 import { z } from 'zod'
-import { parseExact } from '../../../lib/util/exact-json.ts'
 import { publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { readDetail } from '../../resources/object-detail.ts'
 import { defaultSceneItems, maxSceneItems } from '../../resources/scene/query.ts'
-import type { Content } from '../../resources/producer.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import { kinds } from './arguments.ts'
-import { fitting, maxChars } from './pages.ts'
+import * as arg from './arguments.ts'
+import { fitting } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { type Caller, createTool, failedResult, textResult, type Tool } from './tool.ts'
+import {
+  type Caller,
+  contentObject,
+  createTool,
+  failedResult,
+  textResult,
+  type Tool,
+} from './tool.ts'
 
 /** Each object that is asked for in detail costs the application time. */
 const maxDetailed = 10
@@ -29,23 +34,24 @@ export const querySceneDefinition = {
   searchHint: 'list scene objects, selected object, lights, materials, meshes, cameras, transforms',
   meta: { 'anthropic/alwaysLoad': true },
   input: z.strictObject({
-    view: kinds.word(['summary'], 'the scene on one page').optional(),
-    pointer: kinds.text('JSON pointer, such as /render or /objects/0').optional(),
-    type: kinds.text('object types, such as light or mesh,curve').optional(),
-    name: kinds.text('glob on the name, such as *wheel*').optional(),
-    ids: kinds.texts(100, 'ids or names of objects').optional(),
-    detail: kinds
-      .flag(
-        `with ids: add modifiers, energy and whatever else the application tells of each object`,
+    view: arg.oneOf(['summary'], 'the scene on one page').optional(),
+    pointer: arg.text('JSON pointer, such as /render or /objects/0').optional(),
+    type: arg.text('object types, such as light or mesh,curve').optional(),
+    name: arg.text('glob on the name, such as *wheel*').optional(),
+    ids: arg.texts(100, 'ids or names of objects').optional(),
+    detail: z
+      .boolean()
+      .describe(
+        'with ids: add modifiers, energy and whatever else the application tells of each object',
       )
       .default(false),
-    where: kinds.text('member:value, such as visible:false').optional(),
-    fields: kinds.texts(100, 'members to show of each object').optional(),
-    offset: kinds.offset('next_offset of the answer before').optional(),
-    limit: kinds
+    where: arg.text('member:value, such as visible:false').optional(),
+    fields: arg.texts(100, 'members to show of each object').optional(),
+    offset: arg.count('next_offset of the answer before').optional(),
+    limit: arg
       .integer(1, maxSceneItems, `objects of one answer; absent: ${defaultSceneItems}`)
       .optional(),
-    max_chars: maxChars,
+    max_chars: arg.maxChars,
   }),
 }
 
@@ -120,15 +126,9 @@ export async function readScenePart(
   reader: Caller['reader'],
 ): Promise<JsonObject> {
   const contents = await registry.read(scenePartUri(selection), reader)
-  const part = parsedContent(contents)
   const scene = contents[0]?._meta?.['service-cli/scene']
   const { run, revision } = isJsonObject(scene) ? scene : {}
   // Known only once the application was asked.
   const presence = presenceOf(registry.scene)?.facts
-  return { ...presence, run, revision, ...(isJsonObject(part) ? part : { value: part }) }
-}
-
-/** The JSON of contents, whose numbers keep their digits. */
-function parsedContent([content]: readonly Content[]): unknown {
-  return content !== undefined && 'text' in content ? parseExact(content.text) : {}
+  return { ...presence, run, revision, ...contentObject(contents) }
 }

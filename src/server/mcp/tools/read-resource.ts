@@ -7,16 +7,14 @@ import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
 import type { Content, TextContent } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import { kinds } from './arguments.ts'
-import { maxChars, sliceText } from './pages.ts'
-import { base64Chars, pictureContent } from './picture.ts'
+import * as arg from './arguments.ts'
+import { sliceText } from './pages.ts'
+import { byteLength, maxPictureSide, pictureContent, readPicture } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
 import { type Caller, createTool, failedResult, type Tool, type ToolContent } from './tool.ts'
 import { isMissing, withSuggestedUri, writtenUri } from './written-uri.ts'
 
-/** Wide enough for models, which scale larger pictures down. */
-const maxPictureWidth = 1568
 /** Characters of a URI, a name or a type in a line about it. */
 const maxShownChars = 200
 
@@ -31,24 +29,22 @@ const definition = {
   searchHint:
     'read a file, console output and errors, log, artefact, texture, details of an object',
   input: z.strictObject({
-    uri: kinds.text('such as audit://recent?limit=20, or the name of an object'),
-    offset: kinds.offset('what the slice before said, in characters or bytes').default(0),
-    max_chars: maxChars,
+    uri: arg.text('such as audit://recent?limit=20, or the name of an object'),
+    offset: arg.count('what the slice before said, in characters or bytes').default(0),
+    max_chars: arg.maxChars,
   }),
 }
 
 /** Reads one resource: text in slices, a picture as an image, facts of anything else. */
 export function readResourceTool(registry: ServedResources): Tool {
-  return createTool(definition, async ({ uri: text, offset, max_chars: most }, { reader }) => {
-    const uri = writtenUri(registry, text)
+  return createTool(definition, async ({ uri: word, offset, max_chars: most }, { reader }) => {
+    const uri = writtenUri(word)
     if (uri !== null && registry.changes(uri)) {
       return failedResult('argument_invalid', 'tools only read: leave out drain=true')
     }
     const contents = await (uri === null
-      ? readObject(registry, text, reader)
-      : Promise.try(() => registry.read(askedUri(uri, offset), reader)).catch((error: unknown) =>
-          withSuggestedUri(registry, uri, error, reader),
-        ))
+      ? readObject(registry, word, reader)
+      : readUri(registry, uri, offset, reader))
     const slice = { offset, most }
     const parts = await Promise.all(contents.map(content => contentOf(registry, content, slice)))
     const content = parts.length === 0 ? [textPart('the resource is empty')] : parts.flat()
@@ -82,20 +78,34 @@ async function readObject(
   })
 }
 
-/**
- * A picture is taken no wider than a model sees it. Of a slice of a stored text `offset` goes on
- * from the one in the URI.
- */
-function askedUri(uri: string, offset: number): string {
-  const [file = '', query = ''] = uri.split('?')
-  const parameters = new URLSearchParams(query)
-  if (file.startsWith('artefact://') && parameters.get('as') === 'text') {
-    if (offset > 0) parameters.set('offset', String(offset))
-    return `${file}?${parameters}`
+/** Of a slice of a stored text `offset` goes on from the one in the URI. */
+async function readUri(
+  registry: ServedResources,
+  uri: string,
+  offset: number,
+  reader: Caller['reader'],
+): Promise<readonly Content[]> {
+  const query = new URLSearchParams(uri.replace(/^[^?]*/, ''))
+  const isFile = uri.startsWith('artefact://')
+  try {
+    if (isFile && query.get('as') === 'text') {
+      return await registry.read(offset > 0 ? withParameter(uri, 'offset', offset) : uri, reader)
+    }
+    if (!isFile && !uri.startsWith('capture://')) return await registry.read(uri, reader)
+    const width = Math.min(Number(query.get('max_width') ?? maxPictureSide), maxPictureSide)
+    return await readPicture(
+      maxWidth => registry.read(withParameter(uri, 'max_width', maxWidth), reader),
+      width,
+    )
+  } catch (error) {
+    throw await withSuggestedUri(registry, uri, error, reader)
   }
-  const isPicture = file.startsWith('capture://') || (file.startsWith('artefact://') && !query)
-  if (!isPicture || parameters.has('max_width')) return uri
-  return `${uri}${query ? '&' : '?'}max_width=${maxPictureWidth}`
+}
+
+function withParameter(uri: string, name: string, value: number): string {
+  const [file = '', query = ''] = uri.split('?')
+  const others = query.split('&').filter(each => each !== '' && !each.startsWith(`${name}=`))
+  return `${file}?${[...others, `${name}=${value}`].join('&')}`
 }
 
 interface Slice {
@@ -108,47 +118,55 @@ async function contentOf(
   content: Content,
   slice: Slice,
 ): Promise<readonly ToolContent[]> {
-  if ('text' in content) return fileSlice(content) ?? textOf(content, slice)
-  const { mimeType = 'application/octet-stream', blob, uri } = content
+  if ('text' in content) return textOf(content, slice)
+  const { mimeType = 'application/octet-stream', blob, uri, _meta } = content
   const [plain = ''] = uri.split('?')
   const shown = cleanText(plain, maxShownChars)
-  const picture = pictureContent(blob, shown)
+  const picture = await pictureContent(blob, shown)
   if (picture !== null) return picture
   const text = plain.startsWith('artefact://') ? await textFile(registry, plain, slice) : null
   if (text !== null) return text
-  const bytes = Math.floor(base64Chars(blob) / 4) * 3
-  const facts = `${shown}: ${cleanText(mimeType, maxShownChars)}, about ${bytes} bytes`
-  return [textPart(`${facts}; not shown, because it is not a text or picture of moderate size`)]
+  const facts = `${shown}: ${cleanText(mimeType, maxShownChars)}, ${byteLength(blob)} bytes`
+  const artefact = _meta?.['service-cli/artefact']
+  const url = isJsonObject(artefact) ? artefact.download_url : undefined
+  const link = url === undefined ? '' : `; download it from ${asText(url)}`
+  return [textPart(`${facts}; ${notShown}${link}`)]
 }
 
+const notShown =
+  'not shown, because it is neither text nor a PNG, JPEG, GIF or WebP picture of at most ' +
+  `${maxPictureSide} pixels on a side and 1 MB`
+
 /** A slice of a stored file, whose offsets are bytes; null: its bytes are no text. */
-async function textFile(registry: ServedResources, file: string, { offset, most }: Slice) {
+async function textFile(registry: ServedResources, file: string, slice: Slice) {
   try {
+    const { offset, most } = slice
     const [part] = await registry.read(`${file}?as=text&offset=${offset}&limit=${most}`)
     const isText = part !== undefined && 'text' in part && !part.text.includes('\0')
-    return isText ? fileSlice(part) : null
+    return isText ? textOf(part, slice) : null
   } catch (error) {
     if (error instanceof ResourceUriInvalid) return null
     throw error
   }
 }
 
-/** Null: the text is no slice of a file. */
-function fileSlice({ text, _meta }: TextContent): readonly ToolContent[] | null {
-  const slice = _meta?.['service-cli/slice']
-  if (!isJsonObject(slice)) return null
-  const { offset, bytes, total } = slice
-  return sliced(textPart(text), 'bytes', Number(offset), Number(bytes), Number(total))
-}
-
+/** The slice, and where it is. That of a stored file was cut already. */
 function textOf({ text, _meta }: TextContent, { offset, most }: Slice): readonly ToolContent[] {
+  const file = _meta?.['service-cli/slice']
+  if (isJsonObject(file)) {
+    return sliced(
+      textPart(text),
+      'bytes',
+      Number(file.offset),
+      Number(file.bytes),
+      Number(file.total),
+    )
+  }
   const slice = sliceText(text, offset, most)
   const from = Math.min(offset, text.length)
-  const part: ToolContent = { type: 'text', text: slice, _meta }
-  return sliced(part, 'characters', from, slice.length, text.length)
+  return sliced({ ...textPart(slice), _meta }, 'characters', from, slice.length, text.length)
 }
 
-/** The slice, and where it is. */
 function sliced(
   part: ToolContent,
   unit: 'bytes' | 'characters',
@@ -162,6 +180,6 @@ function sliced(
   return [part, textPart(`${unit} ${offset} to ${end} of ${total}; ${goOn}`)]
 }
 
-function textPart(text: string): ToolContent {
+function textPart(text: string): ToolContent & { type: 'text' } {
   return { type: 'text', text }
 }

@@ -1,17 +1,15 @@
 import { z } from 'zod'
-import { parseExact } from '../../../lib/util/exact-json.ts'
-import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import type { Content } from '../../resources/producer.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { deltaText } from '../../../lib/mcp/change-words.ts'
+import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
 import { sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import { kinds } from './arguments.ts'
-import { fitting, maxChars } from './pages.ts'
+import * as arg from './arguments.ts'
+import { fitting } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { createTool, failedResult, textResult, type Tool } from './tool.ts'
+import { contentObject, createTool, failedResult, textResult, type Tool } from './tool.ts'
 
-export const runArgument = kinds
+export const runArgument = arg
   .text('run of that revision, as the answer with it named it')
   .optional()
 
@@ -23,12 +21,12 @@ export const sceneChangesDefinition = {
     'added, removed, renamed or set. Answers name the revision and run for the next time.',
   searchHint: 'what changed, difference, history, compare with before, moved added removed objects',
   input: z.strictObject({
-    since: kinds.offset('revision seen last; absent: the one before the present').optional(),
+    since: arg.count('revision seen last; absent: the one before the present').optional(),
     run: runArgument,
-    checkpoint: kinds
+    checkpoint: arg
       .text('name of a checkpoint (scene://checkpoints lists them), instead of since')
       .optional(),
-    max_chars: maxChars,
+    max_chars: arg.maxChars,
   }),
 }
 
@@ -40,9 +38,8 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       if (since !== undefined && checkpoint !== undefined) {
         return failedResult('argument_invalid', 'since and checkpoint exclude each other')
       }
-      const contents = await registry.read(deltaUri(since ?? checkpoint, run), reader)
+      const delta = contentObject(await registry.read(deltaUri(since ?? checkpoint, run), reader))
       const presence = presenceOf(registry.scene, since, run)
-      const delta = parsedDelta(contents)
       const changes = arrayOf(delta.changes)
       // Like the words, the data is no longer than the caller asked for.
       const kept = changes.slice(0, fitting(changes, most, JSON.stringify))
@@ -65,10 +62,4 @@ export function deltaUri(since: number | string | undefined, run: string | undef
 /** Names the scene from which the caller goes on; empty where the server has none. */
 export function goOn({ run, revision }: JsonObject): string {
   return revision === undefined ? '' : `\ngo on with since=${asText(revision)}, run=${asText(run)}`
-}
-
-/** The payload of `scene://delta`. */
-export function parsedDelta([content]: readonly Content[]): JsonObject {
-  const delta: unknown = content !== undefined && 'text' in content ? parseExact(content.text) : {}
-  return isJsonObject(delta) ? delta : {}
 }

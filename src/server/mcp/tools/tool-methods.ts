@@ -1,11 +1,12 @@
+import { z } from 'zod'
+import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { dataKey } from '../../../lib/mcp/call-meta.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { meantWords } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { blobPart, JsonText, type JsonPart } from '../json-text.ts'
-import { checkArguments, inputSchema } from './arguments.ts'
 import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 /** `tools/list` and `tools/call`, the same in both transports. */
@@ -25,22 +26,10 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
   const listed = JsonText.membersOf({ tools: tools.map(entryOf) })
   const listedForReaders = JsonText.membersOf({ tools: reading.map(entryOf) })
 
-  function failed(error: unknown, tool: string): ToolResult {
-    if (!(error instanceof ServiceError) || error.code === 'internal') {
-      log.error({ err: error, tool }, 'a tool failed')
-      return failedResult('internal', 'the tool failed; see the log of the server')
-    }
-    const { code, message, hint } = error
-    if (!isLocal(error))
-      return failedResult(code, hint === undefined ? message : `${message}; ${hint}`)
-    log.warn({ reason: message, tool }, 'a tool failed')
-    return failedResult(code, publicMessage(error))
-  }
-
   return {
     count: tools.length,
     list: ({ mayAnswer }) => (mayAnswer ? listed : listedForReaders),
-    call({ name, arguments: given, _meta: meta }, caller) {
+    async call({ name, arguments: given, _meta: meta }, caller) {
       const tool = tools.find(each => each.name === name)
       if (tool === undefined) {
         const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
@@ -53,16 +42,8 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')
       }
       const wantsData = isJsonObject(meta) && meta[dataKey] === true
-      return resultOf(tool, args, caller).then(result => serialised(result, wantsData))
+      return serialised(await resultOf(tool, args, caller, log), wantsData)
     },
-  }
-
-  /** A call may wait for long: no closure holds its arguments, which may be large. */
-  function resultOf(tool: Tool, given: JsonObject, caller: Caller): Promise<ToolResult> {
-    const args = checkArguments(given, tool.input)
-    if (!args.ok) return Promise.resolve(failedResult('argument_invalid', args.failure))
-    const { name } = tool
-    return Promise.try(tool.call, args.value, caller).catch((error: unknown) => failed(error, name))
   }
 }
 
@@ -90,6 +71,62 @@ function entryOf({ name, title, description, searchHint, meta, ...tool }: Tool):
     annotations: { ...readOnly, ...tool.annotations },
     _meta: { 'anthropic/searchHint': searchHint, ...meta },
   }
+}
+
+/** As JSON Schema, without the bound that every whole number of JavaScript has. */
+function inputSchema(input: z.ZodObject): JsonObject {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, {
+    io: 'input',
+    override({ jsonSchema }) {
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+    },
+  })
+  return schema
+}
+
+async function resultOf(
+  { name, input, call }: Tool,
+  given: JsonObject,
+  caller: Caller,
+  log: Logger,
+): Promise<ToolResult> {
+  const args = checkArguments(given, input)
+  if (!args.ok) return failedResult('argument_invalid', args.failure)
+  try {
+    return await call(args.value, caller)
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code === 'internal') {
+      log.error({ err: error, tool: name }, 'a tool failed')
+      return failedResult('internal', 'the tool failed; see the log of the server')
+    }
+    const { code, message, hint } = error
+    if (!isLocal(error))
+      return failedResult(code, hint === undefined ? message : `${message}; ${hint}`)
+    log.warn({ reason: message, tool: name }, 'a tool failed')
+    return failedResult(code, publicMessage(error))
+  }
+}
+
+/** The arguments with their defaults. The failure is a sentence for the model. */
+function checkArguments(given: JsonObject, input: z.ZodObject): Result<JsonObject, string> {
+  // Models write null for an argument that they leave out.
+  const args = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
+  const parsed = input.safeParse(args)
+  if (parsed.success) return ok(parsed.data)
+  const known = Object.keys(input.shape)
+  const unknown = Object.keys(args).find(name => !known.includes(name))
+  if (unknown !== undefined) {
+    const shown = JSON.stringify(unknown.slice(0, 60))
+    const meant = meantWords(unknown, known)
+    return fail(`unknown argument ${shown}${meant}; known: ${known.join(', ')}`)
+  }
+  const { path = [], message = '' } = parsed.error.issues[0] ?? {}
+  const name = String(path[0])
+  return fail(
+    Object.hasOwn(args, name)
+      ? `argument "${path.join('.')}": ${message}`
+      : `argument "${name}" is missing`,
+  )
 }
 
 /** Models get everything as content: several clients drop it where there is data beside it. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { ErrorCode } from '../../../lib/util/errors.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
+import { parseExact } from '../../../lib/util/exact-json.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { BlobContent, Content, Reader } from '../../resources/producer.ts'
 
 /** How a tool is listed, and which arguments it takes. */
@@ -67,4 +68,10 @@ export function textResult(text: string, data?: JsonObject): ToolResult {
 
 export function failedResult(code: ErrorCode, message: string): ToolResult {
   return { ...textResult(`${code}: ${message}`), isError: true }
+}
+
+/** The object that the text of the contents is in JSON; its numbers keep their digits. */
+export function contentObject([content]: readonly Content[]): JsonObject {
+  const value: unknown = content !== undefined && 'text' in content ? parseExact(content.text) : {}
+  return isJsonObject(value) ? value : { value }
 }

@@ -1,6 +1,6 @@
 import type { McpLimits } from '../limits.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
-import { type Clock, systemClock, type Timer } from '../../../lib/util/time.ts'
+import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { liveAppUri } from '../../resources/live-app.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
@@ -37,11 +37,7 @@ export interface ToolBox {
 /** The tools of `serve`; those about notes only where notes are kept. */
 export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
   const { registry, timer } = parts
-  const scene = [
-    querySceneTool(registry),
-    sceneChangesTool(registry),
-    lookTool({ registry, timer, clock: systemClock }),
-  ]
+  const scene = [querySceneTool(registry), sceneChangesTool(registry), lookTool(registry, timer)]
   const uris = notes === undefined ? [sceneCurrentUri] : [sceneCurrentUri, openNotesUri]
   return toolBox(parts, uris, scene, notes && noteTools(notes))
 }

@@ -1,5 +1,5 @@
-import type { McpLimits } from '../limits.ts'
 import { z } from 'zod'
+import { deltaText, describeChanges } from '../../../lib/mcp/change-words.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
@@ -11,14 +11,15 @@ import { detailChanges, detailUri, isOfApplication } from '../../resources/objec
 import type { Content } from '../../resources/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
+import type { McpLimits } from '../limits.ts'
 import type { SubscriptionHub, Topic } from '../subscriptions.ts'
-import { kinds } from './arguments.ts'
+import * as arg from './arguments.ts'
 import { defaultChars } from './pages.ts'
-import { type Presence, presenceOf } from './presence.ts'
-import { deltaUri, goOn, parsedDelta, runArgument } from './scene-changes.ts'
-import { deltaText, describeChanges } from '../../../lib/mcp/change-words.ts'
+import { presenceOf } from './presence.ts'
+import { deltaUri, goOn, runArgument } from './scene-changes.ts'
 import {
   type Caller,
+  contentObject,
   createTool,
   failedResult,
   textResult,
@@ -30,8 +31,7 @@ import { isMissing, withSuggestedUri, writtenUri } from './written-uri.ts'
 const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 const stopping = 'the server is stopping'
 /** A larger object is not compared. */
-const maxObjectChars = 256 * 1024
-const maxObjectsChars = 8 * 1024 * 1024
+const maxObjectChars = 64 * 1024
 const maxObjectDepth = 64
 /** Changes of one object that are looked for: their words are cut long before. */
 const maxChanges = 100
@@ -55,8 +55,8 @@ interface Wait {
   /** The revision of the scene that the caller knows; null: the server has none. */
   readonly base: number | null
   readonly seconds: number
-  /** URI → the object of the application as it was at the beginning; null: the call is over. */
-  objects: Map<string, string> | null
+  /** URI → the object of the application as it was at the beginning. */
+  readonly objects: Map<string, string>
 }
 
 /** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */
@@ -65,10 +65,6 @@ export class WaitForChange {
   readonly #parts: WaitParts
   readonly #registry: ServedResources
   readonly #waits: Set<(reason: string) => void>
-  /** The words about the last change of the scene, which many calls may have waited for. */
-  #told: { readonly key: string; readonly words: Promise<JsonObject> } | undefined
-  /** Characters of the objects of all calls. */
-  #objectChars = 0
   #isStopping = false
 
   constructor(parts: WaitParts) {
@@ -86,24 +82,23 @@ export class WaitForChange {
     for (const end of this.#waits) end(stopping)
   }
 
-  #call(
+  async #call(
     { uris: words = [], since, run, timeout_s: seconds }: z.output<typeof sceneInput>,
     caller: Caller,
-  ): ToolResult | Promise<ToolResult> {
+  ): Promise<ToolResult> {
     const { defaultUris, limits } = this.#parts
     const uris = new Map<string, string>()
     for (const word of words.length > 0 ? words : defaultUris) {
-      const uri = writtenUri(this.#registry, word) ?? detailUri(this.#registry, word) ?? word
+      const uri = writtenUri(word) ?? detailUri(this.#registry, word) ?? word
       try {
         uris.set(this.#assertPushed(uri, caller.reader), uri)
       } catch (error) {
-        return withSuggestedUri(this.#registry, uri, error, caller.reader)
+        throw await withSuggestedUri(this.#registry, uri, error, caller.reader)
       }
     }
     const now = this.#sceneRevision
-    const base = since ?? now
-    const isCurrent =
-      base === now && (run ?? this.#registry.scene?.run) === this.#registry.scene?.run
+    const current = this.#registry.scene?.run
+    const isCurrent = (since ?? now) === now && (run ?? current) === current
     if (since !== undefined && !isCurrent && sceneUris.some(uri => uris.has(uri))) {
       return this.#sceneChanged(sceneCurrentUri, since, run)
     }
@@ -114,19 +109,9 @@ export class WaitForChange {
         hint: 'read the resource now and then instead',
       })
     }
-    return this.#wait({ uris, base, seconds, objects: new Map() }, caller)
-  }
-
-  async #wait(wait: Wait, caller: Caller): Promise<ToolResult> {
-    try {
-      const end = await this.#ended(wait, caller)
-      return await (typeof end === 'string'
-        ? this.#unchanged(end)
-        : this.#changed(end, wait, caller))
-    } finally {
-      for (const text of wait.objects?.values() ?? []) this.#objectChars -= text.length
-      wait.objects = null
-    }
+    const wait: Wait = { uris, base: since ?? now, seconds, objects: new Map() }
+    const end = await this.#ended(wait, caller)
+    return typeof end === 'string' ? this.#unchanged(end) : this.#changed(end, wait, caller)
   }
 
   /** What has changed, or why the wait ended without a change. */
@@ -134,6 +119,9 @@ export class WaitForChange {
     const { uris, seconds } = wait
     const { hub, timer, clock, limits } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<Topic | string>()
+    const over = new AbortController()
+    const signal = AbortSignal.any([over.signal, ...(reader === undefined ? [] : [reader.signal])])
+    const asking = { signal, isReadOnly: reader?.isReadOnly }
     const started = clock.now()
     const isScene = sceneUris.some(uri => uris.has(uri))
     const timeOut = async () => {
@@ -156,25 +144,23 @@ export class WaitForChange {
     try {
       for (const [canonical, uri] of uris) {
         hub.subscribe(subscriber, uri, canonical)?.catch(reject)
-        if (isOfApplication(canonical)) this.#keep(uri, wait, reader).catch(reject)
+        if (isOfApplication(canonical)) this.#keep(uri, wait, asking).catch(reject)
       }
       return await promise
     } finally {
       this.#waits.delete(resolve)
       hub.remove(subscriber)
+      over.abort()
       for (const stop of stops) stop()
     }
   }
 
   /** Rejects when the application has no such object; it may be too busy to say. */
-  async #keep(uri: string, wait: Wait, reader: Caller['reader']): Promise<void> {
+  async #keep(uri: string, { objects }: Wait, reader: Caller['reader']): Promise<void> {
     try {
-      const text = objectText(await this.#registry.read(uri, reader))
-      if (wait.objects === null || this.#objectChars + text.length > maxObjectsChars) return
-      this.#objectChars += text.length
-      wait.objects.set(uri, text)
+      objects.set(uri, objectText(await this.#registry.read(uri, reader)))
     } catch (error) {
-      if (isMissing(error)) await withSuggestedUri(this.#registry, uri, error, reader)
+      if (isMissing(error)) throw await withSuggestedUri(this.#registry, uri, error, reader)
     }
   }
 
@@ -211,23 +197,18 @@ export class WaitForChange {
     if (sceneUris.includes(canonical) && base !== null) return this.#sceneChanged(uri, base)
     // The scene may have changed, too: the next wait tells it.
     const seen = sceneUris.some(each => uris.has(each)) ? base : this.#sceneRevision
-    const data = { changed: true, uris: [uri] }
-    const head = `changed: ${uri}`
+    const answer = (what: string, lines: readonly string[] = []) =>
+      this.#answer({ changed: true, uris: [uri] }, [`changed: ${uri}${what}`, ...lines], seen)
     if (!isOfApplication(canonical)) {
-      const tool = canonical === openNotesUri ? 'list_notes' : 'read_resource'
-      return this.#answer(data, [`${head} (${tool} has it)`], seen)
+      return answer(` (${canonical === openNotesUri ? 'list_notes' : 'read_resource'} has it)`)
     }
-    if (this.#registry.scene?.application?.connected === false) {
-      return this.#unchanged('the application is gone')
-    }
+    if (this.#registry.scene?.application?.connected === false) return this.#unchanged()
+    const hasIt = ' (read_resource has it)'
     try {
       const now = objectText(await this.#registry.read(uri, reader))
-      const lines = objectChanges(uri, objects?.get(uri) ?? '', now)
-      const told = [`${head} (read_resource has it)`, ...lines.map(line => `- ${line}`)]
-      return this.#answer(data, told, seen)
+      return answer(hasIt, objectChanges(uri, objects.get(uri) ?? '', now))
     } catch (error) {
-      const what = isMissing(error) ? '; the application has it no more' : ' (read_resource has it)'
-      return this.#answer(data, [head + what], seen)
+      return answer(isMissing(error) ? '; the application has it no more' : hasIt)
     }
   }
 
@@ -244,23 +225,17 @@ export class WaitForChange {
     if (run === scene?.run && since === this.#sceneRevision && presence !== null) {
       return this.#answer(data, [`changed: ${uri}`, presence.line])
     }
-    const query = deltaUri(since, run)
-    const key = `${this.#sceneRevision} ${query} ${presence?.line}`
-    if (this.#told?.key !== key) this.#told = { key, words: this.#sceneWords(query, presence) }
-    const { text, ...current } = await this.#told.words
-    return textResult(`changed: ${uri}\n${String(text)}`, { ...data, ...current })
-  }
-
-  async #sceneWords(query: string, presence: Presence | null): Promise<JsonObject> {
-    const delta = parsedDelta(await this.#registry.read(query))
     // The application may have sent a newer scene when it was asked.
-    const { run, revision } = delta
-    return { text: deltaText(delta, presence, defaultChars) + goOn(delta), run, revision }
+    const delta = contentObject(await this.#registry.read(deltaUri(since, run)))
+    const text = `changed: ${uri}\n${deltaText(delta, presence, defaultChars)}${goOn(delta)}`
+    return textResult(text, { ...data, run: delta.run, revision: delta.revision })
   }
 
-  #unchanged(reason: string): ToolResult {
+  /** Default reason: the application is gone. */
+  #unchanged(given?: string): ToolResult {
     const gone = presenceOf(this.#registry.scene)
-    const lines = [`no change: ${reason}`, ...(gone === null ? [] : [gone.line])]
+    const reason = given ?? gone?.line ?? 'the application has left'
+    const lines = [`no change: ${reason}`, ...(given && gone ? [gone.line] : [])]
     return this.#answer({ changed: false, reason, ...gone?.facts }, lines)
   }
 
@@ -283,25 +258,27 @@ function objectText([content]: readonly Content[]): string {
   return text.length <= maxObjectChars ? text : ''
 }
 
-/** What changed in one object, in words; none when that is not known. */
+/** What changed in one object, a line for each; none when that is not known. */
 function objectChanges(uri: string, before: string, after: string): readonly string[] {
   const [old, now] = [before, after].map(text => {
     const parsed = parseJson(text, maxObjectDepth, parseExact)
     return parsed.ok && isJsonObject(parsed.value) ? parsed.value : null
   })
-  return old && now ? describeChanges(detailChanges([old], [now], [{ id: uri }], maxChanges)) : []
+  if (!old || !now) return []
+  const changes = detailChanges([old], [now], [{ id: uri }], maxChanges)
+  return describeChanges(changes).map(line => `- ${line}`)
 }
 
 /** Where one scene is waited for. */
 export const sinceArguments = {
-  since: kinds.offset('revision seen last: a newer scene answers at once').optional(),
+  since: arg.count('revision seen last: a newer scene answers at once').optional(),
   run: runArgument,
 }
 
 const sceneInput = z.strictObject({
-  uris: kinds.texts(20, 'resources or objects to wait for').optional(),
+  uris: arg.texts(20, 'resources or objects to wait for').optional(),
   ...sinceArguments,
-  timeout_s: kinds.integer(1, longestWaitSeconds, 'seconds to wait at most').default(30),
+  timeout_s: arg.integer(1, longestWaitSeconds, 'seconds to wait at most').default(30),
 })
 
 function definitionFor(defaultUris: readonly string[]) {

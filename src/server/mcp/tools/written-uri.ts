@@ -7,18 +7,10 @@ import type { ServedResources } from '../../resources/served-resources.ts'
  * The URI that a model wrote, with what a URI must not have (spaces, umlauts, brackets) escaped.
  * Null: it is a plain name.
  */
-export function writtenUri(registry: ServedResources, text: string): string | null {
-  if (!text.includes('://') && !isServed(registry, text)) return null
+export function writtenUri(text: string): string | null {
+  if (!text.includes('://')) return null
   const foreign = /%(?![0-9A-Fa-f]{2})|[^\x21-\x7e]|["#<>[\\\]^`{|}]/gu
   return text.toWellFormed().replace(foreign, found => encodeURIComponent(found))
-}
-
-function isServed(registry: ServedResources, uri: string): boolean {
-  try {
-    return registry.assertSubscribable(uri) !== ''
-  } catch {
-    return false
-  }
 }
 
 export function isMissing(error: unknown): error is ServiceError {
@@ -26,20 +18,20 @@ export function isMissing(error: unknown): error is ServiceError {
 }
 
 /**
- * Rejects with the error, and where nothing is at `uri` with the listed URI that is closest to it.
- * Only the first page of the listing is looked through.
+ * The error, and where nothing is at `uri` with the listed URI that is closest to it. Only the
+ * first page of the listing is looked through.
  */
 export async function withSuggestedUri(
   registry: ServedResources,
   uri: string,
   error: unknown,
   reader: Reader | undefined,
-): Promise<never> {
-  if (!isMissing(error) || error.hint !== undefined) throw error
+): Promise<unknown> {
+  if (!isMissing(error) || error.hint !== undefined) return error
   const { descriptors } = await registry.page(undefined, reader)
   const known = descriptors.map(descriptor => descriptor.uri)
   const suggested = nearest(uri.replace(/\?.*$/s, ''), known)
-  if (suggested === undefined) throw error
+  if (suggested === undefined) return error
   const hint = `did you mean ${suggested}?`
-  throw new ServiceError(error.code, error.message, { hint, cause: error })
+  return new ServiceError(error.code, error.message, { hint, cause: error })
 }

@@ -46,8 +46,8 @@ export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
   readonly #maxChanges: number
   readonly #checkpoints: CheckpointSource | undefined
-  readonly #deltas = new KeptAnswers()
-  readonly #parts = new KeptAnswers()
+  /** Parts and deltas. */
+  readonly #answers = new KeptAnswers()
   /** The scene as a value, for readers of parts. */
   #parsed: { readonly revision: number; readonly scene: JsonObject } | undefined
   #version = -1
@@ -158,7 +158,7 @@ export class SceneProducer implements SchemeProducer {
       query.view === 'summary'
         ? summariseScene(this.#scene)
         : JSON.stringify(selectPart(this.#scene, query))
-    return this.#parts.get(version, uri.text, build, meta)
+    return this.#answers.get(version, uri.text, build, meta)
   }
 
   #delta(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
@@ -175,7 +175,7 @@ export class SceneProducer implements SchemeProducer {
       if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
       return deltaPayload({ run: ownRun, base_revision: base, revision }, found)
     }
-    return this.#deltas.get(version, uri.text, build, meta)
+    return this.#answers.get(version, uri.text, build, meta)
   }
 
   /** Undefined: that revision is not kept. One without a scene counts as an empty object. */

@@ -69,12 +69,6 @@ const pastMs = 10 * 60_000
 /** A step that is kept, beside its text. */
 const stepBytes = 200
 
-interface SceneStateOptions {
-  /** Told of a scene that was set, and of an application that went or came back. */
-  readonly listener?: { sceneSet(): void; applicationChanged(): void }
-  readonly clock?: Clock
-}
-
 type StateLimits = SceneLimits & Pick<ResourceLimits, 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
 
 /** The scene the application sent last, as JSON text, and what is kept of those before it. */
@@ -84,7 +78,7 @@ export class SceneState {
   /** The subscribers of the scene, and the application that can confirm it. */
   readonly demand = new SceneDemand()
   readonly #limits: StateLimits
-  readonly #listener: SceneStateOptions['listener']
+  readonly #onChange: (what: 'scene' | 'application') => void
   readonly #clock: Clock
   #current = currentScene(0, null, 0, null)
   /** The scenes before the current one without a gap, oldest first. */
@@ -104,9 +98,14 @@ export class SceneState {
   /** When the scene was set, or confirmed after that. */
   #knownAtMs = 0
 
-  constructor(limits: StateLimits, { listener, clock = systemClock }: SceneStateOptions = {}) {
+  /** `onChange`: a scene was set or patched, or its application went or came back. */
+  constructor(
+    limits: StateLimits,
+    onChange: (what: 'scene' | 'application') => void = () => {},
+    clock: Clock = systemClock,
+  ) {
     this.#limits = limits
-    this.#listener = listener
+    this.#onChange = onChange
     this.#clock = clock
   }
 
@@ -208,7 +207,7 @@ export class SceneState {
     this.#latest = { ...application, sinceMs, sinceRevision }
     if (!this.#showLatest()) return
     this.#version++
-    this.#listener?.applicationChanged()
+    this.#onChange('application')
   }
 
   /**
@@ -294,7 +293,7 @@ export class SceneState {
     this.#refusals = 0
     this.#knownAtMs = nowMs
     this.#version++
-    this.#listener?.sceneSet()
+    this.#onChange('scene')
     return revision
   }
 

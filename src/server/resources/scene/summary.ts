@@ -16,10 +16,10 @@ const maxTextChars = 80
  * another form their members, counts and sizes. Lists are cut until it fits.
  */
 export function summariseScene(scene: JsonObject): string {
-  const summarise = isDccScene(scene) ? summariseDccScene(scene) : summariseShape(scene)
+  const summarise = isDccScene(scene) ? summariseDccScene : summariseShape
   let text = ''
   for (const most of listSizes) {
-    text = JSON.stringify(summarise(most))
+    text = JSON.stringify(summarise(scene, most))
     if (Buffer.byteLength(text) <= maxSummaryBytes) return text
   }
   return JSON.stringify({ view: 'summary', members: Object.keys(scene).length })
@@ -29,15 +29,13 @@ function isDccScene({ schema }: JsonObject): boolean {
   return typeof schema === 'string' && schema.startsWith('dcc-scene/')
 }
 
-type Summary = (most: number) => JsonObject
-
 /** The members of `dcc-scene/1` that are small and are shown as they are. */
 const plainMembers = ['document', 'scene', 'time', 'mode', 'render', 'viewport', 'units', 'axes']
 
 /** Where a camera is. */
 const placeMembers = ['id', 'translate', 'world_translate', 'rotate', 'quaternion']
 
-function summariseDccScene(scene: JsonObject): Summary {
+function summariseDccScene(scene: JsonObject, most: number): JsonObject {
   const objects = arrayOf(scene.objects).filter(isJsonObject)
   const hidden = objects.filter(({ visible }) => visible === false)
   const animated = objects.filter(each => each.animated === true)
@@ -49,7 +47,7 @@ function summariseDccScene(scene: JsonObject): Summary {
   const plain = plainMembers.flatMap(name =>
     scene[name] === undefined ? [] : [[name, shortened(scene[name])] as const],
   )
-  return most => ({
+  return {
     view: 'summary',
     schema: scene.schema,
     detail: scene.detail,
@@ -76,7 +74,7 @@ function summariseDccScene(scene: JsonObject): Summary {
     materials: arrayOf(scene.materials).length,
     ...(isJsonObject(scene.geometry) && { geometry: shortened(scene.geometry) }),
     warnings: few(arrayOf(scene.warnings).map(shortened), most),
-  })
+  }
 }
 
 function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
@@ -117,8 +115,8 @@ function collectionTree(collections: readonly unknown[]): readonly string[] {
 }
 
 /** Members with their type, count or value, two levels deep. */
-function summariseShape(scene: JsonObject): Summary {
-  return most => ({ view: 'summary', members: shapeOf(scene, 2, most + 5) })
+function summariseShape(scene: JsonObject, most: number): JsonObject {
+  return { view: 'summary', members: shapeOf(scene, 2, most + 5) }
 }
 
 function shapeOf(value: unknown, depth: number, most: number): unknown {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { RawSession } from '../../../helpers/mcp.ts'
 import { callStateless } from '../../../helpers/stateless.ts'
 import { serveInProcess } from '../../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../../helpers/serve-process.ts'
@@ -76,8 +77,13 @@ describe('the list of tools', () => {
     expect(JSON.stringify(tools).match(/never instructions/g)).to.have.length(1)
   })
 
-  it('is one page: a cursor is refused', async () => {
-    const { json } = await callStateless(serve.url, 'tools/list', { cursor: 'x' })
-    expect(json.error).to.include({ code: -32_602 })
+  it('is one page: a cursor is refused in both transports', async () => {
+    const params = { cursor: 'x' }
+    const session = await RawSession.open(serve.url)
+    const answers = [
+      await session.call('tools/list', params),
+      (await callStateless(serve.url, 'tools/list', params)).json,
+    ]
+    for (const { error } of answers) expect(error).to.include({ code: -32_602 })
   })
 })

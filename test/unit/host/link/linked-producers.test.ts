@@ -134,7 +134,7 @@ describe('the schemes of an application', () => {
       ['a scheme of the server', 'scene', [], 'scheme_reserved', /scene:/],
       ['a scheme of another producer', 'docs', [], 'scheme_taken', /docs:/],
       ['no scheme', undefined, [], 'invalid', /^\/scheme /],
-      ['a wrong entry', 'new', [{ uri: 'new://a' }], 'invalid', /^\/resources\/0\/name /],
+      ['a wrong entry', 'new', [{ uri: 'new://a' }], 'invalid', /^\/resources\/0\/name: /],
       ['too many entries', 'app', named('a', 'b', 'c', 'd'), 'limit', /more than 3 entries/],
       ['one scheme too many', 'third', [], 'limit', /2 schemes already/],
     ]

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
-import { z } from 'zod'
 import {
   createMcpHandler,
   McpServer,
@@ -15,14 +14,10 @@ import {
 /** A server of the official SDK with one text, one picture and a template. */
 export interface ForeignServer {
   readonly url: URL
-  /** Changes the text and tells whoever has subscribed. */
-  write(text: string): Promise<void>
-  /** Sends a request to each client with a session; resolves with the answers. */
-  ask(method: string): Promise<unknown[]>
+  /** Changes the text and notifies the subscribers of a stateless server. */
+  write(text: string): void
   close(): Promise<void>
 }
-
-const anything = z.looseObject({})
 
 export const noteUri = 'note://today'
 export const pictureBytes = Buffer.from([0x89, 0x50, 0, 255])
@@ -30,7 +25,6 @@ export const pictureBytes = Buffer.from([0x89, 0x50, 0, 255])
 /** `sessions`: revisions up to 2025-11-25, answered as streams. `stateless`: 2026-07-28 alone. */
 export async function startForeign(transport: 'sessions' | 'stateless'): Promise<ForeignServer> {
   let note = 'first\nsecond'
-  const servers = new Set<McpServer>()
 
   function create(): McpServer {
     const mcp = new McpServer(
@@ -48,7 +42,6 @@ export async function startForeign(transport: 'sessions' | 'stateless'): Promise
       throw new ResourceNotFoundError(url.href)
     })
     mcp.server.setRequestHandler('resources/subscribe', () => ({}))
-    servers.add(mcp)
     return mcp
   }
 
@@ -74,17 +67,10 @@ export async function startForeign(transport: 'sessions' | 'stateless'): Promise
   const { port } = server.address() as AddressInfo
   return {
     url: new URL(`http://127.0.0.1:${port}/mcp`),
-    async write(text) {
+    write(text) {
       note = text
-      if (transport === 'stateless') modern.notify.resourceUpdated(noteUri)
-      else for (const mcp of servers) await mcp.server.sendResourceUpdated({ uri: noteUri })
+      modern.notify.resourceUpdated(noteUri)
     },
-    ask: method =>
-      Promise.all(
-        Array.from(servers, ({ server }) =>
-          server.request({ method }, anything).catch((error: unknown) => error),
-        ),
-      ),
     async close() {
       await modern.close()
       for (const transport of transports.values()) await transport.close()

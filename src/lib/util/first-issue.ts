@@ -1,0 +1,7 @@
+import type { z } from 'zod'
+
+/** What a schema refused first, on one line: `level: Invalid option: expected one of …`. */
+export function firstIssue({ issues }: z.ZodError): string {
+  const { path = [], message = '' } = issues[0] ?? {}
+  return [...(path.length === 0 ? [] : [path.join('.')]), message].join(': ')
+}

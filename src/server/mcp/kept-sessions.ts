@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { readPrivateFile } from '../../lib/config/private-file.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { replaceFile } from '../../lib/util/replace-file.ts'
+import { sessionRevisions } from './sessions.ts'
+
+const keptSession = z.object({
+  principal: z.string(),
+  revision: z.enum(sessionRevisions),
+  clientInfo: z.object({ name: z.string(), version: z.string() }),
+  /** Of each: the URI as it was written, and its canonical form. */
+  subscriptions: z.array(z.tuple([z.string(), z.string()])),
+  /** Milliseconds since the epoch. */
+  lastUsedMs: z.number(),
+})
+
+/** What the next server on this port knows of a session. */
+export type KeptSession = z.infer<typeof keptSession>
+
+const keptFile = z.object({
+  /** The mode of authentication, under which the principals were named. */
+  auth: z.string(),
+  sessions: z.record(z.string(), keptSession),
+})
+
+const maxSessions = 1000
+const maxFileBytes = 64 * 1024 * 1024
+const writeAfterMs = 100
+
+interface KeptSessionsParts {
+  registryDir: string
+  port: number
+  /** The mode of authentication: sessions of another are forgotten. */
+  auth: string
+  log: Logger
+}
+
+/**
+ * The sessions of a port in a file of the state directory, by the SHA-256 of their ids: clients go
+ * on after a restart of the server. Written 100 ms after a change, and when the server stops.
+ */
+export class KeptSessions {
+  readonly #path: string
+  readonly #auth: string
+  readonly #log: Logger
+  /** Those of the server before that were not used yet, and those of this one. */
+  readonly #sessions = new Map<string, () => KeptSession>()
+  #timer: NodeJS.Timeout | undefined
+  #written: Promise<void> = Promise.resolve()
+  /** The write that begins when the one before has ended. */
+  #next: Promise<void> | null = null
+
+  private constructor(path: string, { auth, log }: KeptSessionsParts) {
+    this.#path = path
+    this.#auth = auth
+    this.#log = log
+  }
+
+  /** Never throws: a file that cannot be used is logged, and its sessions are forgotten. */
+  static async open(parts: KeptSessionsParts): Promise<KeptSessions> {
+    const path = join(parts.registryDir, `sessions-${parts.port}.json`)
+    const opened = new KeptSessions(path, parts)
+    try {
+      const text = await readPrivateFile(path, { maxBytes: maxFileBytes })
+      if (text === null) return opened
+      const { auth, sessions } = keptFile.parse(JSON.parse(text))
+      if (auth !== parts.auth) return opened
+      for (const [hash, kept] of Object.entries(sessions)) opened.#sessions.set(hash, () => kept)
+    } catch (error) {
+      parts.log.warn({ err: error, path }, 'sessions of the server before are forgotten')
+    }
+    return opened
+  }
+
+  find(id: string): KeptSession | null {
+    return this.#sessions.get(hashOf(id))?.() ?? null
+  }
+
+  /** `session` is asked each time that the file is written. */
+  add(id: string, session: () => KeptSession): void {
+    this.#sessions.set(hashOf(id), session)
+    this.changed()
+  }
+
+  /** Resolves once the file does not hold the session. */
+  async remove(id: string): Promise<void> {
+    if (this.#sessions.delete(hashOf(id))) await this.#flush()
+  }
+
+  /** Writes all as they are now: the server stops, and its sessions end. */
+  async close(): Promise<void> {
+    for (const [hash, session] of this.#sessions) {
+      const kept = session()
+      this.#sessions.set(hash, () => kept)
+    }
+    await this.#flush()
+  }
+
+  changed(): void {
+    this.#timer ??= setTimeout(() => void this.#flush(), writeAfterMs).unref()
+  }
+
+  /** Never rejects: a failure is logged. */
+  #flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#next ??= this.#written.then(() => {
+      this.#next = null
+      return (this.#written = this.#write())
+    })
+    return this.#next
+  }
+
+  async #write(): Promise<void> {
+    const newest = [...this.#sessions]
+      .map(([hash, session]): [string, KeptSession] => [hash, session()])
+      .sort(([, a], [, b]) => b.lastUsedMs - a.lastUsedMs)
+      .slice(0, maxSessions)
+    try {
+      if (newest.length === 0) await rm(this.#path, { force: true })
+      else {
+        const file = { auth: this.#auth, sessions: Object.fromEntries(newest) }
+        const text = JSON.stringify(file)
+        await replaceFile(this.#path, text, { durable: false })
+      }
+    } catch (error) {
+      this.#log.warn({ err: error, path: this.#path }, 'a restart will end sessions')
+    }
+  }
+}
+
+function hashOf(id: string): string {
+  return createHash('sha256').update(id).digest('hex')
+}

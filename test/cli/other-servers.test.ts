@@ -1,0 +1,57 @@
+import { expect } from 'chai'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runCommand } from '../helpers/in-process.ts'
+import { until } from '../helpers/until.ts'
+import { type ForeignServer, noteUri, pictureBytes, startForeign } from './foreign-server.ts'
+import { Screen } from './screen.ts'
+
+describe('service-cli resources at a server of the SDK', () => {
+  let server: ForeignServer
+  const run = (...args: string[]) => runCommand(['resources', ...args, `--url=${server.url}`])
+  afterEach(() => server.close())
+
+  it('lists, reads text and bytes, and watches with 2026-07-28', async () => {
+    server = await startForeign('stateless')
+    const list = await run('list')
+    expect(list.stdout, list.stderr).to.contain(noteUri).and.contain('file:///a/shot.png')
+    expect((await run('list', '--templates')).stdout).to.contain('user://{id}')
+    expect((await run('read', noteUri)).stdout).to.equal('first\nsecond')
+    const home = await mkdtemp(join(tmpdir(), 'cli-other-'))
+    try {
+      const out = join(home, 'shot.png')
+      await run('read', 'file:///a/shot.png', '--out', out)
+      expect((await readFile(out)).equals(pictureBytes)).to.equal(true)
+    } finally {
+      await rm(home, { recursive: true })
+    }
+    const missing = await run('read', 'user://7')
+    expect(missing.code).to.equal(3)
+    expect(missing.stderr).to.contain('user://7')
+    const screen = new Screen()
+    const words = ['resources', 'watch', noteUri, `--url=${server.url}`]
+    const watching = runCommand(words, { stdout: screen })
+    await until(() => screen.lines().length > 0, 'the first line')
+    server.write('first\nchanged')
+    await until(() => screen.lines().length > 2, 'the change')
+    process.emit('SIGHUP')
+    expect((await watching).code).to.equal(0)
+    const [, removed, added] = screen.lines()
+    expect(removed).to.match(/ {2}- second$/)
+    expect(added).to.match(/ {2}\+ changed$/)
+  })
+
+  it('says that a server which needs a session does not serve 2026-07-28', async () => {
+    server = await startForeign('sessions')
+    for (const command of [['list'], ['read', noteUri], ['watch', noteUri]]) {
+      const { code, stdout, stderr } = await run(...command)
+      expect([code, stdout]).to.deep.equal([3, ''])
+      const [error = '', hint] = stderr.split('\n')
+      expect(error).to.contain(`${server.url} does not serve MCP 2026-07-28 (HTTP 400)`)
+      expect(hint).to.equal(
+        'hint: the commands need a server of that revision: update it, or connect an AI client to it',
+      )
+    }
+  })
+})

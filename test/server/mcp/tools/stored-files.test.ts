@@ -1,0 +1,181 @@
+import { expect } from 'chai'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { artefactPutBytes } from '../../../../src/index.ts'
+import { encodePng } from '../../../../src/server/capture/png/make-picture.ts'
+import { greyPng, MemoryBackend } from '../../../helpers/memory-capture.ts'
+import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
+
+const maxSide = 1568
+const maxBytes = 1024 * 1024
+
+/** A PNG picture that cannot be compressed. */
+const noise = (width: number, height: number) =>
+  encodePng({ bytes: randomBytes(width * height * 3), width, height })
+
+const uint16 = (...values: number[]) => values.flatMap(value => [value & 255, value >> 8])
+const gif = (width: number, height: number) =>
+  Buffer.from([...Buffer.from('GIF89a'), ...uint16(width, height), 0, 0, 0, 0x3b])
+const webp = (width: number, height: number) => {
+  const size = [...uint16(width - 1), 0, ...uint16(height - 1), 0]
+  const head = [...Buffer.from('VP8X'), 10, 0, 0, 0, 0, 0, 0, 0, ...size]
+  return Buffer.from([...Buffer.from('RIFF'), 22, 0, 0, 0, ...Buffer.from('WEBP'), ...head])
+}
+const jpeg = (width: number, height: number, more = 0) => {
+  const bigEndian = [height >> 8, height & 255, width >> 8, width & 255]
+  const start = [
+    0xff,
+    0xd8,
+    0xff,
+    0xe0,
+    0,
+    4,
+    0,
+    0,
+    0xff,
+    0xc0,
+    0,
+    11,
+    8,
+    ...bigEndian,
+    1,
+    1,
+    17,
+    0,
+  ]
+  return Buffer.concat([Buffer.from(start), Buffer.alloc(more)])
+}
+
+describe('read_resource of a stored file', () => {
+  let folder: string
+  let server: TestServer
+  let session: RawSession
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'service-cli-tools-'))
+    const artefacts = { enableArtefactResources: true, registryDir: folder }
+    server = await startServer({ enableTools: true, ...artefacts })
+    session = await RawSession.open(server.url)
+  })
+  after(async () => {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const put = async (bytes: Buffer, mime: string) =>
+    (await artefactPutBytes(bytes, { root: join(folder, 'dcc-mcp-artefacts'), mime })).uri
+  const read = async (uri: string, more: object = {}) => {
+    const params = { name: 'read_resource', arguments: { uri, ...more } }
+    return (await session.call('tools/call', params)).result.content
+  }
+
+  const texts: [mime: string, text: string][] = [
+    ['text/plain', 'frame 1'],
+    ['application/octet-stream', 'import bpy'],
+    ['application/x-usda', '#usda 1.0\n'],
+    ['application/jsonl', '{"a":1}\n{"a":2}\n'],
+    ['application/yaml', 'a: 1\n'],
+    ['model/vnd.usd', '# Grüße\n'],
+    ['image/png', '<svg/>'],
+  ]
+  for (const [mime, text] of texts) {
+    it(`shows the text of ${mime}`, async () => {
+      expect(await read(await put(Buffer.from(text), mime))).to.deep.equal([{ type: 'text', text }])
+    })
+  }
+
+  it('has a long text in slices of bytes', async () => {
+    const log = await put(Buffer.from('frame ü 1\n'.repeat(400_000)), 'text/x-log')
+    const [slice, where] = await read(log, { offset: 4_399_989, max_chars: 100 })
+    expect(slice.text).to.equal('frame ü 1\n')
+    expect(where.text).to.equal('\nbytes 4399989 to 4400000 of 4400000; that is the end')
+    const [, next] = await read(log, { max_chars: 106 })
+    expect(next.text).to.equal('\nbytes 0 to 105 of 4400000; go on with offset=105')
+    const [part, goOn] = await read(`${log}?as=text&limit=110`)
+    expect([part.text.length, goOn.text]).to.deep.equal([
+      100,
+      '\nbytes 0 to 110 of 4400000; go on with offset=110',
+    ])
+    const [following] = await read(`${log}?as=text&limit=11`, { offset: 110 })
+    expect(following.text).to.equal('frame ü 1\n')
+  })
+
+  const pictures: [mimeType: string, bytes: Buffer, caption: string][] = [
+    ['image/png', greyPng(20, 10, 0), '20 × 10 pixels'],
+    ['image/jpeg', jpeg(300, 200), 'image/jpeg, 300 × 200 pixels'],
+    ['image/gif', gif(30, 20), 'image/gif, 30 × 20 pixels'],
+    ['image/webp', webp(maxSide, 2), `image/webp, ${maxSide} × 2 pixels`],
+  ]
+  for (const [mimeType, bytes, caption] of pictures) {
+    it(`shows a picture that is ${mimeType} by its bytes`, async () => {
+      const uri = await put(bytes, 'application/x-unknown')
+      const [picture, line] = await read(uri)
+      expect(picture).to.deep.equal({ type: 'image', mimeType, data: bytes.toString('base64') })
+      expect(line.text).to.equal(`${uri}, ${caption}`)
+    })
+  }
+
+  const large: [what: string, bytes: Buffer][] = [
+    ['too wide', greyPng(4000, 10, 0)],
+    ['too high', greyPng(10, 4000, 0)],
+    ['of too many bytes', noise(900, 900)],
+  ]
+  for (const [what, bytes] of large) {
+    it(`makes a PNG picture smaller that is ${what}`, async () => {
+      const [{ mimeType, data }] = await read(await put(bytes, 'image/png'))
+      expect(mimeType).to.equal('image/png')
+      const picture = Buffer.from(data, 'base64')
+      expect(picture.length).to.be.at.most(maxBytes)
+      for (const at of [16, 20]) expect(picture.readUInt32BE(at)).to.be.at.most(maxSide)
+    })
+  }
+
+  const others: [what: string, mime: string, bytes: Buffer][] = [
+    ['a model', 'model/gltf-binary', Buffer.alloc(10)],
+    ['a text that is not UTF-8', 'text/plain', Buffer.from([0x61, 0xff])],
+    ['a JPEG picture that is too wide', 'image/jpeg', jpeg(maxSide + 1, 10)],
+    ['a JPEG picture of too many bytes', 'image/jpeg', jpeg(10, 10, maxBytes)],
+    ['a GIF picture that is too high', 'image/gif', gif(10, maxSide + 1)],
+    ['a damaged picture', 'image/png', greyPng(2, 2, 0).subarray(0, 12)],
+    ['a picture of another form', 'image/tiff', Buffer.from([0x49, 0x49, 0x2a, 0, 8, 0, 0, 0, 0])],
+  ]
+  for (const [what, mime, bytes] of others) {
+    it(`has the facts of ${what} and a link`, async () => {
+      const uri = await put(bytes, mime)
+      const content = await read(uri)
+      expect(content).to.have.length(1)
+      const [facts, why, link] = content[0].text.split('; ')
+      expect(facts).to.equal(`${uri}: ${mime}, ${bytes.length} bytes`)
+      expect(why).to.match(/^not shown, because it is neither text nor /)
+      const answer = await fetch(link.replace('download it from ', ''))
+      expect(Buffer.from(await answer.arrayBuffer())).to.deep.equal(bytes)
+    })
+  }
+})
+
+describe('look at a large window', () => {
+  const windows: [what: string, width: number, height: number, picture: typeof noise][] = [
+    ['high', 1000, 5000, (width, height) => greyPng(width, height, 0)],
+    ['full of details', 900, 700, noise],
+  ]
+  for (const [what, width, height, picture] of windows) {
+    it(`has a picture of moderate size of one that is ${what}`, async () => {
+      const backend = new MemoryBackend()
+      backend.window = { title: 'large', width, height }
+      backend.picture = maxWidth => {
+        const wide = Math.min(maxWidth, width)
+        const high = Math.round((wide * height) / width)
+        return { png: picture(wide, high), width: wide, height: high, window: backend.window }
+      }
+      const server = await startServer({ enableTools: true }, { capture: backend })
+      const session = await RawSession.open(server.url)
+      const params = { name: 'look', arguments: { max_width: maxSide } }
+      const { result } = await session.call('tools/call', params)
+      const png = Buffer.from(result.content[0].data, 'base64')
+      expect(png.length).to.be.at.most(maxBytes)
+      for (const at of [16, 20]) expect(png.readUInt32BE(at)).to.be.within(200, maxSide)
+      await server.stop()
+    })
+  }
+})
