@@ -330,9 +330,9 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): Promise<JsonText | null> {
     const { method: name, params } = message
+    if (!call.isBatched) this.#assertAllowed(message, context)
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
-    if (!call.isBatched) this.#assertAllowed(message, context)
     const succeeded = call.client && this.#parts.clients?.began(call.client, message)
     const running = Promise.try(() => {
       if (call.isBatched) this.#assertAllowed(message, context)
