@@ -93,7 +93,6 @@ export class CaptureProducer implements SchemeProducer {
   async read(uri: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
     const isViewport = uri.path === 'viewport'
     if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
-    this.checkParameters(uri)
     const { unavailable, hasViewport } = this.#source
     // Some applications draw their scene where there is no window.
     if (isViewport ? !hasViewport : unavailable !== null) {
