@@ -43,11 +43,6 @@ export class AuditLog {
     return this.#lastId
   }
 
-  /** Entries held now. */
-  get size(): number {
-    return this.#entries.length
-  }
-
   /**
    * Adds an entry and tells the listeners. Members of `params` whose names look like secrets
    * are redacted. Throws `TypeError` for an action, outcome or other field of the wrong type;
