@@ -7,8 +7,7 @@ import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
 import type { Content, TextContent } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import * as arg from './arguments.ts'
-import { sliceText } from './pages.ts'
+import { maxChars, sliceText } from './pages.ts'
 import { byteLength, maxPictureSide, pictureContent, readPicture } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
@@ -29,9 +28,13 @@ const definition = {
   searchHint:
     'read a file, console output and errors, log, artefact, texture, details of an object',
   input: z.strictObject({
-    uri: arg.text('such as audit://recent?limit=20, or the name of an object'),
-    offset: arg.count('what the slice before said, in characters or bytes').default(0),
-    max_chars: arg.maxChars,
+    uri: z.string().describe('such as audit://recent?limit=20, or the name of an object'),
+    offset: z
+      .int()
+      .min(0)
+      .describe('what the slice before said, in characters or bytes')
+      .default(0),
+    max_chars: maxChars,
   }),
 }
 

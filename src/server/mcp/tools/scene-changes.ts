@@ -5,14 +5,14 @@ import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
 import type { Reader } from '../../resources/producer.ts'
 import { sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import * as arg from './arguments.ts'
-import { fitting } from './pages.ts'
+import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
 import { contentObject, createTool, failedResult, textResult, type Tool } from './tool.ts'
 import { withQuery } from './written-uri.ts'
 
-export const runArgument = arg
-  .text('run of that revision, as the answer with it named it')
+export const runArgument = z
+  .string()
+  .describe('run of that revision, as the answer with it named it')
   .optional()
 
 export const sceneChangesDefinition = {
@@ -23,12 +23,17 @@ export const sceneChangesDefinition = {
     'added, removed, renamed or set. Answers name the revision and run for the next time.',
   searchHint: 'what changed, difference, history, compare with before, moved added removed objects',
   input: z.strictObject({
-    since: arg.count('revision seen last; absent: the one before the present').optional(),
-    run: runArgument,
-    checkpoint: arg
-      .text('name of a checkpoint (scene://checkpoints lists them), instead of since')
+    since: z
+      .int()
+      .min(0)
+      .describe('revision seen last; absent: the one before the present')
       .optional(),
-    max_chars: arg.maxChars,
+    run: runArgument,
+    checkpoint: z
+      .string()
+      .describe('name of a checkpoint (scene://checkpoints lists them), instead of since')
+      .optional(),
+    max_chars: maxChars,
   }),
 }
 

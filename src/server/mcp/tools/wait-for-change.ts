@@ -13,7 +13,6 @@ import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/
 import type { ServedResources } from '../../resources/served-resources.ts'
 import type { McpLimits } from '../limits.ts'
 import type { SubscriptionHub, Topic } from '../subscriptions.ts'
-import * as arg from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
 import { changesSince, goOn, runArgument } from './scene-changes.ts'
@@ -257,14 +256,14 @@ function objectChanges(uri: string, before: string, after: string): readonly str
 
 /** Where one scene is waited for. */
 export const sinceArguments = {
-  since: arg.count('revision seen last: a newer scene answers at once').optional(),
+  since: z.int().min(0).describe('revision seen last: a newer scene answers at once').optional(),
   run: runArgument,
 }
 
 const sceneInput = z.strictObject({
-  uris: arg.texts(20, 'resources or objects to wait for').optional(),
+  uris: z.array(z.string()).max(20).describe('resources or objects to wait for').optional(),
   ...sinceArguments,
-  timeout_s: arg.integer(1, longestWaitSeconds, 'seconds to wait at most').default(30),
+  timeout_s: z.int().min(1).max(longestWaitSeconds).describe('seconds to wait at most').default(30),
 })
 
 function definitionFor(defaultUris: readonly string[]) {
