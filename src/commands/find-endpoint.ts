@@ -111,9 +111,12 @@ function withOwnerToken(locate: Locate): Pick<Endpoint, 'locate' | 'ownerToken'>
   }
 }
 
-function endpointUrl(word: string): URL {
-  const url = URL.canParse(word) ? new URL(word) : null
-  if (url === null) throw usage(`${word} is not an address`, 'example: http://127.0.0.1:8765/mcp')
+/** The address of an endpoint as the user wrote it. Throws `usage_invalid`. */
+export function endpointUrl(word: string): URL {
+  const url = URL.parse(word)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw usage(`${word} is not an http or https URL`, 'example: http://127.0.0.1:8765/mcp')
+  }
   if (url.username + url.password + url.hash !== '') {
     throw usage('the address must not contain a user name, password or #', 'keys: --api-key-file')
   }
@@ -121,7 +124,7 @@ function endpointUrl(word: string): URL {
 }
 
 /** True when a key would cross a network in plain http. */
-function isExposed(address: string | URL): boolean {
+export function isExposed(address: string | URL): boolean {
   const { protocol, hostname } = new URL(address)
   return protocol === 'http:' && !isLoopback(hostname)
 }
