@@ -13,7 +13,7 @@ import type { Instance } from '../lib/instances/instance.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'
 import { namesId, selectInstance } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
-import { type Client, clients, type EntryFacts, scopes } from '../lib/mcp/settings/clients.ts'
+import { type Client, clients, scopes } from '../lib/mcp/settings/clients.ts'
 import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
 import { findSettings, whySwitchedOff, writeEntry } from '../lib/mcp/settings/settings-file.ts'
 import { usage } from '../lib/util/errors.ts'
@@ -141,7 +141,7 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
     commands: own === undefined ? [] : [own],
     notes: made.notes,
   }
-  const isWritten = format === 'json' || format === 'jsonc'
+  const isWritten = format.startsWith('json')
   if (flags.write) {
     if (file === null || !isWritten) {
       const hint = own === undefined ? 'omit --write, and paste the printed entry' : `run: ${own}`
@@ -171,11 +171,7 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
 }
 
 /** Throws `usage_invalid` for flags that do not fit together, or the client. */
-async function findServer(
-  client: Client,
-  flags: McpConfigFlags,
-  output: Output,
-): Promise<Pick<EntryFacts, 'name' | 'url' | 'keyed' | 'bridge'>> {
+async function findServer(client: Client, flags: McpConfigFlags, output: Output) {
   const { auth, 'api-key-file': keyFile } = flags
   if (flags.name !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(flags.name)) {
     throw usage('--name must be 1 to 64 letters, digits, - and _', 'example: blender')
@@ -210,17 +206,11 @@ async function findServer(
   return { name, url, keyed, bridge: isBridged ? bridge : null }
 }
 
-/** The server of the entry. */
-interface Target {
-  readonly url: string
-  /** The default name of the entry. */
-  readonly name: string
-  /** Arguments of service-cli when the client starts it. */
-  readonly bridge: readonly string[]
-}
-
-/** `serves`: a client that shows an error when nothing runs gets `serve --stdio`. */
-async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output): Promise<Target> {
+/**
+ * The server of the entry; `name` is the default one, `bridge` the arguments of service-cli when the
+ * client starts it. `serves`: a client that shows an error when nothing runs gets `serve --stdio`.
+ */
+async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output) {
   const registryDir = readStateDirectory(flags, process.env)
   // Clients pass on hardly a variable, also of those that move the default.
   const place = ['--registry-dir', registryDir]
@@ -231,8 +221,9 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
   }
   const { 'dcc-type': dccType, instance: word = dccType } = flags
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
-  const also = (instance: Instance): boolean => namesId(instance, word)
-  const parts = { registryDir, log: warningsTo(output), nowMs: Date.now(), also }
+  const log = warningsTo(output)
+  const also = (instance: Instance) => namesId(instance, word)
+  const parts = { registryDir, log, nowMs: Date.now(), also }
   const live = await liveInstances(parts)
   if (flags.url !== undefined) {
     const url = endpointUrl(flags.url).href
