@@ -14,7 +14,7 @@ import { Secret } from '../lib/util/secret.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
 import { findApiKey } from './auth-flags.ts'
 import { readStateDirectory } from './path-flags.ts'
-import { findGateway, gatewayOwnerFileOf, gatewayWord, locateGateway } from './running-gateway.ts'
+import { findGateway, gatewayWord, locateGateway, runningGateways } from './running-gateway.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
 import { locateInstance } from './stdio/locate-instance.ts'
 
@@ -64,11 +64,12 @@ export async function findEndpoint(
       // It may be the address of an instance or a gateway of this account.
       const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
       const instance = live.find(one => new URL(one.url).href === url.href)
-      const file =
-        instance === undefined
-          ? await gatewayOwnerFileOf(registryDir, url)
-          : ownerFile(instancesDir, instance.id)
-      return ok({ url, name: null, ownerFile: file })
+      if (instance !== undefined) {
+        return ok({ url, name: null, ownerFile: ownerFile(instancesDir, instance.id) })
+      }
+      const gateways = await runningGateways(registryDir)
+      const gateway = gateways.find(one => new URL(one.url).href === url.href)
+      return ok({ url, name: null, ownerFile: gateway?.ownerFile })
     }
     return { ...withOwnerToken(locate), found: { url: shownUrl(url) }, key }
   }

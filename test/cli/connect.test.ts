@@ -127,7 +127,7 @@ describe('service-cli connect', () => {
     ['000', 'too short'],
     ['', 'empty'],
     ['localhost:8765/mcp', 'is not an instance'],
-    ['http://', 'not an address'],
+    ['http://', 'not an http or https URL'],
     ['http://u:p@127.0.0.1/mcp', 'must not contain'],
   ]
   for (const [word, text] of wrong) {
