@@ -88,7 +88,7 @@ export async function findEndpoint(
   const isNext = (other: Instance) => other.hostname === first.hostname && mayHaveKey(other)
   const live = () => liveInstances({ ...here, nowMs: Date.now(), also: isNext })
   return {
-    ...withOwnerToken(locateInstance({ first, word, instancesDir, live, now: Date.now })),
+    ...withOwnerToken(locateInstance(first, word, instancesDir, live)),
     found: { url, instance: id, dcc_type: dccType, name: displayName },
     key,
   }

@@ -24,7 +24,7 @@ import { endpointUrl, isExposed } from './find-endpoint.ts'
 import { readStateDirectory } from './path-flags.ts'
 import { instanceFlags } from './resources/endpoint-flags.ts'
 import { findGateway, gatewayWord, rootsOnly } from './running-gateway.ts'
-import { chooseInstance, refuseSilent } from './stdio/choose-instance.ts'
+import { chooseInstance } from './stdio/choose-instance.ts'
 
 const ids = clients.map(({ id }) => id).join(', ')
 
@@ -233,12 +233,11 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
   const serve = (kind: string[]) => ['serve', '--stdio', ...kind, ...place]
   const needsNone = word === undefined || (serves && word === dccType)
   if (needsNone && selectInstance(live, word).kind === 'none') {
-    await refuseSilent(parts, word)
     const url = `http://127.0.0.1:${defaultPorts.serve}/mcp`
     output.note(
       serves
-        ? 'no server is running: the entry joins a server started later, or starts one'
-        : `no server is running: the entry uses the default address ${url}`,
+        ? 'found no running server: the entry joins a server started later, or starts one'
+        : `found no running server: the entry uses the default address ${url}`,
     )
     const kind = dccType === undefined ? [] : ['--dcc-type', dccType]
     return { url, name: entryName(dccType), bridge: serves ? serve(kind) : ['connect', url] }

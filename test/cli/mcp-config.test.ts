@@ -96,7 +96,7 @@ describe('mcp-config', () => {
     const url = at(8765)
     const { out, err } = await mcpConfig(`cursor --auth none ${nothing()}`)
     expect(JSON.parse(out)).to.deep.equal({ mcpServers: { 'service-cli': { url } } })
-    expect(err).to.include(`no server is running: the entry uses the default address ${url}`)
+    expect(err).to.include(`found no running server: the entry uses the default address ${url}`)
     // Port 9 of this machine answers nobody.
     const env = { SERVICE_MCP_API_KEY: 'x' }
     expect((await mcpConfig(`cursor --url ${at(9)}`, env)).out).to.include('Bearer ${env')
@@ -119,7 +119,7 @@ describe('mcp-config', () => {
     }
     const { code, err } = await mcpConfig('cursor --dcc-type maya')
     expect(code).to.equal(5)
-    expect(err).to.include('no instance "maya" is running')
+    expect(err).to.include('found no running instance "maya"')
   })
 
   it('prints one line of JSON with --json', async () => {
