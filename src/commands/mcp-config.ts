@@ -56,10 +56,6 @@ docs/clients.md lists the tested clients.`
       description: 'one entry for all instances, by gateway --aggregate',
       command: '<%= config.bin %> mcp-config claude-code --gateway --write',
     },
-    {
-      description: 'for a client without HTTP',
-      command: '<%= config.bin %> mcp-config claude-desktop --write',
-    },
   ]
 
   static override args = {
