@@ -10,8 +10,6 @@ import { cleanText } from '../../lib/util/text.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import type { InstanceFacts } from './check-instance.ts'
 import { timeoutMs } from './check-push.ts'
-import { connectLink } from '../../server/join/connect-link.ts'
-import { joinDefaults } from '../../server/join/limits.ts'
 import { type Finding, finding } from './finding.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -88,6 +86,8 @@ function askReady(
 async function checkToken(gateway: string, read: () => Promise<Secret>): Promise<Finding> {
   const { host } = new URL(gateway)
   const check = `join_${host}`
+  const { connectLink } = await import('../../server/join/connect-link.ts')
+  const { joinDefaults } = await import('../../server/join/limits.ts')
   try {
     const token = await read()
     const accepted = new AbortController()

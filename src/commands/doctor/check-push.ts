@@ -2,7 +2,6 @@ import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import { listen, type McpServer } from '../../lib/mcp/client/call.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { McpHttpServer } from '../../server/mcp/mcp-http-server.ts'
 import { type Finding, finding } from './finding.ts'
 
 export const sceneUri = 'scene://current'
@@ -14,6 +13,7 @@ export const timeoutMs = 5000
  */
 export async function checkPush(): Promise<Finding> {
   const check = 'push'
+  const { McpHttpServer } = await import('../../server/mcp/mcp-http-server.ts')
   const server = new McpHttpServer()
   try {
     const { url } = await server.start()

@@ -14,8 +14,7 @@ import { counted } from '../../lib/util/amounts.ts'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { isOwn, ownUid } from '../../lib/util/posix.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import { surveyCapture } from '../../server/capture/survey.ts'
-import { type LocalInstances, openLocalInstances } from '../../server/gateway/local-instances.ts'
+import type { LocalInstances } from '../../server/gateway/local-instances.ts'
 import { defaultPorts } from '../default-ports.ts'
 import { checkInstance, type InstanceFacts } from './check-instance.ts'
 import { checkJoinedGateways } from './check-joined.ts'
@@ -28,6 +27,7 @@ export async function examine(
   joinToken: (() => Promise<Secret>) | null,
   env: NodeJS.ProcessEnv,
 ): Promise<Finding[]> {
+  const { openLocalInstances } = await import('../../server/gateway/local-instances.ts')
   const log = warningsTo(processOutput({ json: false, quiet: false }))
   const instances = await openLocalInstances(registryDir, log)
   try {
@@ -160,6 +160,7 @@ const wayland =
 
 /** Surveys the capture methods; captures nothing. */
 async function checkCapture(env: NodeJS.ProcessEnv, facts: InstanceFacts[]): Promise<Finding> {
+  const { surveyCapture } = await import('../../server/capture/survey.ts')
   const check = 'window_capture'
   const found = await surveyCapture()
   const isWayland = Boolean(env.WAYLAND_DISPLAY) || env.XDG_SESSION_TYPE === 'wayland'
