@@ -187,7 +187,6 @@ describe('mcp-config', () => {
   const unusable: [what: string, content: string | Buffer, told: string][] = [
     ['half a file', '{ half', ':1:'],
     ['another encoding', Buffer.from('\uFEFF{}', 'utf16le'), ' is not UTF-8'],
-    ['a list', '[]', ' does not contain an object'],
   ]
   for (const [what, content, told] of unusable) {
     it(`refuses ${what}, and prints the entry to paste`, async () => {
@@ -206,8 +205,6 @@ describe('mcp-config', () => {
     const { code, err } = await mcpConfig('claude-code --write')
     expect(code).to.equal(2)
     expect(err).to.include(`${path}:1:4 has a comment, which JSON does not allow`)
-    // Likewise that of Claude Desktop, which is not on every system.
-    expect(clients.find(({ id }) => id === 'claude-desktop')?.format).to.equal('json')
   })
 
   it('refuses a symbolic link and a read-only file', async function () {
@@ -285,6 +282,7 @@ describe('mcp-config', () => {
     const place = `--registry-dir ${registryDir}`
     // They show an error for a program that ends, so they get one that serves when nothing runs.
     const joining = `serve --stdio --dcc-type blender ${place}`
+    expect((await mcpConfig('gemini-cli')).err).to.include('off in a folder that is not trusted')
     for (const client of ['claude-desktop', 'gemini-cli', 'cline']) {
       expect(await words(client), client).to.equal(joining)
       expect(await words(`${client} ${nothing()}`)).to.equal(`serve --stdio ${nothing()}`)
@@ -326,10 +324,6 @@ describe('mcp-config', () => {
       const flags = '--auth api-key --stdio --api-key-file /the/key'
       expect((await mcpConfig(`${client} ${flags}`)).out).to.include('/the/key')
     }
-  })
-
-  it('says that Gemini CLI switches servers off in a folder that is not trusted', async () => {
-    expect((await mcpConfig('gemini-cli')).err).to.include('off in a folder that is not trusted')
   })
 
   it('prints YAML that starts the bridge and refers to the key', async () => {
