@@ -14,8 +14,8 @@ export function hashIn(word: string): string | null {
 export async function findArtefact(word: string, server: McpServer): Promise<string> {
   const digits = word.replace(/^artefact:\/\/sha256\/|^sha256:/, '')
   const start = /^[0-9a-f]{4,64}$/.test(digits) ? digits : null
-  const { entries } = await listResources(server)
-  const found = entries.flatMap(({ uri, name }) => {
+  const listed = await listResources(server)
+  const found = listed.flatMap(({ uri, name }) => {
     const hex = parseArtefactUri(uri)
     const isMeant = name === word || (start !== null && hex?.startsWith(start))
     return hex !== null && isMeant ? hex : []

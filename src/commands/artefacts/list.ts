@@ -2,7 +2,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { columns } from '../../lib/cli/format.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
-import { listResources } from '../../lib/mcp/client/resources.ts'
+import { type Listed, listResources } from '../../lib/mcp/client/resources.ts'
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 import { ageText, expiryText, sizeText } from '../../lib/util/amounts.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
@@ -33,21 +33,11 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   override async run(): Promise<void> {
     const { flags } = await this.parse(ArtefactsList)
     await withServer(flags, async (server, output) => {
-      const { entries, isCut } = await listResources(server)
-      const artefacts = entries.flatMap(({ uri, name, mimeType, size, modified, raw }) => {
-        const sha256 = parseArtefactUri(uri)
-        if (sha256 === null) return []
-        const { 'service-cli/artefact': sidecar } = isJsonObject(raw._meta) ? raw._meta : {}
-        const known = { uri, sha256, display_name: name, mime: mimeType, size_bytes: size }
-        return { ...(isJsonObject(sidecar) ? sidecar : {}), ...known, created_at: modified }
-      })
+      const artefacts = (await listResources(server)).flatMap(artefactOf)
       const url = shownUrl(server.url)
-      if (flags.json) {
-        return writeStdout(jsonLine({ list_ok: true, url, artefacts, capped: isCut }))
-      }
+      if (flags.json) return writeStdout(jsonLine({ list_ok: true, url, artefacts }))
       if (artefacts.length === 0) output.note(`${url} has no artefacts`)
       else await writeStdout(`${artefactTable(artefacts)}\n`)
-      if (isCut) output.warn(`only the first ${artefacts.length} are shown`)
     })
   }
 }
@@ -58,7 +48,16 @@ interface Artefact {
   readonly mime: string | null
   readonly size_bytes: number | null
   readonly created_at: string | null
+  /** As the server wrote it, like members that are not named here. */
   readonly expires_at?: unknown
+}
+
+function artefactOf({ uri, name, mimeType, size, modified, raw }: Listed): Artefact | [] {
+  const sha256 = parseArtefactUri(uri)
+  if (sha256 === null) return []
+  const { 'service-cli/artefact': sidecar } = isJsonObject(raw._meta) ? raw._meta : {}
+  const known = { uri, sha256, display_name: name, mime: mimeType, size_bytes: size }
+  return { ...(isJsonObject(sidecar) ? sidecar : {}), ...known, created_at: modified }
 }
 
 function artefactTable(artefacts: Artefact[]): string {
