@@ -76,7 +76,9 @@ export function httpFailure(
   const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
   const hint = textOf(value.hint) ?? root
   if (status === 200) {
-    return new ServiceError('request_refused', `${where} is not an MCP endpoint`, { hint })
+    const type = cleanText(String(headers['content-type']), 100)
+    const message = `${where} is not an MCP endpoint: it answers with ${type}`
+    return new ServiceError('request_refused', message, { hint })
   }
   if (status === 401) {
     const what = isKeyed ? 'does not accept the key or token' : 'requires a key or token'
