@@ -109,7 +109,6 @@ export class Connection {
       ...asked,
       url: upstream.target.url,
       repeatable: !hasEffects,
-      isHeld: hasEffects,
       answerMs,
       signal: AbortSignal.any(ends),
     }
