@@ -20,12 +20,12 @@ describe('a scene that is patched', () => {
     ])
   })
 
-  it('calls objects that only leave the list omitted', () => {
+  it('calls objects omitted that leave a list of some of the objects', () => {
     const resources = registry()
     resources.setScene(scene)
-    resources.patchScene({ removed: ['Rig'], members: { omitted: ['Rig'] } })
+    resources.patchScene({ removed: ['Rig'], members: { truncated: { total: 3 } } })
     const { changes } = payload(resources, 'scene://delta') as { changes: Change[] }
-    expect(changes.map(({ kind }) => kind)).to.deep.equal(['omitted', 'added'])
+    expect(changes.map(({ kind }) => kind)).to.deep.equal(['omitted'])
   })
 
   it('cuts a long delta, and sums it up', () => {

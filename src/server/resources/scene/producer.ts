@@ -10,7 +10,7 @@ import type { Content, Descriptor, Template } from '../producer.ts'
 import type { CheckpointSource } from '../checkpoint-source.ts'
 import { countParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
-import { changesBetween, omissionOf, parseScene, patchedChanges, takeStep } from './changes.ts'
+import { changesBetween, isPartial, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
   checkpointsDescriptor,
@@ -34,8 +34,8 @@ export interface SceneNow {
   readonly names: ReadonlyMap<string, string>
   /** Ids of those that have a `uid`, by it. */
   readonly ids: ReadonlyMap<string, string>
-  /** Whether the scene may have an object with this id that it does not list. */
-  readonly mayOmit: (id: string) => boolean
+  /** Whether the scene may have objects that it does not list. */
+  readonly isPartial: boolean
 }
 
 const maxCompleted = 1000
@@ -113,7 +113,7 @@ export class SceneProducer implements SchemeProducer {
       ids: new Map(
         named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]])),
       ),
-      mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
+      isPartial: !Array.isArray(objects) || isPartial(scene),
     }
   }
 
