@@ -38,7 +38,6 @@ export interface SceneNow {
   readonly isPartial: boolean
 }
 
-const maxCompleted = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
 
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
@@ -86,8 +85,7 @@ export class SceneProducer implements SchemeProducer {
    * `since` also the present revision.
    */
   async complete(variable: string, prefix: string): Promise<readonly string[]> {
-    const matching = (values: readonly string[]) =>
-      values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
+    const matching = (values: readonly string[]) => values.filter(value => value.startsWith(prefix))
     const { run, current } = this.#state
     if (variable === 'run') return matching([run])
     if (variable === 'since' || variable === 'until') {
@@ -155,7 +153,7 @@ export class SceneProducer implements SchemeProducer {
       return (this.#contents ??= jsonContents(uri.text, sceneText(current), meta))
     }
     const build = () =>
-      query.view === 'summary'
+      query === 'summary'
         ? summariseScene(this.#scene)
         : JSON.stringify(selectPart(this.#scene, query))
     return this.#answers.get(version, uri.text, build, meta)

@@ -1,5 +1,5 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import { digitsOf, numberOf } from '../../../lib/util/exact-json.ts'
+import { numberOf } from '../../../lib/util/exact-json.ts'
 import { isVector } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { pick } from './query.ts'
@@ -38,11 +38,9 @@ const placeMembers = ['id', 'translate', 'world_translate', 'rotate', 'quaternio
 function summariseDccScene(scene: JsonObject, most: number): JsonObject {
   const objects = arrayOf(scene.objects).filter(isJsonObject)
   const hidden = objects.filter(({ visible }) => visible === false)
-  const animated = objects.filter(each => each.animated === true)
   const dcc = memberOf(scene, 'dcc')
   const selection = memberOf(scene, 'selection')
-  const digits = digitsOf(scene.camera) ?? undefined
-  const camera = objects.find(({ id }) => id === scene.camera || digitsOf(id) === digits)
+  const camera = objects.find(({ id }) => id === scene.camera)
   const total = memberOf(scene, 'truncated').total ?? objects.length
   const plain = plainMembers.flatMap(name =>
     scene[name] === undefined ? [] : [[name, shortened(scene[name])] as const],
@@ -66,9 +64,6 @@ function summariseDccScene(scene: JsonObject, most: number): JsonObject {
       ...(objects.length > 0 && objects.length <= most && { ids: few(idsOf(objects), most) }),
     },
     hidden: { count: hidden.length, ids: few(idsOf(hidden), most) },
-    ...(animated.length > 0 && {
-      animated: { count: animated.length, ids: few(idsOf(animated), most) },
-    }),
     bounds: boundsOf(objects),
     collections: few(collectionTree(arrayOf(scene.collections)), most),
     materials: arrayOf(scene.materials).length,
@@ -78,16 +73,14 @@ function summariseDccScene(scene: JsonObject, most: number): JsonObject {
 }
 
 function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
-  const given = memberOf(memberOf(scene, 'counts'), 'by_type')
-  const known = Object.entries(given).flatMap(([type, count]): [string, number][] =>
-    numberOf(count) === undefined ? [] : [[type, Number(numberOf(count))]],
+  const given = Object.entries(memberOf(memberOf(scene, 'counts'), 'by_type'))
+  const known = given.map(([type, count]) => [type, numberOf(count) ?? 0] as const)
+  const types = objects.flatMap(({ type }) => (type === undefined ? [] : [asText(type)]))
+  const found = Array.from(
+    Map.groupBy(types, type => type),
+    ([type, { length }]) => [type, length] as const,
   )
-  const typed = Map.groupBy(
-    objects.filter(({ type }) => type !== undefined),
-    ({ type }) => asText(type),
-  )
-  const counts =
-    known.length > 0 ? known : Array.from(typed, ([type, { length }]) => [type, length] as const)
+  const counts = (known.length > 0 ? known : found).filter(([, count]) => count > 0)
   const sorted = counts.toSorted(([, a], [, b]) => b - a)
   return Object.fromEntries(sorted.slice(0, most + 3).map(([type, n]) => [cutText(type), n]))
 }
