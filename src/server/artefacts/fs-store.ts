@@ -222,8 +222,8 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
       guard('cannot list the artefact folder', async () => {
         const position = after === undefined ? null : parseCursor(after)
         const matches = compileFilter(filter)
-        await look()
         const isWhole = Object.keys(filter).length === 0
+        if (!isWhole || !isUnchanged(markOfTurn())) await look()
         const known = isWhole ? pages.get(after, limit, index.version, clock.now()) : null
         if (known !== null) return known
         const wanted = Math.max(1, Math.floor(limit))
@@ -231,9 +231,6 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
         if (isWhole) pages.set(after, limit, index.version, page, validUntilMs)
         return page
       }),
-
-    samePage: (after, limit) =>
-      isUnchanged(markOfTurn()) ? pages.get(after, limit, index.version, clock.now()) : null,
 
     startingWith: (prefix, limit) =>
       guard('cannot list the artefact folder', async () => {

@@ -7,7 +7,6 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
     for (const listener of listeners) listener()
   }
   const onRemove = new Set<(hex: string) => void>()
-  let ready: ArtefactStore | null = null
   let opening: Promise<ArtefactStore> | null = null
   const store = () => {
     opening ??= open().then(opened => {
@@ -15,7 +14,6 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
       opened.onRemove(hex => {
         for (const listener of onRemove) listener(hex)
       })
-      ready = opened
       return opened
     })
     return opening
@@ -26,7 +24,6 @@ export function createLazyStore(open: () => Promise<ArtefactStore>): ArtefactSto
     open: async hex => (await store()).open(hex),
     openToSend: async (hex, cut) => (await store()).openToSend(hex, cut),
     page: async (after, limit, filter) => (await store()).page(after, limit, filter),
-    samePage: (after, limit) => ready?.samePage(after, limit) ?? null,
     startingWith: async (prefix, limit) => (await store()).startingWith(prefix, limit),
     remove: async hex => (await store()).remove(hex),
     onChange(listener) {

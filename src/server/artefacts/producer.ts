@@ -72,7 +72,7 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
   const keptPictures = new KeptPictures()
 
   async function page(after: string | undefined, limit: number): Promise<DescriptorPage> {
-    return describePage(store.samePage(after, limit) ?? (await store.page(after, limit)))
+    return describePage(await store.page(after, limit))
   }
 
   /** The same page of the store gives the identical page of descriptors. */

@@ -110,11 +110,6 @@ export interface ArtefactStore {
    */
   openToSend(hex: string, cut: () => void): Promise<OpenArtefact | null>
   page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
-  /**
-   * The identical page that `page` returned last for the same arguments, without a wait, as long as
-   * it is still right; null when `page` must be asked.
-   */
-  samePage(after: string | undefined, limit: number): ArtefactPage | null
   /** Up to `limit` hashes that start with `prefix`, those stored last first. */
   startingWith(prefix: string, limit: number): Promise<readonly string[]>
   remove(hex: string): Promise<boolean>

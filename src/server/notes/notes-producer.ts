@@ -80,6 +80,10 @@ export class NotesProducer implements SchemeProducer {
     onlyParameters(uri, uri.path === 'all' ? ['offset', 'limit'] : [])
   }
 
+  follow(uri: string, isFollowed: boolean): void {
+    this.#notes.follow(uri, isFollowed)
+  }
+
   async read(uri: ResourceUri): Promise<readonly Content[]> {
     this.checkParameters(uri)
     const notes = await this.#notes.list()

@@ -1,5 +1,5 @@
 import { type SchemeProducer, freezeAll } from './scheme-producer.ts'
-import type { CaptureSource, CaptureView, SharedPicture } from './capture-source.ts'
+import type { CaptureSource, CaptureView } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { Content, Descriptor, Reader, Template } from './producer.ts'
 import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
@@ -114,21 +114,25 @@ export class CaptureProducer implements SchemeProducer {
   }
 
   async read(uri: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
-    if (uri.path !== 'current_window' && uri.path !== 'viewport') {
-      throw new ResourceNotFound(uri.text)
-    }
-    const { unavailable, hasViewport } = this.#source
+    const isViewport = uri.path === 'viewport'
+    if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
+    const { unavailable, hasViewport = false } = this.#source
     // Some applications draw their scene where there is no window.
-    const isDrawn = uri.path === 'viewport' && hasViewport === true
-    if (unavailable !== null && !isDrawn) {
+    if (unavailable !== null && !(isViewport && hasViewport)) {
       const { message, hint } = unavailable
       throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
     }
     const maxWidth = this.#widthOf(uri)
-    const shot = uri.path === 'viewport' ? shotOf(uri) : undefined
-    const view = uri.path === 'viewport' ? 'viewport' : this.#viewOf(uri)
-    const picture = await this.#source.read(maxWidth, reader?.signal, this.#shown(view), shot)
-    return contentsOf(uri.text, picture)
+    const shot = isViewport ? shotOf(uri) : undefined
+    const view = isViewport ? 'viewport' : (wordParameter(uri, 'view', views) ?? 'window')
+    if (view === 'viewport' && !hasViewport) {
+      throw new ResourceUriInvalid('no viewport: the application draws no picture of it', {
+        hint: `read ${currentWindowUri} for the whole window`,
+      })
+    }
+    const taken = await this.#source.read(maxWidth, reader?.signal, view, shot)
+    const meta = taken.view && { _meta: { 'service-cli/capture': { view: taken.view } } }
+    return Object.freeze([Object.freeze({ uri: uri.text, mimeType, blob: taken.blob, ...meta })])
   }
 
   #widthOf(uri: ResourceUri): number {
@@ -136,16 +140,6 @@ export class CaptureProducer implements SchemeProducer {
     // Any usual width may be asked for: a server that allows less makes a smaller picture.
     const asked = rangeParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
     return Math.min(asked ?? widest, widest)
-  }
-
-  #viewOf(uri: ResourceUri): CaptureView {
-    return wordParameter(uri, 'view', views) ?? 'window'
-  }
-
-  #shown(view: CaptureView): CaptureView {
-    if (view === 'window' || this.#source.hasViewport === true) return view
-    const message = `no ${view}: the application draws no picture of it`
-    throw new ResourceUriInvalid(message, { hint: `read ${currentWindowUri} for the whole window` })
   }
 }
 
@@ -168,9 +162,4 @@ function shotOf(uri: ResourceUri): PictureShot | undefined {
     throw new ResourceUriInvalid(`query parameter "of" names at most ${maxShown} objects`)
   }
   return { of, from: from ?? 'three-quarter' }
-}
-
-function contentsOf(uri: string, { blob, view }: SharedPicture): readonly Content[] {
-  const meta = view && { _meta: { 'service-cli/capture': { view } } }
-  return Object.freeze([Object.freeze({ uri, mimeType, blob, ...meta })])
 }

@@ -6,7 +6,5 @@ export interface NotesSource {
   producer(scene: () => SceneNow): SchemeProducer
   /** Sets the listener of changes. */
   onChange(told: (uri: string) => void): void
-  /** The URI has its first subscriber, or none any more. */
-  follow(uri: string, isFollowed: boolean): void
   close(): void
 }

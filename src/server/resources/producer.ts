@@ -106,7 +106,7 @@ export interface ResourceProducer {
    * becomes `resource_failed`, of which the client learns nothing.
    */
   read(uri: string): readonly Content[] | Promise<readonly Content[]>
-  /** Forms of URIs that `list` does not enumerate. Asked for again when the listing has changed. */
+  /** Forms of URIs that `list` does not enumerate. Runs as often as `list`. */
   templates?(): readonly Template[]
   /**
    * Values for a template variable that start with `prefix`, best first. Without this method they

@@ -1,8 +1,8 @@
 import type { ResourceLimits } from './limits.ts'
 import { maxJsonDepth } from '../../lib/util/json.ts'
-import { type Clock, systemTimer, type Timer } from '../../lib/util/time.ts'
+import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { type Logger, silentLogger } from '../../lib/util/logger.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
@@ -53,15 +53,13 @@ export type SchemeState = 'free' | 'taken' | 'reserved'
  * endpoint takes pages and contents out and passes changes on.
  */
 export class ResourceRegistry extends ServedResources {
-  readonly #log: Logger
-  readonly #timer: Timer
   readonly #scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
   #frozen = false
 
   constructor(options: ResourceRegistryOptions) {
-    const { limits, clock, log = silentLogger, timer = systemTimer, capture = noCapture } = options
+    const { limits, clock, log, timer, capture = noCapture } = options
     const { notes, checkpoints, clients, liveApp = false } = options
     const sceneChanged = (what: 'scene' | 'application') => {
       this.updated(sceneCurrentUri)
@@ -82,8 +80,6 @@ export class ResourceRegistry extends ServedResources {
       artefact: options.artefacts ?? artefactsOff,
     }
     super({ producers, whereToLook, limits, log, clock, timer })
-    this.#log = log
-    this.#timer = timer
     this.#scene = state
     this.#audit = audit
     this.#events = events
@@ -179,8 +175,7 @@ export class ResourceRegistry extends ServedResources {
     if (typeof producer?.list !== 'function' || typeof producer.read !== 'function') {
       throw new TypeError('a producer needs scheme, list and read')
     }
-    const context = { log: this.#log, timer: this.#timer }
-    this.attach(producer.scheme, new CustomProducer(producer, context))
+    this.attach(producer.scheme, new CustomProducer(producer, { log: this.log, timer: this.timer }))
   }
 
   /**

@@ -36,16 +36,16 @@ export interface ResourceListener {
 
 /** The table of producers behind an endpoint: pages and contents out, changes on. */
 export class ServedResources {
+  protected readonly log: Logger
+  protected readonly timer: Timer
   readonly #producers: Map<string, SchemeProducer>
   readonly #whereToLook: (scheme: string) => string
-  readonly #log: Logger
   readonly #listing: Listing
   /** What callers find who may only read. */
   readonly #readOnlyListing: Listing
   readonly #listeners = new Set<ResourceListener>()
   readonly #limits: ServedResourcesOptions['limits']
   readonly #clock: Clock
-  readonly #timer: Timer
   readonly #stops: (() => void)[] = []
   /** Cancels the change of the listing that is told later; null: there is none. */
   #cancelListChange: (() => void) | null = null
@@ -57,12 +57,12 @@ export class ServedResources {
     const { limits, log = silentLogger, timer = systemTimer } = options
     this.#producers = new Map(Object.entries(options.producers))
     this.#whereToLook = options.whereToLook
-    this.#log = log
+    this.log = log
     this.#listing = new Listing(limits.pageSize, log)
     this.#readOnlyListing = new Listing(limits.pageSize, log)
     this.#limits = limits
     this.#clock = options.clock ?? monotonicClock
-    this.#timer = timer
+    this.timer = timer
   }
 
   /** Undefined: the server has no scene. */
@@ -91,7 +91,7 @@ export class ServedResources {
   read(uri: unknown, reader?: Reader): readonly Content[] | Promise<readonly Content[]> {
     const parsed = this.parsed(uri)
     const failed = (error: unknown): never => {
-      throw this.#guiding(ownReadError(error, parsed, this.#log), parsed)
+      throw this.#guiding(ownReadError(error, parsed, this.log), parsed)
     }
     try {
       const contents = this.#producerOf(parsed, reader).read(parsed, reader)
@@ -165,7 +165,7 @@ export class ServedResources {
       const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved })
       return completion(found ?? [])
     } catch (error) {
-      this.#log.warn({ err: error, uriTemplate, variable }, 'completion failed')
+      this.log.warn({ err: error, uriTemplate, variable }, 'completion failed')
       return completion([])
     }
   }
@@ -200,7 +200,7 @@ export class ServedResources {
     if (this.#cancelListChange !== null) return
     const waitMs = this.#listChangedMs + this.#limits.listChangedIntervalMs - this.#clock.now()
     if (waitMs <= 0) this.#tellListChanged()
-    else this.#cancelListChange = this.#timer.after(waitMs, () => this.#tellListChanged())
+    else this.#cancelListChange = this.timer.after(waitMs, () => this.#tellListChanged())
   }
 
   serves(scheme: string): boolean {

@@ -55,7 +55,7 @@ describe('an attached scheme', () => {
     expect(() => resources.notifyUpdated('app://x')).to.throw(ServiceError, /no producer/)
   })
 
-  it('gives the identical page while its list is the same, and templates in a new array', async () => {
+  it('gives the identical page while its list is the same, and its templates', async () => {
     const { resources } = started()
     const before = resources.templates()
     let list = listing('app://x').list
@@ -70,10 +70,8 @@ describe('an attached scheme', () => {
     list = listing('app://x').list
     expect(await resources.page(undefined)).not.to.equal(page)
     expect(resources.templates()).to.deep.equal([...before, ...templates])
-    expect(resources.templates()).to.equal(resources.templates())
     expect((await resources.complete('app://{name}', 'name', '')).values).to.deep.equal([])
     templates = []
-    resources.listChanged()
     expect(resources.templates()).to.deep.equal(before)
   })
 

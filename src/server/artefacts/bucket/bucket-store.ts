@@ -193,9 +193,6 @@ export async function createBucketStore(options: BucketStoreOptions): Promise<Bu
       return page
     },
 
-    // Another server may have changed it: only the catalog knows.
-    samePage: () => null,
-
     startingWith: (prefix, limit) => catalog.startingWith(prefix, limit, clock.now()),
 
     async remove(hex) {
