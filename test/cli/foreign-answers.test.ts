@@ -75,7 +75,7 @@ describe('a command whose server is another program', () => {
     ['resources read x://y', '/mcp to x://y', { contents: [hostile] }],
     ['notes add Higher', '/host to v1/notes', { note: { ...note, text: hostile } }],
     ['notes close 1', '/host to v1/notes/1/close', { note: [] }],
-    ['checkpoint one', '/host to v1/checkpoints', { checkpoint: { as_of: hostile } }],
+    ['checkpoint one', '/host to v1/checkpoints', { checkpoint: [] }],
     ['page', '/host to v1/page-login', { url: hostile }],
     ['artefacts put FILE', '/host to v1/artefacts', {}],
   ]
