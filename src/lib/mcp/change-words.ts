@@ -226,7 +226,7 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && !isVector(value)
 }
 
-/** "objects: Lamp added; Cube removed", or how long the lists are where that does not tell it. */
+/** "objects: Lamp added; Cube removed" */
 function listText(way: string, before: readonly unknown[], after: readonly unknown[]): string {
   const [old, now] = [before, after].map(list => new Set(list.map(valueText)))
   const [joined, left] = [now!.difference(old!), old!.difference(now!)]
@@ -234,9 +234,7 @@ function listText(way: string, before: readonly unknown[], after: readonly unkno
     ...(joined.size > 0 ? [`${few([...joined])} added`] : []),
     ...(left.size > 0 ? [`${few([...left])} removed`] : []),
   ]
-  if (words.length > 0) return `${way}: ${words.join('; ')}`
-  if (before.length === after.length) return `${way} changed`
-  return `${way}: ${counted(before.length, 'item')} → ${after.length}`
+  return words.length === 0 ? `${way} changed` : `${way}: ${words.join('; ')}`
 }
 
 function valueText(value: unknown): string {

@@ -85,14 +85,14 @@ describe('scene://delta', () => {
   })
 
   it('lists a bounded number of changes, sets truncated, and sums all of them up', () => {
-    const resources = registry({ maxSceneChanges: 2 })
-    resources.setScene({ objects: ['a', 'b', 'c'].map(id => ({ id, type: 'mesh' })) })
-    resources.setScene({ objects: [{ id: 'a', type: 'mesh' }], frame: 1, end: 2 })
+    const resources = registry()
+    resources.setScene({ objects: Array.from({ length: 1001 }, (_, id) => ({ id, type: 'mesh' })) })
+    resources.setScene({ objects: [{ id: 0, type: 'mesh' }], frame: 1, end: 2 })
     const delta = payload(resources, 'scene://delta')
-    expect(delta['changes']).to.have.length(2)
+    expect(delta['changes']).to.have.length(1000)
     expect(delta).to.deep.include({
       truncated: true,
-      summary: { removed: { mesh: 2 }, settings: { frame: 1, end: 1 } },
+      summary: { removed: { mesh: 1000 }, settings: { frame: 1, end: 1 } },
     })
   })
 

@@ -1,4 +1,3 @@
-import type { ResourceLimits } from '../limits.ts'
 import { type SchemeProducer, jsonContents } from '../scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
 import { numberOf } from '../../../lib/util/exact-json.ts'
@@ -38,12 +37,13 @@ export interface SceneNow {
   readonly isPartial: boolean
 }
 
+/** Changes listed in one delta. */
+const maxChanges = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
 
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
 export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
-  readonly #maxChanges: number
   readonly #checkpoints: CheckpointSource | undefined
   /** Parts and deltas. */
   readonly #answers = new KeptAnswers()
@@ -55,14 +55,9 @@ export class SceneProducer implements SchemeProducer {
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
 
-  constructor(
-    state: SceneState,
-    limits: Pick<ResourceLimits, 'maxSceneChanges'>,
-    checkpoints?: CheckpointSource,
-  ) {
+  constructor(state: SceneState, checkpoints?: CheckpointSource) {
     this.#state = state
     this.#checkpoints = checkpoints
-    this.#maxChanges = limits.maxSceneChanges
   }
 
   /** Made when asked for after a change, so that changing the scene costs nothing here. */
@@ -180,9 +175,9 @@ export class SceneProducer implements SchemeProducer {
   #changesSince(base: number): JsonDifferences | undefined {
     if (base === this.#state.current.revision) return unchanged
     const patches = this.#state.patchesSince(base)
-    if (patches !== null) return patchedChanges(patches, this.#maxChanges)
+    if (patches !== null) return patchedChanges(patches, maxChanges)
     const before = this.#state.valueAt(base)
-    return before && changesBetween(before, this.#scene, this.#maxChanges)
+    return before && changesBetween(before, this.#scene, maxChanges)
   }
 
   async #sinceCheckpoint(
@@ -197,7 +192,7 @@ export class SceneProducer implements SchemeProducer {
     const text = end ?? current.text
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
-    const found = await checkpoints.changes(base, text, this.#maxChanges)
+    const found = await checkpoints.changes(base, text, maxChanges)
     const payload = deltaPayload({ base_checkpoint: since, ...to }, found)
     return jsonContents(uri.text, payload, this.#freshMeta())
   }

@@ -12,7 +12,7 @@ import {
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { parseScene, takeStep } from './changes.ts'
 import { SceneDemand } from './demand.ts'
-import { checkSceneText, type SceneLimits, serialiseScene } from './text.ts'
+import { checkSceneText, serialiseScene } from './text.ts'
 
 /** The application on the host link, as shown to clients. */
 export interface SceneApplication {
@@ -69,7 +69,10 @@ const pastMs = 10 * 60_000
 /** A step that is kept, beside its text. */
 const stepBytes = 200
 
-type StateLimits = SceneLimits & Pick<ResourceLimits, 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
+type StateLimits = Pick<
+  ResourceLimits,
+  'maxMessageBytes' | 'maxSceneRevisionBytes' | 'maxPatchedObjects'
+>
 
 /** The scene the application sent last, as JSON text, and what is kept of those before it. */
 export class SceneState {
@@ -216,12 +219,15 @@ export class SceneState {
    * is not a JSON object, refers to itself, is too deep or too large.
    */
   set(scene: object | null): number {
-    return this.#replace(scene === null ? null : serialiseScene(scene, this.#limits), null)
+    return this.#replace(
+      scene === null ? null : serialiseScene(scene, this.#limits.maxMessageBytes),
+      null,
+    )
   }
 
   /** The same for a scene that is JSON text already, of the application with this instance id. */
   setText(json: string, setBy: string | null = null): number {
-    return this.#replace(checkSceneText(json, this.#limits), setBy)
+    return this.#replace(checkSceneText(json, this.#limits.maxMessageBytes), setBy)
   }
 
   /**
