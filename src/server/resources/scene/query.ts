@@ -322,14 +322,20 @@ function matchesGlob(text: string | null, glob: string): boolean {
   return from === pattern.length
 }
 
+const suggested: Readonly<Record<string, readonly string[]>> = {
+  view: ['summary'],
+  where: ['visible:false', 'visible:true', 'selected:true', 'animated:true'],
+  offset: ['0'],
+  limit: [defaultSceneItems, 10, 100, maxSceneItems].map(String),
+}
+
 /** Values of a parameter that select something in this scene. */
 export function sceneValues(scene: JsonObject, parameter: string): readonly string[] {
-  if (parameter === 'view') return ['summary']
   if (parameter === 'pointer') return Object.keys(scene).map(name => `/${escapePointer(name)}`)
   const items = arrayOf(scene.objects).filter(isJsonObject)
   if (parameter === 'fields') return distinctTexts(items.flatMap(item => Object.keys(item)))
   const member = parameter === 'ids' ? 'id' : parameter
-  return distinctTexts(items.map(item => item[member]))
+  return suggested[parameter] ?? distinctTexts(items.map(item => item[member]))
 }
 
 /** Each value once, in the order in which it occurs first. */

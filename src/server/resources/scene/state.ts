@@ -69,18 +69,13 @@ const pastMs = 10 * 60_000
 /** A step that is kept, beside its text. */
 const stepBytes = 200
 
-type StateLimits = Pick<
-  ResourceLimits,
-  'maxMessageBytes' | 'maxSceneRevisionBytes' | 'maxPatchedObjects'
->
-
 /** The scene the application sent last, as JSON text, and what is kept of those before it. */
 export class SceneState {
   /** Revisions of different runs of the server have nothing in common. */
   readonly run = randomBytes(4).toString('hex')
   /** The subscribers of the scene, and the application that can confirm it. */
   readonly demand = new SceneDemand()
-  readonly #limits: StateLimits
+  readonly #limits: ResourceLimits
   readonly #onChange: (what: 'scene' | 'application') => void
   readonly #clock: Clock
   #current = currentScene(0, null, 0, null)
@@ -103,7 +98,7 @@ export class SceneState {
 
   /** `onChange`: a scene was set or patched, or its application went or came back. */
   constructor(
-    limits: StateLimits,
+    limits: ResourceLimits,
     onChange: (what: 'scene' | 'application') => void = () => {},
     clock: Clock = systemClock,
   ) {

@@ -16,17 +16,13 @@ const maxTextChars = 80
  * another form their members, counts and sizes. Lists are cut until it fits.
  */
 export function summariseScene(scene: JsonObject): string {
-  const summarise = isDccScene(scene) ? summariseDccScene : summariseShape
-  let text = ''
+  const isDccScene = typeof scene.schema === 'string' && scene.schema.startsWith('dcc-scene/')
   for (const most of listSizes) {
-    text = JSON.stringify(summarise(scene, most))
+    const facts = isDccScene ? dccFacts(scene, most) : { members: shapeOf(scene, 2, most + 5) }
+    const text = JSON.stringify({ view: 'summary', ...facts })
     if (Buffer.byteLength(text) <= maxSummaryBytes) return text
   }
   return JSON.stringify({ view: 'summary', members: Object.keys(scene).length })
-}
-
-function isDccScene({ schema }: JsonObject): boolean {
-  return typeof schema === 'string' && schema.startsWith('dcc-scene/')
 }
 
 /** The members of `dcc-scene/1` that are small and are shown as they are. */
@@ -35,18 +31,17 @@ const plainMembers = ['document', 'scene', 'time', 'mode', 'render', 'viewport',
 /** Where a camera is. */
 const placeMembers = ['id', 'translate', 'world_translate', 'rotate', 'quaternion']
 
-function summariseDccScene(scene: JsonObject, most: number): JsonObject {
+function dccFacts(scene: JsonObject, most: number): JsonObject {
   const objects = arrayOf(scene.objects).filter(isJsonObject)
   const hidden = objects.filter(({ visible }) => visible === false)
   const dcc = memberOf(scene, 'dcc')
   const selection = memberOf(scene, 'selection')
-  const camera = objects.find(({ id }) => id === scene.camera)
+  const camera = objects.find(({ id }) => id !== undefined && id === scene.camera)
   const total = memberOf(scene, 'truncated').total ?? objects.length
   const plain = plainMembers.flatMap(name =>
     scene[name] === undefined ? [] : [[name, shortened(scene[name])] as const],
   )
   return {
-    view: 'summary',
     schema: scene.schema,
     detail: scene.detail,
     dcc: { type: shortened(dcc.type), version: shortened(dcc.version), mode: dcc.mode },
@@ -107,11 +102,7 @@ function collectionTree(collections: readonly unknown[]): readonly string[] {
   })
 }
 
-/** Members with their type, count or value, two levels deep. */
-function summariseShape(scene: JsonObject, most: number): JsonObject {
-  return { view: 'summary', members: shapeOf(scene, 2, most + 5) }
-}
-
+/** Members with their type, count or value, down to that depth. */
 function shapeOf(value: unknown, depth: number, most: number): unknown {
   const first = arrayOf(value).find(isJsonObject)
   if (first !== undefined) {
