@@ -28,7 +28,7 @@ import { defaultPorts } from './default-ports.ts'
 import { readStateDirectory } from './path-flags.ts'
 import { instanceFlags } from './resources/endpoint-flags.ts'
 import { findGateway, gatewayWord, rootsOnly } from './running-gateway.ts'
-import { chooseInstance, refuseSilent } from './stdio/choose-instance.ts'
+import { chooseInstance } from './stdio/choose-instance.ts'
 
 const ids = clients.map(({ id }) => id).join(', ')
 
@@ -267,7 +267,6 @@ async function findTarget(
   }
   const needsNone = word === undefined || (isStarter && word === dccType)
   if (needsNone && selectInstance(live, word).kind === 'none') {
-    await refuseSilent(parts, word)
     output.note(
       isStarter
         ? 'no server is running: the entry joins a server started later, or starts one'

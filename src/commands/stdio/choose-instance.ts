@@ -1,14 +1,8 @@
 import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
-import {
-  findSilent,
-  liveInstances,
-  type LiveInstancesParts,
-} from '../../lib/instances/live-instances.ts'
-import { maxRecordAgeMs } from '../../lib/instances/record-files.ts'
+import { liveInstances, type LiveInstancesParts } from '../../lib/instances/live-instances.ts'
 import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts'
-import { cleanText } from '../../lib/util/text.ts'
 
 const startHint = 'start one with: service-cli serve'
 
@@ -32,32 +26,11 @@ export async function chooseInstance(
     case 'too_short':
       throw usage(`${word} is too short: write at least 4 characters of the id`)
     case 'none':
-      await refuseSilent(parts, word)
-      if (word === undefined) {
-        throw new ServiceError('network_failed', 'no service-cli serve of yours is running', {
-          hint: `${startHint}, or give the address of an MCP endpoint`,
-        })
-      }
-      throw notRunning(instances, word)
+      if (word !== undefined) throw notRunning(instances, word)
+      throw new ServiceError('network_failed', 'no running service-cli serve of yours is found', {
+        hint: `${startHint}, or give an address; service-cli doctor shows one that hangs`,
+      })
   }
-}
-
-/** Rejects with `network_failed` when a server that `word` may name runs without a heartbeat. */
-export async function refuseSilent(
-  parts: LiveInstancesParts,
-  word: string | undefined,
-): Promise<void> {
-  const silent = await findSilent(parts, word)
-  if (silent === null) return
-  const { displayName, pid } = silent
-  const server = `the server of ${cleanText(displayName, 50)} (pid ${pid})`
-  throw new ServiceError(
-    'network_failed',
-    `${server} has given no heartbeat for more than ${maxRecordAgeMs / 1000} s`,
-    {
-      hint: `service-cli doctor shows whether it answers; if it hangs, continue or end process ${pid}`,
-    },
-  )
 }
 
 export function several(
