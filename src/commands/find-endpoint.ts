@@ -60,7 +60,7 @@ export async function findEndpoint(
     // A proxy that cannot be used is an error of the command, not of each request.
     proxyFor(url, env)
     const locate: Locate = async () => {
-      if (key !== null || !isLoopback(url.hostname)) return ok({ url, name: null })
+      if (key !== null || !isLoopback(url.hostname)) return ok({ url })
       // It may be the address of an instance or a gateway of this account.
       const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
       const instance = live.find(one => new URL(one.url).href === url.href)
@@ -68,7 +68,7 @@ export async function findEndpoint(
         instance === undefined
           ? await gatewayOwnerFileOf(registryDir, url)
           : ownerFile(instancesDir, instance.id)
-      return ok({ url, name: null, ownerFile: file })
+      return ok({ url, ownerFile: file })
     }
     return { ...withOwnerToken(locate), found: { url: shownUrl(url) }, key }
   }
@@ -87,7 +87,7 @@ export async function findEndpoint(
   const isNext = (other: Instance) => other.hostname === first.hostname && mayHaveKey(other)
   const live = () => liveInstances({ ...here, nowMs: Date.now(), also: isNext })
   return {
-    ...withOwnerToken(locateInstance({ first, word, instancesDir, live, now: Date.now })),
+    ...withOwnerToken(locateInstance({ first, word, instancesDir, live })),
     found: { url, instance: id, dcc_type: dccType, name: displayName },
     key,
   }

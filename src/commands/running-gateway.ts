@@ -59,9 +59,9 @@ export function locateGateway(registryDir: string): Locate {
       await import('../server/gateway/active-gateway.ts')
     const [gateway] = await runningGateways(registryDir)
     if (gateway === undefined) return fail(none)
-    const { url, pid } = gateway.written
+    const { url } = gateway.written
     const ownerFile = gatewayOwnerFile(activeGatewayFile(registryDir, gateway.port))
-    return ok({ url: new URL(url), name: null, pid, ownerFile })
+    return ok({ url: new URL(url), ownerFile })
   }
 }
 

@@ -47,7 +47,7 @@ export interface ExchangeHooks {
   /** Called when a successful answer begins. */
   readonly begun?: () => void
   /** Receives each text in turn. Resolves with false to skip the rest. */
-  readonly deliver?: (text: ServerText) => Promise<boolean>
+  readonly deliver?: (text: ServerText) => Promise<unknown>
 }
 
 const maxRefusalBytes = 64 * 1024
@@ -91,7 +91,7 @@ export async function exchange(
       if (messages === null) {
         parts.log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
       } else if (deliver !== undefined) {
-        if (!(await deliver({ line: onOneLine(text), messages, headers }))) break
+        if ((await deliver({ line: onOneLine(text), messages, headers })) === false) break
       }
     }
     return { kind: 'ended', retryMs }

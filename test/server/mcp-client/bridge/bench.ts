@@ -47,7 +47,7 @@ export class BridgeClient {
     this.output = new PassThrough({ highWaterMark: room, readableHighWaterMark: room })
     this.output.setEncoding('utf8')
     this.output.on('data', (text: string) => this.#feed(text))
-    const locate = options.locate ?? (async () => ok({ url: new URL(url), name: null }))
+    const locate = options.locate ?? (async () => ok({ url: new URL(url) }))
     this.ended = runBridge(
       {
         input: this.input,

@@ -112,25 +112,4 @@ describe('the bounds of the bridge', () => {
       Array.from({ length: count }, (_, at) => at + 1),
     )
   })
-
-  it('reads no further from a client that does not read', async () => {
-    const endpoint = await echo()
-    const client = connect(endpoint.url, { room: 100 })
-    client.output.pause()
-    const lines = 1000
-    for (let at = 0; at < lines; at++) client.write(`${'x'.repeat(1000)}\n`)
-    const left = () => client.input.readableLength + client.input.writableLength
-    let seen = left()
-    let lastMs = performance.now()
-    const still = () => {
-      if (left() !== seen) lastMs = performance.now()
-      seen = left()
-      return performance.now() - lastMs > 500
-    }
-    await until(() => seen === 0 || still(), 'the end of the reading')
-    expect(seen).to.be.greaterThan(0)
-    client.output.resume()
-    await client.until(() => client.messages.length === lines, 'all refusals')
-    expect(endpoint.seen).to.deep.equal([])
-  })
 })

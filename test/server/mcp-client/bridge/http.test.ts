@@ -66,7 +66,7 @@ describe('what the bridge makes of HTTP', () => {
       }
     })
     const client = connect(endpoint.url)
-    expect((await client.call('half')).error.data.reason).to.equal('answer_cut')
+    expect((await client.call('half')).error.data.reason).to.equal('answer_incomplete')
     const { error } = await client.call('switch')
     expect(error.message).to.contain('it answered with another protocol')
   })

@@ -91,7 +91,7 @@ describe('the API key of the bridge', () => {
       /403: the Host is foreign$/,
     ],
     [200, 'text/html', '<html>', /\/mcp is not an MCP endpoint: it answers with text\/html$/],
-    [200, 'application/json', '{"a":1}', /without a message/],
+    [200, 'application/json', '{"a":1}', /before it was complete/],
   ]
   for (const [status, type, body, text] of answers) {
     it(`${status} of ${type} becomes an error that says so`, async () => {
