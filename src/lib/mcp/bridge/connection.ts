@@ -5,7 +5,7 @@ import type { Secret } from '../../util/secret.ts'
 import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
-import { type Locate, shownUrl, type Target } from './context.ts'
+import { type Locate, shownUrl } from './context.ts'
 import {
   askOnce,
   exchange,
@@ -18,7 +18,7 @@ import { type HttpAsk, HttpLink } from './http-link.ts'
 
 /** The server from the moment it was located until it is lost. */
 export interface Upstream {
-  readonly target: Target
+  readonly url: URL
   /** Aborted when the server is lost. */
   readonly lost: AbortController
 }
@@ -105,9 +105,8 @@ export class Connection {
   ): Promise<Exchanged> {
     const ends = [signal, this.#stop.signal]
     if (isStream) ends.push(upstream.lost.signal)
-    const { url } = upstream.target
     const parts = { ...this.#exchangeParts, silenceMs: isStream ? null : answerMs }
-    const ask = { ...asked, url, answerMs, signal: AbortSignal.any(ends) }
+    const ask = { ...asked, url: upstream.url, answerMs, signal: AbortSignal.any(ends) }
     const begun = (): void => {
       this.#reached(upstream)
       hooks.begun?.()
@@ -124,9 +123,9 @@ export class Connection {
     method: string,
     params: JsonObject,
   ): Promise<RpcAnswer> {
-    const { url } = upstream.target
-    const { signal } = upstream.lost
-    const question = { url, headers, id: ownId, method, params, answerMs: restoreMs, signal }
+    const { url, lost } = upstream
+    const asked = { url, headers, answerMs: restoreMs, signal: lost.signal }
+    const question = { ...asked, id: ownId, method, params }
     const answer = await askOnce(this.#exchangeParts, question)
     if (answer.kind === 'result' || answer.kind === 'error') {
       this.#reached(upstream)
@@ -139,8 +138,8 @@ export class Connection {
   }
 
   /** The error for a request that the server refused. */
-  refusal(refused: Refused, { target }: Upstream): RpcError {
-    return refusalError(refused, target, this.#parts.key !== null)
+  refusal(refused: Refused, { url }: Upstream): RpcError {
+    return refusalError(refused, url, this.#parts.key !== null)
   }
 
   /** Opens a stream, from now on again after each end. Resolves when this was tried. */
@@ -163,7 +162,7 @@ export class Connection {
     upstream.lost.abort()
     if (this.#current === upstream) this.#current = null
     if (!this.#isAway) {
-      const facts = { url: shownUrl(upstream.target.url), reason }
+      const facts = { url: shownUrl(upstream.url), reason }
       this.#parts.log.warn(facts, 'no connection to the server')
     }
     this.#isAway = true
@@ -219,7 +218,7 @@ export class Connection {
   async #connect(): Promise<Upstream> {
     const place = await this.#parts.locate()
     if (!place.ok) throw new Unreachable(place.failure)
-    const upstream = { target: place.value, lost: new AbortController() }
+    const upstream = { url: place.value.url, lost: new AbortController() }
     for (const stream of this.#streams.keys()) await stream.restore?.(upstream)
     if (upstream.lost.signal.aborted) throw new Unreachable('the connection was cut')
     this.#current = upstream
@@ -227,7 +226,7 @@ export class Connection {
     return upstream
   }
 
-  #reached({ target: { url } }: Upstream): void {
+  #reached({ url }: Upstream): void {
     if (!this.#isAway) return
     this.#isAway = false
     this.#parts.log.info({ url: shownUrl(url) }, 'the server answers')

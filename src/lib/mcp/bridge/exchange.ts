@@ -30,7 +30,7 @@ export interface Refused {
   readonly kind: 'refused'
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The first bytes, up to a limit. */
+  /** Empty when it was incomplete or too long. */
   readonly body: Buffer
 }
 
@@ -91,7 +91,9 @@ export async function exchange(
       if (messages === null) {
         parts.log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
       } else if (deliver !== undefined) {
-        if ((await deliver({ line: onOneLine(text), messages, headers })) === false) break
+        // Valid JSON has line breaks only between tokens.
+        const line = text.replaceAll(/[\r\n]/g, ' ')
+        if ((await deliver({ line, messages, headers })) === false) break
       }
     }
     return { kind: 'ended', retryMs }
@@ -118,7 +120,6 @@ export interface Question {
   readonly method: string
   readonly params: JsonObject
   readonly answerMs: number
-  readonly isHeld?: boolean
   readonly signal: AbortSignal
 }
 
@@ -196,23 +197,8 @@ async function* chunksOf(answer: HttpAnswer, silenceMs: number | null): AsyncGen
   }
 }
 
-/** Valid JSON has line breaks only between tokens. */
-function onOneLine(text: string): string {
-  return text.replaceAll(/[\r\n]/g, ' ')
-}
-
-/** Reads the start of a refusal; an incomplete one is enough beside the status. */
+/** The body of a refusal; empty when it is incomplete or too long: the status is enough. */
 export async function readStart(answer: HttpAnswer): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of chunksOf(answer, refusalMs)) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes >= maxRefusalBytes) break
-    }
-  } catch {
-    // Use what was received.
-  }
-  return Buffer.concat(chunks).subarray(0, maxRefusalBytes)
+  const bytes = collectBounded(chunksOf(answer, refusalMs), maxRefusalBytes)
+  return (await bytes.catch(() => null)) ?? Buffer.alloc(0)
 }

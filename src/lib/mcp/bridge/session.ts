@@ -84,7 +84,7 @@ export class ClientSession {
 
   #opened(session: Session | null, upstream: Upstream): void {
     if (session === null) return
-    const { url } = upstream.target
+    const { url } = upstream
     this.#session = session
     this.#upstream = upstream
     this.#url = url.href
@@ -109,7 +109,7 @@ export class ClientSession {
   /** Makes the session usable at this server. Rejects with `Unreachable`. */
   async restore(upstream: Upstream): Promise<void> {
     if (this.#upstream === upstream) return
-    const { href } = upstream.target.url
+    const { href } = upstream.url
     if (this.#url !== href) this.#session = await this.#openAgain(upstream)
     this.#url = href
     this.#upstream = upstream
