@@ -4,18 +4,8 @@ import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Refused } from './exchange.ts'
 import { parseServerText } from './rpc.ts'
 
-/** Error reasons of the bridge. Stable: clients read them in `data.reason`. */
-type Reason =
-  | 'server_unreachable'
-  | 'answer_incomplete'
-  | 'answer_too_large'
-  | 'auth_required'
-  | 'auth_refused'
-  | 'redirected'
-  | 'server_refused'
-  | 'stopping'
-
-function bridgeError(reason: Reason, message: string, more: object = {}): RpcError {
+/** `reason` is stable: clients read it. */
+function bridgeError(reason: string, message: string, more: object = {}): RpcError {
   return { code: jsonRpcCodes.internalError, message, data: { reason, ...more } }
 }
 

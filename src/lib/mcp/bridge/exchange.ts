@@ -59,37 +59,33 @@ const maxRetryMs = 60_000
 /** A message of an answer is too large. */
 class TooLarge extends Error {}
 
-/** Sends one HTTP request and delivers the messages of the answer. Never rejects. */
+/** Sends one HTTP request and delivers the messages of the answer. Rejects only as `deliver` does. */
 export async function exchange(
-  parts: ExchangeParts,
+  { link, maxAnswerBytes, silenceMs, log }: ExchangeParts,
   ask: HttpAsk,
   { begun, deliver }: ExchangeHooks,
 ): Promise<Exchanged> {
   let hasBegun = false
   let retryMs = 0
   try {
-    const answer = await parts.link.ask(ask)
+    const answer = await link.ask(ask)
     hasBegun = true
     const { statusCode: status = 0, headers } = answer
     const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
     const isReadable = ['application/json', 'text/event-stream', ''].includes(type)
     if (status < 200 || status > 299 || (!isReadable && status === 200)) {
-      return { kind: 'refused', status, headers, body: await readStart(answer) }
+      return { kind: 'refused', status, headers, body: await readRefusal(answer) }
     }
     begun?.()
-    const chunks = chunksOf(answer, parts.silenceMs)
+    const chunks = chunksOf(answer, silenceMs)
     const texts =
       type === 'text/event-stream'
-        ? eventsOf(
-            chunks,
-            parts.maxAnswerBytes,
-            askedMs => (retryMs = Math.min(askedMs, maxRetryMs)),
-          )
-        : wholeOf(chunks, parts.maxAnswerBytes)
+        ? eventsOf(chunks, maxAnswerBytes, askedMs => (retryMs = Math.min(askedMs, maxRetryMs)))
+        : wholeOf(chunks, maxAnswerBytes)
     for await (const text of texts) {
       const messages = parseServerText(text)
       if (messages === null) {
-        parts.log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
+        log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
       } else if (deliver !== undefined) {
         // Valid JSON has line breaks only between tokens.
         const line = text.replaceAll(/[\r\n]/g, ' ')
@@ -100,7 +96,7 @@ export async function exchange(
   } catch (error) {
     if (ask.signal.aborted) return { kind: 'aborted' }
     if (error instanceof TooLarge) {
-      parts.log.warn({}, 'dropped a message of the server: too large')
+      log.warn({}, 'dropped a message of the server: too large')
       return { kind: 'oversize' }
     }
     if (!(error instanceof Unreachable)) throw error
@@ -113,14 +109,11 @@ export type RpcAnswer =
   | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
   | { readonly kind: 'error'; readonly error: RpcError }
 
-export interface Question {
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
+interface Question extends Omit<HttpAsk, 'method' | 'body' | 'repeatable'> {
   readonly id: RequestId
+  /** Of MCP. */
   readonly method: string
   readonly params: JsonObject
-  readonly answerMs: number
-  readonly signal: AbortSignal
 }
 
 /** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
@@ -198,7 +191,7 @@ async function* chunksOf(answer: HttpAnswer, silenceMs: number | null): AsyncGen
 }
 
 /** The body of a refusal; empty when it is incomplete or too long: the status is enough. */
-export async function readStart(answer: HttpAnswer): Promise<Buffer> {
+export async function readRefusal(answer: HttpAnswer): Promise<Buffer> {
   const bytes = collectBounded(chunksOf(answer, refusalMs), maxRefusalBytes)
   return (await bytes.catch(() => null)) ?? Buffer.alloc(0)
 }

@@ -4,7 +4,7 @@ import { until } from '../../../helpers/until.ts'
 import { useBridges, events, handshake, json, result } from './bench.ts'
 
 describe('the bounds of the bridge', () => {
-  const { connect, scripted, serve } = useBridges()
+  const { connect, scripted } = useBridges()
 
   const echo = () => scripted(({ body }, res) => json(res, result(body.id, {})))
 
@@ -42,15 +42,6 @@ describe('the bounds of the bridge', () => {
     client.write('\uFEFF{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     expect((await client.answer(1)).result).to.deep.equal({})
     expect(endpoint.seen[0]?.body.method).to.equal('ping')
-  })
-
-  it('answers a message that is too large for the server', async () => {
-    const server = await serve()
-    const client = connect(server.url)
-    await client.initialize()
-    const large = await client.call('ping', { text: 'x'.repeat(6 * 1024 * 1024) })
-    expect(large.error.message).to.contain('body is larger than')
-    expect((await client.call('ping')).result).to.deep.equal({})
   })
 
   const shapes: [what: string, answer: (res: ServerResponse, message: object) => void][] = [

@@ -1,11 +1,9 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
 import { useBridges, type BridgeOptions, json, result } from './bench.ts'
 
 describe('the API key of the bridge', () => {
-  const { connect, ends, scripted, serve } = useBridges()
+  const { connect, scripted, serve } = useBridges()
 
   const key = 'k'.repeat(40)
 
@@ -70,16 +68,6 @@ describe('the API key of the bridge', () => {
     for (const { lines, fields } of [moved, lost]) {
       expect(lines.join() + JSON.stringify(fields)).to.not.contain('hidden')
     }
-  })
-
-  it('is in no words about an answer that is no HTTP', async () => {
-    const broken = createServer(socket => socket.end('HTTP/1.1 200 OK\r\nno header\r\n\r\n'))
-    await once(broken.listen(0, '127.0.0.1'), 'listening')
-    ends.push(async () => void broken.close())
-    const { port } = broken.address() as AddressInfo
-    const { error } = await connect(`http://127.0.0.1:${port}/mcp`, { key }).call('ping')
-    expect(error.message).to.contain('its answer is not valid HTTP (HPE_')
-    expect(error.message).to.not.contain(key)
   })
 
   const answers: [status: number, type: string, body: string, text: RegExp][] = [

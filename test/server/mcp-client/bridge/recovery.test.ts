@@ -92,40 +92,6 @@ describe('the bridge when its server goes away', () => {
     expect(begun).to.have.length(1)
   })
 
-  it('keeps the session of a server that only dropped a request', async () => {
-    let drop = true
-    const endpoint = await scripted((seen, res) => {
-      if (seen.method === 'GET') events(res)
-      else if (seen.body?.method === 'read' && drop) res.destroy()
-      else if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
-    })
-    const client = connect(endpoint.url)
-    await client.initialize()
-    expect((await client.call('read')).error.data.reason).to.equal('server_unreachable')
-    drop = false
-    expect((await client.call('read')).result).to.deep.equal({})
-    await client.until(() => client.notified(listChanged).length === 1, 'the list change')
-    expect(endpoint.seen.filter(({ method }) => method === 'GET')).to.have.length(2)
-    const begun = endpoint.seen.filter(({ body }) => body?.method === 'initialize')
-    expect(begun).to.have.length(1)
-    expect(client.notified(listChanged)).to.have.length(1)
-  })
-
-  it('tells an answer that was cut from a server that is gone', async () => {
-    const endpoint = await scripted((seen, res) => {
-      if (handshake(seen, res)) return
-      if (seen.body.method === 'ping') return json(res, result(seen.body.id, {}))
-      res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' })
-      res.write('{"jsonrpc":"2.0"', () => res.destroy())
-    })
-    const client = connect(endpoint.url)
-    await client.initialize()
-    const cut = await client.call('resources/read', { uri: 'artefact://damaged' })
-    expect(cut.error.data.reason).to.equal('answer_incomplete')
-    expect((await client.call('ping')).result).to.deep.equal({})
-    expect(client.log).to.not.include('warn no connection to the server')
-  })
-
   it('begins before its server does', async () => {
     const probe = await start()
     await probe.stop()

@@ -97,16 +97,6 @@ describe('the bridge at 2026-07-28', () => {
     await subscribe(client, 'l1')
   })
 
-  it('opens a subscription again that the server ends', async () => {
-    const { endpoint, streams } = await listening()
-    const client = connect(endpoint.url)
-    await subscribe(client, 'l1')
-    const last = result('l1', { resultType: 'complete', _meta: { [subscription]: 'l1' } })
-    streams.get('l1')?.res.end(`data: ${JSON.stringify(last)}\n\n`)
-    await client.until(() => client.updates.length === 1, 'the update after the gap')
-    expect(client.messages.filter(({ id }) => id === 'l1')).to.deep.equal([])
-  })
-
   /** A subscription whose server goes away by `leave` and comes back on the same port. */
   async function overRestart(leave: (res: ServerResponse) => void) {
     const first = await listening()
