@@ -82,23 +82,25 @@ describe('service-cli connect', () => {
     await instance()
     const [other, { message }] = await refused('houdini')
     expect(other).to.equal(5)
-    expect(message).to.contain('no instance "houdini" is running').and.contain('Shot 7')
+    expect(message).to.contain('found no running instance "houdini"').and.contain('Shot 7')
   })
 
-  it('finds no server that has given no heartbeat for long', async () => {
+  it('passes over an instance that has given no heartbeat for a minute', async () => {
     const id = await instance()
     const old = new Date(Date.now() - 60_000)
     await utimes(join(dir, 'instances', `${id}.json`), old, old)
     const [code, { message, hint }] = await refused()
-    expect([code, message]).to.deep.equal([5, 'no running service-cli serve of yours is found'])
+    expect([code, message]).to.deep.equal([5, 'found no running service-cli serve of yours'])
     expect(hint).to.contain('doctor')
+    await instance()
+    expect(await urlOf()).to.equal('http://127.0.0.1:9002/mcp')
   })
 
   const wrong: [word: string, text: string][] = [
     ['000', 'too short'],
     ['', 'empty'],
     ['localhost:8765/mcp', 'is not an instance'],
-    ['http://', 'not an address'],
+    ['http://', 'not an http or https URL'],
     ['http://u:p@127.0.0.1/mcp', 'must not contain'],
   ]
   for (const [word, text] of wrong) {

@@ -68,11 +68,9 @@ describe('a command whose server is another program', () => {
     return runCommand(args, { env: cleanEnv({ HOME: home, ...link }) })
   }
 
-  const entry = (proof: unknown) => ({ ...note, entries: [{ action: 'answer', proof }] })
   const forms: [words: string, told: string, answer: unknown][] = [
     ['notes list', '/mcp to notes://open', { notes: [{ ...note, author: hostile }] }],
     ['notes show 1', '/mcp to notes://1', note],
-    ['notes show 1', '/mcp to notes://1', entry({ asked: hostile })],
     ['resources list', '/mcp to resources/list', { resources: hostile }],
     ['resources read x://y', '/mcp to x://y', { contents: [hostile] }],
     ['notes add Higher', '/host to v1/notes', { note: { ...note, text: hostile } }],

@@ -26,11 +26,14 @@ export async function chooseInstance(
     case 'too_short':
       throw usage(`${word} is too short: write at least 4 characters of the id`)
     case 'none':
-      if (word !== undefined) throw notRunning(instances, word)
-      throw new ServiceError('network_failed', 'no running service-cli serve of yours is found', {
-        hint: `${startHint}, or give an address; service-cli doctor shows one that hangs`,
-      })
+      throw word === undefined ? noneFound() : notFound(instances, word)
   }
+}
+
+function noneFound(): ServiceError {
+  return new ServiceError('network_failed', 'found no running service-cli serve of yours', {
+    hint: `${startHint}, or give the address of an MCP endpoint; service-cli doctor shows one that hangs`,
+  })
 }
 
 export function several(
@@ -45,12 +48,12 @@ export function several(
   )
 }
 
-function notRunning(instances: Instance[], word: string): ServiceError {
+function notFound(instances: Instance[], word: string): ServiceError {
   if (/[./:]/.test(word)) {
     return usage(`"${word}" is not an instance`, 'addresses start with http:// or https://')
   }
   const others = instances.length === 0 ? '' : `; running:\n${table(instances)}`
-  return new ServiceError('network_failed', `no instance "${word}" is running${others}`, {
+  return new ServiceError('network_failed', `found no running instance "${word}"${others}`, {
     hint: instances.length === 0 ? startHint : 'choose one of these by the start of its id',
   })
 }

@@ -5,20 +5,16 @@ import { selectInstance } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/util/result.ts'
 import type { Locate } from '../../lib/mcp/bridge/context.ts'
 
-interface LocateInstanceParts {
-  readonly first: Instance
-  /** The argument of the user, if any. */
-  readonly word: string | undefined
-  /** `<registry_dir>/instances` */
-  readonly instancesDir: string
-  readonly live: () => Promise<Instance[]>
-}
-
 /**
  * Locates the chosen instance, and after a loss its next run. Unless the user named that instance
- * by id, another instance that matches the argument also counts.
+ * by id, another instance that matches `word` also counts. `instancesDir` has the owner's tokens.
  */
-export function locateInstance({ first, word, instancesDir, live }: LocateInstanceParts): Locate {
+export function locateInstance(
+  first: Instance,
+  word: string | undefined,
+  instancesDir: string,
+  live: () => Promise<Instance[]>,
+): Locate {
   const particular = word !== undefined && word !== first.dccType
   let current = first
   let lostMs: number | null = null
