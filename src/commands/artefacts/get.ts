@@ -68,7 +68,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
         const url = new URL(`artefacts/sha256/${hex}`, server.url)
         const request = { url, method: 'GET', headers: {}, signal } as const
         const answer = await openAnswer(server.link, request).catch((error: unknown) => {
-          const isMissing = error instanceof ServiceError && error.data?.status === 404
+          const isMissing = error instanceof ServiceError && error.code === 'resource_not_found'
           throw isMissing ? notStored(hex) : error
         })
         const transfer = new Transfer(hex.slice(0, 12), flags)

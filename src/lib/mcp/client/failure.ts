@@ -65,8 +65,8 @@ export function httpFailure(
 ): ServiceError {
   const { url, method, isKeyed } = asked
   const where = shownUrl(url)
-  const [message] = parseServerText(String(body)) ?? []
-  const rpc = message?.kind === 'response' ? message.error : null
+  const [answer] = parseServerText(String(body)) ?? []
+  const rpc = answer?.kind === 'response' ? answer.error : null
   if (rpc !== null && requestCodes.includes(rpc.code)) return rpcFailure(rpc, asked)
   const parsed = parseText(String(body))
   const value = isJsonObject(parsed) ? parsed : {}
@@ -91,17 +91,13 @@ export function httpFailure(
     return new ServiceError('rate_limited', `${where} is busy ${words}`, { hint: wait })
   }
   // Servers of this project say what is wrong.
-  if (problem === 'resource-not-found') {
+  if (problem === 'resource-not-found' || problem === 'artefact-not-found') {
     return new ServiceError('resource_not_found', said ?? words, { hint })
   }
-  const details = { hint, data: { status } }
   if (typeof problem === 'string') {
     const code = status >= 500 ? 'storage_failed' : 'request_refused'
     const what = status >= 500 ? 'the server failed' : 'the server refuses the request'
-    return new ServiceError(code, `${what}: ${said ?? problem}`, details)
-  }
-  if (status === 404) {
-    return new ServiceError('request_refused', `${where} not found ${words}`, details)
+    return new ServiceError(code, `${what}: ${said ?? problem}`, { hint })
   }
   if (status >= 300 && status < 400) {
     const target = URL.parse(headers.location ?? '', url.href)
@@ -116,7 +112,8 @@ export function httpFailure(
     })
   }
   const code = status >= 500 ? 'network_failed' : 'request_refused'
-  return new ServiceError(code, `${where} refused the request ${words}`)
+  const what = status === 404 ? 'not found' : 'refused the request'
+  return new ServiceError(code, `${where} ${what} ${words}`, { hint })
 }
 
 function textOf(value: unknown): string | undefined {
