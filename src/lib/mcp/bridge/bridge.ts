@@ -1,30 +1,21 @@
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 import { isJsonObject } from '../../util/json.ts'
-import type { Logger } from '../../util/logger.ts'
-import type { Secret } from '../../util/secret.ts'
 import { pause, systemTimer } from '../../util/time.ts'
 import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
 import { bridgeFailed, serverGone, stopping, Unreachable } from './bridge-errors.ts'
 import { Call } from './call.ts'
-import { Connection } from './connection.ts'
-import type { BridgeContext, Locate } from './context.ts'
+import { Connection, type ConnectionParts } from './connection.ts'
+import type { BridgeContext } from './context.ts'
 import { ListenStream } from './listen-stream.ts'
 import { Output } from './output.ts'
 import { errorMessage, parseMessage, parseText, type RpcRequest } from './rpc.ts'
 import { ClientSession } from './session.ts'
 
-export interface BridgeParts {
+export interface BridgeParts extends ConnectionParts {
   readonly input: Readable
   readonly output: Writable
-  /** Finds the endpoint. */
-  readonly locate: Locate
-  /** Sent as Bearer to that endpoint. */
-  readonly key: Secret | null
-  /** Holds the proxy variables. */
-  readonly env: NodeJS.ProcessEnv
   /** For open requests after the end of the input. Default: 10 s. */
   readonly finishMs?: number
-  readonly log: Logger
 }
 
 const listenMethod = 'subscriptions/listen'
@@ -36,9 +27,9 @@ const flushMs = 500
  * closed stdin or stdout, or soon after `stop` is aborted.
  */
 export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<void> {
-  const { locate, key, env, finishMs = 10_000, log } = parts
+  const { finishMs = 10_000, log } = parts
   const output = new Output(parts.output)
-  const bridge = new Bridge({ connection: new Connection({ locate, key, env, log }), output, log })
+  const bridge = new Bridge({ connection: new Connection(parts), output, log })
   const ending = AbortSignal.any([stop, output.closed])
   try {
     for await (const line of linesOf(addAbortSignal(ending, parts.input))) bridge.take(line)

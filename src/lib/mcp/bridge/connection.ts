@@ -43,9 +43,13 @@ interface Place {
   readonly opened: Promise<void>
 }
 
-interface ConnectionParts {
+/** How to find the server, and what is sent there. */
+export interface ConnectionParts {
+  /** Finds the endpoint. */
   readonly locate: Locate
+  /** Sent as Bearer to that endpoint. */
   readonly key: Secret | null
+  /** Holds the proxy variables. */
   readonly env: NodeJS.ProcessEnv
   readonly log: Logger
 }
