@@ -7,7 +7,6 @@ import { until } from '../helpers/until.ts'
 import { newVisit, seriousFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { callStateless } from '../helpers/stateless.ts'
 
 const hostile = '<img src=x onerror="document.title=1">'
 
@@ -45,10 +44,6 @@ describe('the live page', function () {
     await serve?.stop()
   })
 
-  const read = async (uri: string) => {
-    const { json } = await callStateless(serve.url, 'resources/read', { uri })
-    return JSON.parse(json.result.contents[0].text)
-  }
   const sees = (page: Page, document = 'shot_010.blend') =>
     page.getByRole('heading', { name: `Your AI can see ${document}` }).waitFor()
 
