@@ -69,11 +69,6 @@ describe('capture://current_window with a backend', () => {
     }
   })
 
-  it('completes max_width with widths worth asking for', async () => {
-    const { values } = await completed(section.session, template, 'max_width', '1')
-    expect(values).to.deep.equal(['1024', '1600'])
-  })
-
   it('is −32603 with a reason and a hint when the backend fails', async () => {
     const reasons = ['minimised', 'no_window', 'permission', 'timeout', 'blank'] as const
     for (const [at, reason] of reasons.entries()) {

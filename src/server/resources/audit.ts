@@ -1,6 +1,5 @@
 import type { AuditLog } from './audit-log.ts'
 import { type SchemeProducer, freezeAll } from './scheme-producer.ts'
-import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
@@ -51,12 +50,6 @@ export class AuditProducer implements SchemeProducer {
 
   templates(): readonly Template[] {
     return templates
-  }
-
-  complete(variable: string, prefix: string): readonly string[] {
-    if (variable !== 'limit') return []
-    const values = suggestedLimits(defaultAuditLimit, maxAuditLimit)
-    return values.filter(text => text.startsWith(prefix))
   }
 
   checkParameters(uri: ResourceUri): void {

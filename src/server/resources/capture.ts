@@ -54,9 +54,6 @@ const maxShown = 100
 /** The bound of a server whose user set no other. */
 const usualWidth = 8192
 
-/** Widths worth suggesting: enough for a look first. */
-const widths: readonly number[] = [1024, 640, 1600, 2560]
-
 /** `capture://current_window` and `capture://viewport`: there only while a picture can be had. */
 export class CaptureProducer implements SchemeProducer {
   readonly #source: CaptureSource
@@ -78,11 +75,7 @@ export class CaptureProducer implements SchemeProducer {
   }
 
   complete(variable: string, prefix: string): readonly string[] {
-    const known: Record<string, readonly string[]> = {
-      view: shotSides,
-      max_width: widths.filter(width => width <= this.#source.maxWidth).map(String),
-    }
-    return (known[variable] ?? []).filter(value => value.startsWith(prefix))
+    return variable === 'view' ? shotSides.filter(side => side.startsWith(prefix)) : []
   }
 
   checkParameters(uri: ResourceUri): void {

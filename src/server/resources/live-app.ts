@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { isMissing } from '../../lib/util/errors.ts'
 import { type SchemeProducer, freezeAll, textContents } from './scheme-producer.ts'
-import { ResourceNotEnabled, ResourceNotFound } from './errors.ts'
+import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
@@ -45,12 +44,7 @@ export class LiveAppProducer implements SchemeProducer {
 
   async read(uri: ResourceUri): Promise<readonly Content[]> {
     if (uri.text !== liveAppUri) throw new ResourceNotFound(uri.text)
-    try {
-      this.#contents ??= textContents(liveAppUri, mimeType, await readFile(file, 'utf8'), meta)
-      return this.#contents
-    } catch (error) {
-      if (isMissing(error)) throw new ResourceNotEnabled(liveAppUri, 'run npm run build')
-      throw error
-    }
+    this.#contents ??= textContents(liveAppUri, mimeType, await readFile(file, 'utf8'), meta)
+    return this.#contents
   }
 }

@@ -11,10 +11,6 @@ const time = z
   .string()
   .refine(text => parseRfc3339(text) !== null, 'must be a time as in RFC 3339')
   .transform(text => toRfc3339(parseRfc3339(text) ?? 0))
-/** Clients must not follow any other scheme. */
-const iconSource = z
-  .string()
-  .regex(/^(?:https?:\/\/|data:image\/)\S+$/i, 'must be an https, http or data:image address')
 
 const common = {
   name: z.string(),
@@ -27,16 +23,6 @@ const common = {
       priority: number.pipe(z.number().min(0).max(1)).optional(),
       lastModified: time.optional(),
     })
-    .optional(),
-  icons: z
-    .array(
-      z.object({
-        src: iconSource,
-        mimeType: z.string().optional(),
-        sizes: z.array(z.string()).optional(),
-        theme: z.enum(['light', 'dark']).optional(),
-      }),
-    )
     .optional(),
   _meta: z.record(z.string(), z.unknown()).optional(),
 }

@@ -8,7 +8,6 @@ export interface Descriptor {
   /** Bytes of the body before base64. */
   readonly size?: number
   readonly annotations?: Annotations
-  readonly icons?: readonly Icon[]
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
@@ -20,7 +19,6 @@ export interface Template {
   readonly description?: string
   readonly mimeType?: string
   readonly annotations?: Annotations
-  readonly icons?: readonly Icon[]
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
@@ -85,11 +83,6 @@ export interface CompletionContext {
   readonly resolved: ReadonlyMap<string, string>
 }
 
-/** All values there are, best first; or the best of them, and what is known of the others. */
-export type CompletionValues =
-  | readonly string[]
-  | { readonly values: readonly string[]; readonly total?: number; readonly hasMore?: boolean }
-
 /**
  * A source of resources under one URI scheme. `list` runs on every client's reconnect: keep it
  * cheap. An array that is frozen, together with its entries, and returned again means
@@ -129,17 +122,6 @@ export interface Annotations {
 }
 
 type Audience = 'user' | 'assistant'
-
-/** A picture for an entry; clients of 2025-11-25 and later may show it. */
-export interface Icon {
-  /** `https://…`, `http://…` or `data:image/…`. */
-  readonly src: string
-  readonly mimeType?: string
-  /** Such as `48x48`, or `any`. */
-  readonly sizes?: readonly string[]
-  /** The background that it is made for. */
-  readonly theme?: 'light' | 'dark'
-}
 
 /** The caller of a read. */
 export interface Reader {

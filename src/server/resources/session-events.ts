@@ -1,6 +1,5 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type SchemeProducer, freezeAll, jsonContents } from './scheme-producer.ts'
-import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import { countParameter, limitParameter, switchParameter } from './query-parameters.ts'
@@ -59,13 +58,8 @@ export class SessionEventsProducer implements SchemeProducer {
   }
 
   complete(variable: string, typed: string): readonly string[] {
-    const known: Record<string, readonly string[]> = {
-      session_id: [...this.#buffers.keys()],
-      cursor: ['0'],
-      limit: suggestedLimits(defaultEventLimit, maxEventLimit),
-      drain: ['false', 'true'],
-    }
-    return (known[variable] ?? []).filter(value => value.startsWith(typed))
+    if (variable !== 'session_id') return []
+    return [...this.#buffers.keys()].filter(id => id.startsWith(typed))
   }
 
   read(uri: ResourceUri): readonly Content[] {
