@@ -35,7 +35,6 @@ const statuses: Record<ErrorCode, number> = {
   tool_call_invalid: 400,
   argument_invalid: 400,
   resource_failed: 500,
-  session_ended: 404,
   scene_live: 409,
   name_taken: 409,
   note_state: 409,

@@ -5,9 +5,9 @@ import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
+import type { Gauge } from '../http/metrics.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
-import type { EndpointActivity } from './activity.ts'
 import { assertAllowed, Call, type CallParts, recordCall } from './call.ts'
 import type { ClientTable } from './client-table.ts'
 import { Refusal, rpcCodes, toRpcError } from './errors.ts'
@@ -16,7 +16,6 @@ import {
   type Inbound,
   isBatch,
   type Message,
-  type NotificationMessage,
   parseBatch,
   parseBody,
   type RequestMessage,
@@ -26,7 +25,6 @@ import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createInitializeResults, createMethods, type MethodTable } from './methods.ts'
-import { refusalMessage } from './refusal.ts'
 import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
 import {
   negotiate,
@@ -35,12 +33,24 @@ import {
   type SessionRevision,
   Sessions,
 } from './sessions.ts'
-import { classify, createResultOpening, envelopeProblem } from './stateless.ts'
+import { createResultOpening, envelopeProblem, isStateless } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
-import { createToolMethods } from './tools/tool-methods.ts'
+import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
+
+/** What goes on at an endpoint at this moment. */
+export interface EndpointActivity {
+  /** Requests that are not answered yet. */
+  readonly pendingCalls: number
+  /** Tools that the endpoint offers. */
+  readonly tools: number
+  readonly sessions: number
+  /** Streams open for notifications, of any revision. */
+  readonly streams: number
+  readonly subscriptions: number
+}
 
 export interface McpEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void>
@@ -76,7 +86,7 @@ export class Endpoint implements McpEndpoint {
   readonly #methods: MethodTable
   readonly #initializeResults: ReadonlyMap<SessionRevision, JsonText>
   readonly #toolBox: ToolBox | undefined
-  readonly #toolCount: number
+  readonly #tools: ToolMethods
   readonly #detach: () => void
   readonly #openingOf: ReturnType<typeof createResultOpening>
   #pendingCalls = 0
@@ -85,19 +95,19 @@ export class Endpoint implements McpEndpoint {
     const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
     this.#parts = parts
     const serverInfo = { name: 'service-cli', title: 'service-cli', version }
-    const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
+    const hub = new SubscriptionHub(limits.maxSubscriptions, (uri, isFollowed) =>
+      registry.followed(uri, isFollowed),
+    )
     this.#hub = hub
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ resources: registry, hub, serverInfo, limits })
-    const waits = new Set<() => void>()
-    const toolParts = { registry, hub, clock, timer: systemTimer, limits, waits }
+    const toolParts = { registry, hub, clock, timer: systemTimer, limits }
     this.#toolBox = resourcesEnabled ? parts.tools?.(toolParts) : undefined
-    const tools = this.#toolBox ? createToolMethods(this.#toolBox.tools, log) : null
-    this.#toolCount = tools?.count ?? 0
+    this.#tools = createToolMethods(this.#toolBox?.tools ?? [], log)
     const offered = {
       identity: { ...serverInfo, instructions },
       resourcesEnabled,
-      tools,
+      tools: this.#tools,
       extensions: this.#toolBox?.extensions,
     }
     this.#methods = createMethods({
@@ -116,23 +126,17 @@ export class Endpoint implements McpEndpoint {
       await this.#answer(req, res, context)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      const { status, code, message, id, headers } = error
-      const answer =
-        code === undefined
-          ? refusalMessage(req.headers, status, message)
-          : errorMessage(id, { code, message })
-      sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
+      sendRefusal(res, error)
     }
   }
 
   activity(): EndpointActivity {
     return {
       pendingCalls: this.#pendingCalls,
-      tools: this.#toolCount,
+      tools: this.#tools.count,
       sessions: this.#sessions.size,
       streams: this.#sessions.streams + this.#streams.size,
-      subscriptions: this.#hub.size.subscriptions,
-      subscribers: this.#hub.size.subscribers,
+      subscriptions: this.#hub.size,
     }
   }
 
@@ -175,15 +179,8 @@ export class Endpoint implements McpEndpoint {
     }
     const { maxRequestBytes: maxBytes, bodyTimeoutMs: timeoutMs } = this.#parts.limits
     const inbound = parseBody(await readBody(req, { maxBytes, timeoutMs }))
-    const classified = classify(headers, inbound)
-    switch (classified.transport) {
-      case 'session':
-        return this.#postToSession(res, inbound, context)
-      case 'stateless':
-        return this.#postStateless(res, classified.message, context)
-      case 'none':
-        return sendJson(res, 400, errorMessage(classified.id, classified.error))
-    }
+    if (isStateless(headers, inbound)) return this.#postStateless(res, inbound, context)
+    return this.#postToSession(res, inbound, context)
   }
 
   /** Streamable HTTP with sessions, of revisions 2024-11-05 to 2025-11-25. */
@@ -286,12 +283,22 @@ export class Endpoint implements McpEndpoint {
   /** Revision 2026-07-28: every POST stands for itself. No session is made, asked for or named. */
   #postStateless(
     res: ServerResponse,
-    message: RequestMessage | NotificationMessage,
+    message: Inbound,
     context: RequestContext,
   ): void | Promise<void> {
+    if (isBatch(message)) {
+      const text = 'this protocol version has no batches'
+      const error = { code: rpcCodes.invalidRequest, message: text }
+      return sendJson(res, 400, errorMessage(undefined, error))
+    }
+    if (message.kind === 'response') return void res.writeHead(202).end()
+    const id = 'id' in message ? (message.id ?? undefined) : undefined
+    if (message.kind === 'invalid') {
+      const { code, problem } = message
+      return sendJson(res, 400, errorMessage(id, { code, message: problem }))
+    }
     recordCall(context, message)
     const problem = envelopeProblem(res.req.headers, message)
-    const id = message.kind === 'request' ? message.id : undefined
     if (problem !== null) return sendJson(res, 400, errorMessage(id, problem))
     // No notification asks for anything: a client ends a stream by closing it.
     if (message.kind === 'notification') return void res.writeHead(202).end()
@@ -398,7 +405,20 @@ export class Endpoint implements McpEndpoint {
 }
 
 function acceptsAnswers(accept: string | undefined): boolean {
-  // As the official SDKs write it.
-  if (accept === 'application/json, text/event-stream') return true
   return accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
+}
+
+/** The activity for `/metrics`. */
+export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
+  const gauge = (name: string, help: string, value: number) => ({
+    name: `service_cli_${name}`,
+    help,
+    values: [{ value }],
+  })
+  return [
+    gauge('sessions', 'Open MCP sessions.', activity.sessions),
+    gauge('streams', 'Open event streams.', activity.streams),
+    gauge('subscriptions', 'Subscriptions of all clients.', activity.subscriptions),
+    gauge('pending_calls', 'Calls that are not answered yet.', activity.pendingCalls),
+  ]
 }

@@ -3,15 +3,11 @@ import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
-import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
-import { firstIssue } from './errors.ts'
+import { checkParams } from './errors.ts'
 import { eventFrame, EventStream, type StreamEncoder } from './event-stream.ts'
 import { maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
-
-/** The id is in every message of its stream, and kept for as long. */
-const maxIdChars = 256
 
 interface ListenParts {
   resources: ServedResources
@@ -59,13 +55,7 @@ export class ListenStreams {
       const message = 'the server holds as many streams as it may; try again later'
       throw refused('listen_limit', message)
     }
-    if (String(id).length > maxIdChars) {
-      const message = `the id of subscriptions/listen must have at most ${maxIdChars} characters`
-      throw new ResourceUriInvalid(message)
-    }
-    const parsed = paramsSchema.safeParse(params)
-    if (!parsed.success) throw new ResourceUriInvalid(firstIssue(parsed.error))
-    const filter = parsed.data.notifications
+    const filter = checkParams(paramsSchema, params).notifications
     const wantsListChanged = filter.resourcesListChanged === true
     const { wanted, failures } = this.#subscribable(filter.resourceSubscriptions ?? [], call)
     // A client that left while it was being authenticated has no stream to keep.
@@ -81,14 +71,9 @@ export class ListenStreams {
       const opening = wanted.map(({ uri, canonical }) => hub.subscribe(stream, uri, canonical))
       const honoured: string[] = []
       for (const [index, opened] of (await Promise.allSettled(opening)).entries()) {
-        const { uri = '', canonical = '' } = wanted[index] ?? {}
-        if (opened.status === 'fulfilled') {
-          honoured.push(uri)
-          continue
-        }
+        if (opened.status === 'fulfilled') honoured.push(wanted[index]?.uri ?? '')
         // What another server refuses costs the stream nothing else.
-        failures.push(opened.reason)
-        hub.refused(stream, uri, canonical)
+        else failures.push(opened.reason)
       }
       if (failures.length > 0 && honoured.length === 0 && !wantsListChanged) throw failures[0]
       if (this.#closed) throw refused('server_stopping', 'the server is stopping')

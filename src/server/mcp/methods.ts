@@ -7,12 +7,12 @@ import type { Content, RelayedContents } from '../resources/producer.ts'
 import { isContentAddressed } from '../resources/schemes.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
-import { firstIssue } from './errors.ts'
+import { checkParams } from './errors.ts'
 import { contentsText, JsonText } from './json-text.ts'
 import type { ListenStreams } from './listen.ts'
 import { type Session, type SessionRevision, sessionRevisions, type Sessions } from './sessions.ts'
 import { statelessRevisions } from './stateless.ts'
-import { toolList, type ToolMethods } from './tools/tool-methods.ts'
+import type { ToolMethods } from './tools/tool-methods.ts'
 
 /** How long clients may cache `server/discover`. */
 const discoverFreshMs = 10_000
@@ -44,8 +44,7 @@ interface MethodParts {
   readonly resources: ServedResources
   /** False: only what needs no resource remains. */
   readonly resourcesEnabled: boolean
-  /** Null: the server has no tools. */
-  readonly tools: ToolMethods | null
+  readonly tools: ToolMethods
   /** Of the protocol, which some tools use. */
   readonly extensions: JsonObject | undefined
   readonly sessions: Sessions
@@ -64,11 +63,7 @@ export function createMethods(parts: MethodParts): MethodTable {
     'server/discover': { in: 'stateless', run: () => discovered, freshMs: () => discoverFreshMs },
     // Clients (Codex, Copilot CLI) ask also a server that does not offer tools, and drop one that
     // refuses: the list is then empty.
-    'tools/list': {
-      in: 'both',
-      run: (params, call) => toolList(tools, params, call),
-      freshMs: live,
-    },
+    'tools/list': { in: 'both', run: tools.list, freshMs: live },
   }
   const ofResources: Record<string, Method> = {
     'resources/list': {
@@ -100,7 +95,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       run({ uri }, call) {
         const canonical = resources.canonical(uri)
         // A subscription can be given up also after its scheme went.
-        const isKnown = sessions.unsubscribe(sessionOf(call), String(uri), canonical)
+        const isKnown = sessions.unsubscribe(sessionOf(call), canonical)
         if (!isKnown) resources.assertSubscribable(uri, call)
         return empty
       },
@@ -115,7 +110,7 @@ export function createMethods(parts: MethodParts): MethodTable {
     Object.entries({
       ...basic,
       ...(parts.resourcesEnabled && ofResources),
-      ...(tools && { 'tools/call': { in: 'both', run: tools.call } satisfies Method }),
+      ...(tools.count > 0 && { 'tools/call': { in: 'both', run: tools.call } satisfies Method }),
     }),
   )
 }
@@ -125,14 +120,14 @@ type Offered = Pick<MethodParts, 'identity' | 'resourcesEnabled' | 'tools' | 'ex
 /** InitializeResult of each revision. A capability appears only where the revision defines it. */
 export function createInitializeResults(parts: Offered): ReadonlyMap<SessionRevision, JsonText> {
   const { identity, resourcesEnabled } = parts
-  const { name, title, version, instructions } = identity
+  const { instructions, ...serverInfo } = identity
   const results = sessionRevisions.map(revision => {
     const { completions, ...capabilities } = capabilitiesOf(parts)
     const result = {
       protocolVersion: revision,
       capabilities:
         revision >= '2025-03-26' && completions ? { ...capabilities, completions } : capabilities,
-      serverInfo: revision >= '2025-06-18' ? { name, title, version } : { name, version },
+      serverInfo,
       ...(resourcesEnabled && { instructions }),
     }
     return [revision, JsonText.membersOf(result)] as const
@@ -152,7 +147,7 @@ function discoverResult(parts: Offered): JsonText {
 function capabilitiesOf({ resourcesEnabled, tools, extensions }: Offered) {
   return {
     ...(resourcesEnabled && { resources: { subscribe: true, listChanged: true }, completions: {} }),
-    ...(tools && { tools: {} }),
+    ...(tools.count > 0 && { tools: {} }),
     ...(extensions && { extensions }),
   }
 }
@@ -217,9 +212,7 @@ const completeSchema = z.object({
 })
 
 async function complete(resources: ServedResources, params: JsonObject): Promise<JsonText> {
-  const parsed = completeSchema.safeParse(params)
-  if (!parsed.success) throw new ResourceUriInvalid(firstIssue(parsed.error))
-  const { ref, argument, context } = parsed.data
+  const { ref, argument, context } = checkParams(completeSchema, params)
   const resolved = new Map(Object.entries(context?.arguments ?? {}))
   const completion = await resources.complete(ref.uri, argument.name, argument.value, resolved)
   return JsonText.membersOf({ completion })

@@ -54,7 +54,6 @@ function gatewayOver(directory: InstanceDirectory, limits: Partial<Bounds> = {})
     sessions: 2,
     streams: 1,
     subscriptions: 5,
-    subscribers: 2,
   }
   const probe = { probedMs: time.now(), latencyMs: 3.14159, lastError: 'cut', lastErrorMs: 0 }
   const resources = createGatewayResources({

@@ -12,7 +12,6 @@ const idle = {
   sessions: 0,
   streams: 0,
   subscriptions: 0,
-  subscribers: 0,
 }
 
 describe('the views of users', () => {
