@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RpcError } from '../../lib/mcp/json-rpc.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
@@ -14,7 +15,6 @@ import { Refusal, rpcCodes, toRpcError } from './errors.ts'
 import { EventStream } from './event-stream.ts'
 import {
   type Inbound,
-  isBatch,
   type Message,
   parseBatch,
   parseBody,
@@ -24,15 +24,9 @@ import { errorMessage, JsonText, resultMessage } from './json-text.ts'
 import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
-import { createInitializeResults, createMethods, type MethodTable } from './methods.ts'
+import { createMethods, initializeResult, type MethodTable, type Offered } from './methods.ts'
 import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
-import {
-  negotiate,
-  type Session,
-  sessionEncoder,
-  type SessionRevision,
-  Sessions,
-} from './sessions.ts'
+import { negotiate, type Session, sessionEncoder, Sessions } from './sessions.ts'
 import { createResultOpening, envelopeProblem, isStateless } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
@@ -84,7 +78,7 @@ export class Endpoint implements McpEndpoint {
   readonly #sessions: Sessions
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
-  readonly #initializeResults: ReadonlyMap<SessionRevision, JsonText>
+  readonly #offered: Offered
   readonly #toolBox: ToolBox | undefined
   readonly #tools: ToolMethods
   readonly #detach: () => void
@@ -104,19 +98,19 @@ export class Endpoint implements McpEndpoint {
     const toolParts = { registry, hub, clock, timer: systemTimer, limits }
     this.#toolBox = resourcesEnabled ? parts.tools?.(toolParts) : undefined
     this.#tools = createToolMethods(this.#toolBox?.tools ?? [], log)
-    const offered = {
-      identity: { ...serverInfo, instructions },
+    this.#offered = {
+      serverInfo,
+      instructions,
       resourcesEnabled,
       tools: this.#tools,
       extensions: this.#toolBox?.extensions,
     }
     this.#methods = createMethods({
-      ...offered,
+      ...this.#offered,
       resources: registry,
       sessions: this.#sessions,
       streams: this.#streams,
     })
-    this.#initializeResults = createInitializeResults(offered)
     this.#openingOf = createResultOpening(serverInfo)
     this.#detach = registry.listen(hub)
   }
@@ -190,16 +184,16 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): void | Promise<void> {
     const { headers } = res.req
-    const id = isBatch(inbound) || !('id' in inbound) ? null : inbound.id
-    if (!acceptsAnswers(headers.accept)) {
+    const id = 'id' in inbound ? inbound.id : null
+    const types = ['application/json', 'text/event-stream']
+    if (!types.every(type => accepts(headers.accept, type))) {
       const message = 'Accept must allow both application/json and text/event-stream'
       throw new Refusal(406, message, { code: rpcCodes.refused, id })
     }
-    if (!isBatch(inbound) && inbound.kind === 'invalid') {
+    if (inbound.kind === 'invalid') {
       throw new Refusal(400, inbound.problem, { code: inbound.code, id })
     }
-    const isInitialize =
-      !isBatch(inbound) && inbound.kind === 'request' && inbound.method === 'initialize'
+    const isInitialize = inbound.kind === 'request' && inbound.method === 'initialize'
     if (isInitialize && headers['mcp-session-id'] === undefined) {
       return this.#initialize(res, inbound, context)
     }
@@ -208,7 +202,14 @@ export class Endpoint implements McpEndpoint {
       const message = 'this session is initialised already; start a new one without its header'
       throw new Refusal(400, message, { code: rpcCodes.invalidRequest, id })
     }
-    if (isBatch(inbound)) return this.#answerBatch(res, inbound, session, context)
+    if (inbound.kind === 'batch') {
+      return this.#answerBatch(
+        res,
+        parseBatch(inbound.elements, session.revision),
+        session,
+        context,
+      )
+    }
     if (inbound.kind === 'request') {
       recordCall(context, inbound)
       const call = new Call(inbound, { res, context, session })
@@ -226,8 +227,7 @@ export class Endpoint implements McpEndpoint {
       return sendJson(res, 200, errorMessage(id, error))
     }
     const session = this.#sessions.create(revision.value, context.principal, params.clientInfo)
-    const result = this.#initializeResults.get(revision.value)
-    if (session === null || result === undefined) {
+    if (session === null) {
       const message = 'every session of this server is in use; try again later'
       throw new Refusal(503, message, {
         code: rpcCodes.refused,
@@ -235,6 +235,7 @@ export class Endpoint implements McpEndpoint {
         headers: { 'Retry-After': '30' },
       })
     }
+    const result = initializeResult(this.#offered, revision.value)
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
 
@@ -244,12 +245,11 @@ export class Endpoint implements McpEndpoint {
    */
   async #answerBatch(
     res: ServerResponse,
-    values: readonly unknown[],
+    messages: readonly Message[],
     session: Session,
     context: RequestContext,
   ): Promise<void> {
-    const messages = parseBatch(values, session.revision)
-    context.rpc = `batch of ${values.length}`
+    context.rpc = `batch of ${messages.length}`
     for (const message of messages) session.apply(message)
     const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
@@ -286,22 +286,12 @@ export class Endpoint implements McpEndpoint {
     message: Inbound,
     context: RequestContext,
   ): void | Promise<void> {
-    if (isBatch(message)) {
-      const text = 'this protocol version has no batches'
-      const error = { code: rpcCodes.invalidRequest, message: text }
-      return sendJson(res, 400, errorMessage(undefined, error))
-    }
-    if (message.kind === 'response') return void res.writeHead(202).end()
+    if ('method' in message) recordCall(context, message)
     const id = 'id' in message ? (message.id ?? undefined) : undefined
-    if (message.kind === 'invalid') {
-      const { code, problem } = message
-      return sendJson(res, 400, errorMessage(id, { code, message: problem }))
-    }
-    recordCall(context, message)
     const problem = envelopeProblem(res.req.headers, message)
     if (problem !== null) return sendJson(res, 400, errorMessage(id, problem))
     // No notification asks for anything: a client ends a stream by closing it.
-    if (message.kind === 'notification') return void res.writeHead(202).end()
+    if (message.kind !== 'request') return void res.writeHead(202).end()
     if (this.#method(message.method, 'stateless') === undefined) {
       return sendJson(res, 404, errorMessage(id, methodNotFound))
     }
@@ -320,7 +310,7 @@ export class Endpoint implements McpEndpoint {
   }
 
   /**
-   * The answer; null when there is none, because of a stream or a cancellation. Throws
+   * The answer; null when there is none, because of a stream or a cancellation. Rejects with
    * `scope_insufficient` for a call that the caller may not make, unless it is batched.
    */
   #dispatch(
@@ -329,21 +319,16 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): Promise<JsonText | null> {
     const { method: name, params } = message
-    if (!call.isBatched) this.#assertAllowed(message, context)
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
     const succeeded = call.client && this.#parts.clients?.began(call.client, message)
     const running = Promise.try(() => {
-      if (call.isBatched) this.#assertAllowed(message, context)
+      const { registry, resourcesEnabled } = this.#parts
+      if (resourcesEnabled) assertAllowed(message, context, uri => registry.changes(uri))
       return method.run(params, call)
     })
     const opening = call.session === null ? this.#openingOf(method.freshMs?.(params)) : ''
     return this.#settled(call, running, opening, succeeded)
-  }
-
-  #assertAllowed(message: RequestMessage, context: RequestContext): void {
-    const { registry, resourcesEnabled } = this.#parts
-    if (resourcesEnabled) assertAllowed(message, context, uri => registry.changes(uri))
   }
 
   /** Holds no params, which may be large, while the call waits. */
@@ -360,7 +345,7 @@ export class Endpoint implements McpEndpoint {
       if (!members.isFailure) succeeded?.()
       return resultMessage(call.id, members, opening)
     } catch (error) {
-      return this.#failed(call, error)
+      return errorMessage(call.id, this.#told(error, call))
     } finally {
       call.session?.remove(call)
       this.#pendingCalls--
@@ -372,12 +357,16 @@ export class Endpoint implements McpEndpoint {
     if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
-  #failed({ id, method, session }: Call, error: unknown): JsonText {
+  #told(error: unknown, { method, session, isBatched }: Call): RpcError {
+    // HTTP has an answer of its own to it.
+    if (!isBatched && error instanceof ServiceError && error.code === 'scope_insufficient') {
+      throw error
+    }
     // A failed read is logged where it failed; a client error needs no log entry.
     if (!(error instanceof ServiceError) || error.code === 'internal') {
       this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
     }
-    return errorMessage(id, toRpcError(error, session === null ? 'stateless' : 'session'))
+    return toRpcError(error, session === null ? 'stateless' : 'session')
   }
 
   async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
@@ -402,10 +391,6 @@ export class Endpoint implements McpEndpoint {
       this.#sessions.touch(session)
     })
   }
-}
-
-function acceptsAnswers(accept: string | undefined): boolean {
-  return accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
 }
 
 /** The activity for `/metrics`. */

@@ -6,18 +6,18 @@ import { Refusal, rpcCodes } from './errors.ts'
 
 const maxBatchMessages = 100
 
-/** What one element of a POST turned out to be. */
+/** What a POST, or one element of a batch, turned out to be. */
 export type Message =
   | { kind: 'request'; id: RequestId; method: string; params: JsonObject }
   | { kind: 'notification'; method: string; params: JsonObject }
   | { kind: 'response' }
   | { kind: 'invalid'; id: RequestId | null; code: number; problem: string }
 
+/** The body of a POST: one message, or the elements of a batch as they came. */
+export type Inbound = Message | { kind: 'batch'; elements: readonly unknown[] }
+
 export type RequestMessage = Message & { kind: 'request' }
 export type NotificationMessage = Message & { kind: 'notification' }
-
-/** The body of a POST: one message, or the elements of a batch as they came. */
-export type Inbound = Message | readonly unknown[]
 
 /** Parses a body. Invalid JSON, or JSON nested too deep, is an invalid message. */
 export function parseBody(body: Buffer): Inbound {
@@ -25,7 +25,10 @@ export function parseBody(body: Buffer): Inbound {
   if (!isUtf8(body)) return noJson('the body is not valid UTF-8')
   const text = body.toString('utf8')
   const parsed = parseJson(text, maxJsonDepth)
-  if (parsed.ok) return Array.isArray(parsed.value) ? parsed.value : parseMessage(parsed.value)
+  if (parsed.ok) {
+    const { value } = parsed
+    return Array.isArray(value) ? { kind: 'batch', elements: value } : parseMessage(value)
+  }
   if (parsed.failure === 'syntax') return noJson(`the body is not valid JSON: ${jsonFault(text)}`)
   return invalid(null, `the body nests more than ${maxJsonDepth} levels deep`)
 }
@@ -46,10 +49,6 @@ export function parseBatch(values: readonly unknown[], revision: string): Messag
     throw new Refusal(400, 'initialize must not be part of a batch', { code })
   }
   return messages
-}
-
-export function isBatch(inbound: Inbound): inbound is readonly unknown[] {
-  return Array.isArray(inbound)
 }
 
 const noParams: JsonObject = Object.freeze({})

@@ -9,7 +9,7 @@ import {
 } from '../../lib/mcp/request-metadata.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { rpcCodes } from './errors.ts'
-import { type Inbound, isBatch, type NotificationMessage, type RequestMessage } from './json-rpc.ts'
+import type { Inbound } from './json-rpc.ts'
 
 /** The revisions of the stateless transport, newest first. */
 export const statelessRevisions: readonly string[] = Object.freeze(['2026-07-28'])
@@ -47,8 +47,8 @@ export function createResultOpening(serverInfo: object): (freshMs?: number) => s
  */
 export function isStateless(headers: IncomingHttpHeaders, inbound: Inbound): boolean {
   const isNamed = namesStatelessRevision(headers)
-  if (isBatch(inbound)) return isNamed || inbound.some(hasClaim)
   if (inbound.kind === 'response') return false
+  if (inbound.kind === 'batch') return isNamed || inbound.elements.some(hasClaim)
   if (inbound.kind === 'invalid' || isNamed) return isNamed
   // The handshake of the session transport.
   if (inbound.method === 'initialize' && !isWhole(inbound.params)) return false
@@ -80,10 +80,13 @@ function hasClaim(element: unknown): boolean {
  * capabilities in the body ("basic", `_meta`), and headers that say the same, because proxies go by
  * them ("Streamable HTTP", "Request Metadata"). A notification needs neither; what it brings must agree.
  */
-export function envelopeProblem(
-  headers: IncomingHttpHeaders,
-  { kind, method, params }: RequestMessage | NotificationMessage,
-): RpcError | null {
+export function envelopeProblem(headers: IncomingHttpHeaders, inbound: Inbound): RpcError | null {
+  if (inbound.kind === 'response') return null
+  if (inbound.kind === 'invalid') return { code: inbound.code, message: inbound.problem }
+  if (inbound.kind === 'batch') {
+    return { code: rpcCodes.invalidRequest, message: 'this protocol version has no batches' }
+  }
+  const { kind, method, params } = inbound
   const claim = claimOf(params)
   if (kind === 'notification') {
     if (claim !== null && typeof claim[metaKeys.protocolVersion] !== 'string') {
