@@ -59,16 +59,12 @@ interface RefusalDetails {
 /** Why a request is not served: a status of HTTP, and an error of JSON-RPC. */
 export class Refusal extends Error {
   readonly status: number
-  readonly code: number | undefined
-  readonly id: RequestId | null
-  readonly headers: Record<string, string>
+  readonly details: RefusalDetails
 
-  constructor(status: number, message: string, { code, id, headers }: RefusalDetails = {}) {
+  constructor(status: number, message: string, details: RefusalDetails = {}) {
     super(message)
     this.status = status
-    this.code = code
-    this.id = id ?? null
-    this.headers = headers ?? {}
+    this.details = details
   }
 }
 

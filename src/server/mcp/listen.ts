@@ -56,11 +56,13 @@ export class ListenStreams {
       throw refused('listen_limit', message)
     }
     const filter = checkParams(paramsSchema, params).notifications
-    const wantsListChanged = filter.resourcesListChanged === true
-    const { wanted, failures } = this.#subscribable(filter.resourceSubscriptions ?? [], call)
+    const { resourceSubscriptions: uris = [], resourcesListChanged: wantsList = false } = filter
+    if (uris.length > maxUrisPerClient) {
+      throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
+    }
     // A client that left while it was being authenticated has no stream to keep.
     if (res.destroyed) return null
-    const stream = new EventStream(res, listenEncoder(id, wantsListChanged), limits)
+    const stream = new EventStream(res, listenEncoder(id, wantsList), limits)
     const forget = () => {
       hub.remove(stream)
       this.#streams.delete(stream)
@@ -68,14 +70,14 @@ export class ListenStreams {
     res.on('close', forget)
     hub.add(stream)
     try {
-      const opening = wanted.map(({ uri, canonical }) => hub.subscribe(stream, uri, canonical))
-      const honoured: string[] = []
-      for (const [index, opened] of (await Promise.allSettled(opening)).entries()) {
-        if (opened.status === 'fulfilled') honoured.push(wanted[index]?.uri ?? '')
-        // What another server refuses costs the stream nothing else.
-        else failures.push(opened.reason)
-      }
-      if (failures.length > 0 && honoured.length === 0 && !wantsListChanged) throw failures[0]
+      const failures: unknown[] = []
+      const failed = (error: unknown) => failures.push(error)
+      await Promise.all(uris.map(uri => this.#follow(stream, uri, call).catch(failed)))
+      const honoured = Array.from(hub.topicsOf(stream).values(), topic => topic.uri)
+      // What is refused costs the stream nothing else, unless the server is full.
+      const isEmpty = honoured.length === 0 && !wantsList
+      const failure = failures.find(isLimit) ?? (isEmpty ? failures[0] : undefined)
+      if (failure !== undefined) throw failure
       if (this.#closed) throw refused('server_stopping', 'the server is stopping')
       if (res.destroyed) return null
       this.#streams.set(stream, id)
@@ -87,27 +89,11 @@ export class ListenStreams {
     }
   }
 
-  /** The URIs that are ever announced, and the errors about instances that are gone. */
-  #subscribable(uris: readonly string[], call: Call) {
-    const { resources } = this.#parts
-    if (new Set(uris).size > maxUrisPerClient) {
-      throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
-    }
-    // Of several spellings of one resource the last one counts.
-    const spellings = new Map<string, string>()
-    const failures: unknown[] = []
-    for (const uri of uris) {
-      try {
-        spellings.set(resources.assertSubscribable(uri, call), uri)
-      } catch (error) {
-        // A client that listens again, with the URIs that it had, keeps those that are left.
-        const isGone = error instanceof ServiceError && error.data?.['reason'] === 'instance_gone'
-        if (!isGone) throw error
-        failures.push(error)
-      }
-    }
-    const wanted = Array.from(spellings, ([canonical, uri]) => ({ uri, canonical }))
-    return { wanted: wanted.filter(({ canonical }) => resources.pushes(canonical)), failures }
+  /** Resolves when updates of the URI arrive, if it is ever announced. */
+  async #follow(stream: EventStream, uri: string, call: Call): Promise<void> {
+    const { resources, hub } = this.#parts
+    const canonical = resources.assertSubscribable(uri, call)
+    if (resources.pushes(canonical)) await hub.subscribe(stream, uri, canonical)
   }
 
   /** Ends every stream with its result: the server stops. */
@@ -118,6 +104,10 @@ export class ListenStreams {
       stream.end(eventFrame({ id, result: { resultType: 'complete', _meta } }))
     }
   }
+}
+
+function isLimit(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'limit_reached'
 }
 
 function refused(reason: string, message: string): ServiceError {

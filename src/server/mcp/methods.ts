@@ -85,7 +85,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       run({ uri }, call) {
         const canonical = resources.canonical(uri)
         // A subscription can be given up also after its scheme went.
-        const isKnown = sessions.unsubscribe(sessionOf(call), canonical)
+        const isKnown = sessions.unsubscribe(sessionOf(call), String(uri), canonical)
         if (!isKnown) resources.assertSubscribable(uri, call)
         return empty
       },

@@ -52,7 +52,7 @@ export function sendNoAnswer(res: ServerResponse): void {
  */
 export function sendRefusal(
   res: ServerResponse,
-  { status, code, message, id, headers }: Refusal,
+  { status, message, details: { code, id = null, headers } }: Refusal,
 ): void {
   const text =
     code === undefined

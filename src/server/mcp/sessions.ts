@@ -219,10 +219,10 @@ export class Sessions {
   }
 
   /** Returns whether there was such a subscription, in any spelling. */
-  unsubscribe(session: Session, canonical: string): boolean {
+  unsubscribe(session: Session, uri: string, canonical: string): boolean {
     const { hub, kept } = this.#parts
     kept?.changed()
-    return hub.unsubscribe(session, canonical)
+    return hub.unsubscribe(session, canonical, uri)
   }
 
   /** Resolves once no later server knows it either. */

@@ -132,12 +132,17 @@ export class SubscriptionHub {
     return topic
   }
 
-  /** In any spelling. Returns whether there was such a subscription. */
-  unsubscribe(subscriber: Subscriber, canonical: string): boolean {
+  /**
+   * In any spelling. Returns whether there was such a subscription. The first digits of an id may name
+   * another resource than at the time of the subscription: then `uri` as it was written counts.
+   */
+  unsubscribe(subscriber: Subscriber, canonical: string, uri = canonical): boolean {
     const own = this.#bySubscriber.get(subscriber)
-    const topic = own?.get(canonical)
-    if (own === undefined || topic === undefined) return false
-    own.delete(canonical)
+    const written = () => own?.entries().find(([, { uri: known }]) => known === uri)?.[0]
+    const key = own?.has(canonical) ? canonical : written()
+    const topic = key === undefined ? undefined : own?.get(key)
+    if (key === undefined || topic === undefined) return false
+    own?.delete(key)
     this.#release(topic, subscriber)
     return true
   }
