@@ -143,7 +143,7 @@ export class ResourceRegistry extends ServedResources {
     this.#beforeStart('wireAuditLog')
     if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
     if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
-    this.#audit.wire(log)
+    this.#audit.log = log
     this.onClose(log.onRecord(() => this.updated(auditRecentUri)))
   }
 

@@ -222,7 +222,7 @@ describe('startGateway', () => {
       expect((await session.call('resources/read', { uri })).error).to.equal(undefined)
       await instance.stop()
       expect(await isReady(url)).to.equal(false)
-      // The sessions of its port are kept for the next gateway.
+      // The sessions are for the next gateway on the port.
       expect(await files()).to.deep.equal(['instances', `sessions-${port}.json`])
     })
 
