@@ -60,16 +60,16 @@ export async function findEndpoint(
     // A proxy that cannot be used is an error of the command, not of each request.
     proxyFor(url, env)
     const locate: Locate = async () => {
-      if (key !== null || !isLoopback(url.hostname)) return ok({ url, name: null })
+      if (key !== null || !isLoopback(url.hostname)) return ok({ url })
       // It may be the address of an instance or a gateway of this account.
       const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
       const instance = live.find(one => new URL(one.url).href === url.href)
       if (instance !== undefined) {
-        return ok({ url, name: null, ownerFile: ownerFile(instancesDir, instance.id) })
+        return ok({ url, ownerFile: ownerFile(instancesDir, instance.id) })
       }
       const gateways = await runningGateways(registryDir)
       const gateway = gateways.find(one => new URL(one.url).href === url.href)
-      return ok({ url, name: null, ownerFile: gateway?.ownerFile })
+      return ok({ url, ownerFile: gateway?.ownerFile })
     }
     return { ...withOwnerToken(locate), found: { url: shownUrl(url) }, key }
   }

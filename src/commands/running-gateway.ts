@@ -45,7 +45,7 @@ export function locateGateway(registryDir: string): Locate {
   return async () => {
     const [gateway] = await runningGateways(registryDir)
     if (gateway === undefined) return fail(none)
-    const { url, pid, ownerFile } = gateway
-    return ok({ url: new URL(url), name: null, pid, ownerFile })
+    const { url, ownerFile } = gateway
+    return ok({ url: new URL(url), ownerFile })
   }
 }

@@ -208,7 +208,7 @@ describe('service-cli over stdio', () => {
       await client.subscribeResource({ uri: scene })
       const before = updates.count(scene)
       await first.stop()
-      await until(() => stderr.includes('the server is lost'), 'the loss')
+      await until(() => stderr.includes('no connection to the server'), 'the loss')
       const error = await client.readResource({ uri: scene }).catch(cause => cause)
       expect(error.message).to.contain('cannot be reached').and.contain('repeat the request')
       const second = await serve('--dcc-type', 'blender')
@@ -221,7 +221,7 @@ describe('service-cli over stdio', () => {
       expect(lines().map(line => JSON.parse(line).msg)).to.deep.equal([
         'messages on stdin go to the endpoint',
         'session opened',
-        'the server is lost',
+        'no connection to the server',
         'the server answers',
       ])
     })

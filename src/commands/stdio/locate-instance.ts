@@ -3,7 +3,7 @@ import type { Instance } from '../../lib/instances/instance.ts'
 import { findNextRun } from '../../lib/instances/live-instances.ts'
 import { selectInstance } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/util/result.ts'
-import type { Locate, Target } from '../../lib/mcp/bridge/context.ts'
+import type { Locate } from '../../lib/mcp/bridge/context.ts'
 
 /**
  * Locates the chosen instance, and after a loss its next run. Unless the user named that instance
@@ -29,10 +29,6 @@ export function locateInstance(
       return fail(`the instance ${current.displayName} does not run or does not answer`)
     }
     current = next
-    return ok({ ...targetOf(next), ownerFile: ownerFile(instancesDir, next.id) })
+    return ok({ url: new URL(next.url), ownerFile: ownerFile(instancesDir, next.id) })
   }
-}
-
-export function targetOf(instance: Instance): Target {
-  return { url: new URL(instance.url), name: instance.displayName, pid: instance.pid }
 }

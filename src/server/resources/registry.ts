@@ -66,7 +66,7 @@ export class ResourceRegistry extends ServedResources {
       if (what === 'scene') this.updated(sceneDeltaUri)
     }
     const state = new SceneState(limits, sceneChanged, clock)
-    const scene = new SceneProducer(state, limits, checkpoints)
+    const scene = new SceneProducer(state, checkpoints)
     const audit = new AuditProducer()
     const events = new SessionEventsProducer()
     const producers = {

@@ -4,35 +4,19 @@ import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Refused } from './exchange.ts'
 import { parseServerText } from './rpc.ts'
 
-/** Error reasons of the bridge. Stable: clients read them in `data.reason`. */
-type Reason =
-  | 'server_unreachable'
-  | 'answer_cut'
-  | 'answer_missing'
-  | 'answer_too_large'
-  | 'auth_required'
-  | 'auth_refused'
-  | 'redirected'
-  | 'server_refused'
-  | 'stopping'
-
-function bridgeError(reason: Reason, message: string, more: object = {}): RpcError {
+/** `reason` is stable: clients read it. */
+function bridgeError(reason: string, message: string, more: object = {}): RpcError {
   return { code: jsonRpcCodes.internalError, message, data: { reason, ...more } }
 }
 
 export const bridgeFailed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
 
-export const answerCut = bridgeError(
-  'answer_cut',
-  'the connection was cut in the middle of the answer; repeat the request',
-)
-
-export const answerMissing = bridgeError(
-  'answer_missing',
-  'the server ended its answer without a message for this request',
-)
-
 export const stopping = bridgeError('stopping', 'the connection to the server is being closed')
+
+export const answerIncomplete = bridgeError(
+  'answer_incomplete',
+  'the server ended its answer before it was complete; repeat the request',
+)
 
 /** `clause`: why the server is unreachable, such as "connection refused". */
 export function serverGone(clause: string): RpcError {

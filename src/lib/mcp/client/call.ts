@@ -5,7 +5,7 @@ import { silentLogger } from '../../util/logger.ts'
 import { version } from '../../util/version.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
 import { postHeaders, shownUrl } from '../bridge/context.ts'
-import { exchange, type Exchanged, readStart } from '../bridge/exchange.ts'
+import { exchange, type Exchanged, readRefusal } from '../bridge/exchange.ts'
 import type { HttpLink, HttpUpload } from '../bridge/http-link.ts'
 import { requestMessage, type RpcMessage } from '../bridge/rpc.ts'
 import { encodeHeaderValue, metaKeys } from '../request-metadata.ts'
@@ -140,7 +140,7 @@ export async function openAnswer(
     const answer = await link.ask({ ...request, repeatable: true, answerMs })
     const { statusCode: status = 0, headers } = answer
     if (status >= 200 && status < 300) return answer
-    throw httpFailure({ status, headers, body: await readStart(answer) }, asked)
+    throw httpFailure({ status, headers, body: await readRefusal(answer) }, asked)
   } catch (error) {
     if (signal.aborted) throw failureOf({ kind: 'aborted' }, asked)
     throw error instanceof Unreachable ? unreachable(url, error.message) : error

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { describeSocketError } from '../../../../src/lib/mcp/bridge/bridge-errors.ts'
 import { useBridges, json, result } from './bench.ts'
 
 describe('what the bridge makes of HTTP', () => {
@@ -43,7 +42,7 @@ describe('what the bridge makes of HTTP', () => {
       }
     })
     const client = connect(endpoint.url)
-    expect((await client.call('half')).error.data.reason).to.equal('answer_cut')
+    expect((await client.call('half')).error.data.reason).to.equal('answer_incomplete')
     const { error } = await client.call('switch')
     expect(error.message).to.contain('it answered with another protocol')
   })
@@ -80,20 +79,4 @@ describe('what the bridge makes of HTTP', () => {
     expect(error.data.reason).to.equal('server_unreachable')
     expect(requests).to.equal(5)
   })
-})
-
-describe('describeSocketError', () => {
-  const table: [code: string | undefined, text: RegExp][] = [
-    ['ECONNREFUSED', /^connection refused \(ECONNREFUSED\)$/],
-    ['SELF_SIGNED_CERT_IN_CHAIN', /^TLS failed \(SELF_SIGNED_CERT_IN_CHAIN\)$/],
-    ['ESOMETHING', /^ESOMETHING$/],
-    ['a b', /^unknown error$/],
-    [undefined, /^unknown error$/],
-  ]
-  for (const [code, text] of table) {
-    it(`says ${text.source} for ${code}`, () => {
-      const error = Object.assign(new Error('secret'), { code })
-      expect(describeSocketError(error)).to.match(text)
-    })
-  }
 })
