@@ -117,7 +117,16 @@ export class Endpoint implements McpEndpoint {
 
   async handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
     try {
-      await this.#answer(req, res, context)
+      switch (req.method) {
+        case 'POST':
+          return await this.#post(req, res, context)
+        case 'GET':
+          return this.#openStream(res, context)
+        case 'DELETE':
+          return await this.#deleteSession(res, context)
+        default:
+          throw new Refusal(405, 'method not allowed', { headers: { Allow: 'GET, POST, DELETE' } })
+      }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       sendRefusal(res, error)
@@ -143,23 +152,6 @@ export class Endpoint implements McpEndpoint {
     this.endWaits()
     this.#sessions.close()
     this.#streams.close()
-  }
-
-  #answer(
-    req: IncomingMessage,
-    res: ServerResponse,
-    context: RequestContext,
-  ): void | Promise<void> {
-    switch (req.method) {
-      case 'POST':
-        return this.#post(req, res, context)
-      case 'GET':
-        return this.#openStream(res, context)
-      case 'DELETE':
-        return this.#deleteSession(res, context)
-      default:
-        throw new Refusal(405, 'method not allowed', { headers: { Allow: 'GET, POST, DELETE' } })
-    }
   }
 
   async #post(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
@@ -395,11 +387,9 @@ export class Endpoint implements McpEndpoint {
 
 /** The activity for `/metrics`. */
 export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
-  const gauge = (name: string, help: string, value: number) => ({
-    name: `service_cli_${name}`,
-    help,
-    values: [{ value }],
-  })
+  const gauge = (name: string, help: string, value: number) => {
+    return { name: `service_cli_${name}`, help, values: [{ value }] }
+  }
   return [
     gauge('sessions', 'Open MCP sessions.', activity.sessions),
     gauge('streams', 'Open event streams.', activity.streams),

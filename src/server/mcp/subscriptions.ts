@@ -75,7 +75,7 @@ export class SubscriptionHub {
 
   /** From now on the subscriber hears of list changes. */
   add(subscriber: Subscriber): void {
-    if (!this.#bySubscriber.has(subscriber)) this.#bySubscriber.set(subscriber, new Map())
+    this.#bySubscriber.set(subscriber, new Map())
   }
 
   /** By canonical URI, query included. */
