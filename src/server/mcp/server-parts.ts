@@ -12,11 +12,10 @@ import type { AuthPolicy } from '../http/authentication.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { PublicDocuments, ReadyFacts } from '../http/public-routes.ts'
 import type { PeerOf } from '../http/trusted-proxies.ts'
-import type { NoteWriter } from '../notes/note-posts.ts'
+import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import type { Notes } from '../notes/notes.ts'
 import type { PageLogin, PageParts } from '../page/page.ts'
 import type { CaptureSource } from '../resources/capture-source.ts'
-import type { CheckpointSource } from '../resources/checkpoint-source.ts'
-import type { NotesSource } from '../resources/notes-source.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import type { HostEndpoint } from './upgrades.ts'
 import type { ClientTable } from './client-table.ts'
@@ -52,9 +51,9 @@ export interface ServerParts extends McpServices {
   clock?: Clock
   store?: ArtefactStore
   /** Default: there are no notes. */
-  notes?: NotesSource & NoteWriter
+  notes?: Notes
   /** Default: there are none. */
-  checkpoints?: CheckpointSource
+  checkpoints?: Checkpoints
   /** Default: there is no `server://clients`. */
   clients?: ClientTable
   /** Absent: a restart ends all sessions. */

@@ -2,16 +2,9 @@ import { freezeAll, jsonContents, type SchemeProducer } from './scheme-producer.
 import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
+import type { ClientTable } from '../mcp/client-table.ts'
 
 export const clientsUri = 'server://clients'
-
-/** Where `server://clients` comes from. */
-export interface ClientsSource {
-  rows(): readonly object[]
-  /** Sets the listener of changes. */
-  onChange(listener: () => void): void
-  close(): void
-}
 
 const none: readonly never[] = Object.freeze([])
 
@@ -30,10 +23,10 @@ const descriptors: readonly Descriptor[] = freezeAll([
 
 /** `server://clients`. A gateway serves it without listing it. */
 export class ClientsProducer implements SchemeProducer {
-  readonly #source: ClientsSource
+  readonly #source: ClientTable
   readonly #listed: readonly Descriptor[]
 
-  constructor(source: ClientsSource, isListed = true) {
+  constructor(source: ClientTable, isListed = true) {
     this.#source = source
     this.#listed = isListed ? descriptors : none
   }

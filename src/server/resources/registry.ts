@@ -3,19 +3,20 @@ import { maxJsonDepth } from '../../lib/util/json.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import type { ClientTable } from '../mcp/client-table.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
 import { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
-import type { CheckpointSource } from './checkpoint-source.ts'
-import { ClientsProducer, type ClientsSource, clientsUri } from './clients.ts'
+import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import { ClientsProducer, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
 import { ResourceNotEnabled } from './errors.ts'
 import { LiveAppProducer } from './live-app.ts'
 import type { ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri } from './resource-uri.ts'
-import type { NotesSource } from './notes-source.ts'
+import type { Notes } from '../notes/notes.ts'
 import { isOfApplication } from './object-detail.ts'
 import { SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
@@ -36,11 +37,11 @@ interface ResourceRegistryOptions {
   /** Default: no window. */
   capture?: CaptureSource
   /** Default: there are none, and `notes://` does not exist. */
-  notes?: NotesSource
+  notes?: Notes
   /** Default: there are none, nor `scene://checkpoints`. */
-  checkpoints?: CheckpointSource
+  checkpoints?: Checkpoints
   /** Default: `server://clients` does not exist. */
-  clients?: ClientsSource
+  clients?: ClientTable
   /** Serve `ui://service-cli/live`. Default false. */
   liveApp?: boolean
 }

@@ -7,7 +7,7 @@ import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
-import type { CheckpointSource } from '../checkpoint-source.ts'
+import type { Checkpoints } from '../../checkpoints/checkpoints.ts'
 import { countParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, omissionOf, parseScene, patchedChanges, takeStep } from './changes.ts'
@@ -45,7 +45,7 @@ const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} 
 export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
   readonly #maxChanges: number
-  readonly #checkpoints: CheckpointSource | undefined
+  readonly #checkpoints: Checkpoints | undefined
   /** Parts and deltas. */
   readonly #answers = new KeptAnswers()
   /** The scene as a value, for readers of parts. */
@@ -59,7 +59,7 @@ export class SceneProducer implements SchemeProducer {
   constructor(
     state: SceneState,
     limits: Pick<ResourceLimits, 'maxSceneChanges'>,
-    checkpoints?: CheckpointSource,
+    checkpoints?: Checkpoints,
   ) {
     this.#state = state
     this.#checkpoints = checkpoints
@@ -192,7 +192,7 @@ export class SceneProducer implements SchemeProducer {
     since: string,
     until: string | undefined,
   ): Promise<readonly Content[]> {
-    const checkpoints = this.#checkpoints as CheckpointSource
+    const checkpoints = this.#checkpoints as Checkpoints
     const base = await checkpoints.find(since)
     const end = until === undefined ? null : await checkpoints.find(until)
     const { current, run } = this.#state
