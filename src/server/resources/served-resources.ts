@@ -6,7 +6,7 @@ import { type Completion, completion, templateVariables } from './completion.ts'
 import { ownReadError, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Reader, RelayedContents, Template } from './producer.ts'
-import { maxUriChars, normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
+import { normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
 import type { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { isPolledScheme } from './schemes.ts'
@@ -130,7 +130,7 @@ export class ServedResources {
 
   /** Whether reading the URI changes what others find. */
   changes(uri: unknown): boolean {
-    const parsed = parseResourceUri(uri, maxUriChars)
+    const parsed = parseResourceUri(uri)
     return parsed.ok && this.#producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
   }
 
@@ -237,7 +237,7 @@ export class ServedResources {
   /** The URI taken apart, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
     if (this.#lastUri !== undefined && uri === this.#lastUri.text) return this.#lastUri
-    const parsed = parseResourceUri(uri, maxUriChars)
+    const parsed = parseResourceUri(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     return (this.#lastUri = parsed.value)
   }

@@ -11,7 +11,7 @@ import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
 function parsed(query: string): InstanceQuery {
-  const uri = parseResourceUri(`gateway://instances${query}`, 2048)
+  const uri = parseResourceUri(`gateway://instances${query}`)
   if (!uri.ok) throw new Error(uri.failure)
   return parseInstanceQuery(uri.value, 1000)
 }

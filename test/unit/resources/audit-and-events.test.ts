@@ -66,7 +66,7 @@ describe('events://session', () => {
 })
 
 describe('a session event buffer that is removed', () => {
-  const uri = parseResourceUri('events://session/s1', 1000)
+  const uri = parseResourceUri('events://session/s1')
   const listed = (events: SessionEventsProducer) => events.list().map(one => one.uri)
 
   it('is listed and read no more', () => {
