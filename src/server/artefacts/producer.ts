@@ -17,7 +17,7 @@ import type {
   EncodedBlob,
   Template,
 } from '../resources/producer.ts'
-import { countParameter, rangeParameter, wordParameter } from '../resources/query-parameters.ts'
+import { integerParameter, wordParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 
 interface ArtefactProducerOptions {
@@ -242,9 +242,9 @@ interface Slice {
 
 /** The part of an artefact that the query asks for. Throws `ResourceUriInvalid`. */
 function partOf(uri: ResourceUri): { readonly text?: Slice; readonly maxWidth?: number } {
-  const offset = countParameter(uri, 'offset')
-  const limit = rangeParameter(uri, 'limit', minSliceBytes, maxSliceBytes)
-  const maxWidth = rangeParameter(uri, 'max_width', 1, maxPictureWidth)
+  const offset = integerParameter(uri, 'offset')
+  const limit = integerParameter(uri, 'limit', minSliceBytes, maxSliceBytes)
+  const maxWidth = integerParameter(uri, 'max_width', 1, maxPictureWidth)
   if (wordParameter(uri, 'as', ['text']) === undefined) {
     if (offset === undefined && limit === undefined)
       return maxWidth === undefined ? {} : { maxWidth }

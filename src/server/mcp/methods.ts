@@ -3,7 +3,6 @@ import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ListPage } from '../resources/listing.ts'
 import type { Content, RelayedContents } from '../resources/producer.ts'
-import { isContentAddressed } from '../resources/schemes.ts'
 import type { Call } from './call.ts'
 import { contentsText, JsonText } from './json-text.ts'
 import type { ListenStreams } from './listen.ts'
@@ -78,7 +77,8 @@ export function createMethods(parts: MethodParts): MethodTable {
     'resources/read': {
       in: 'both',
       run: read,
-      freshMs: ({ uri }) => (isContentAddressed(uri) ? artefactFreshMs : 0),
+      // The URI is made from the bytes behind it, which then never change.
+      freshMs: ({ uri }) => (String(uri).startsWith('artefact://') ? artefactFreshMs : 0),
     },
     'resources/subscribe': {
       in: 'session',

@@ -2,7 +2,7 @@ import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import { freezeAll, jsonContents } from '../resources/scheme-producer.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import type { Content, Descriptor, Template } from '../resources/producer.ts'
-import { countParameter, onlyParameters, rangeParameter } from '../resources/query-parameters.ts'
+import { onlyParameters, integerParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { SceneNow } from '../resources/scene/producer.ts'
 import { pictureName } from './note-pictures.ts'
@@ -93,8 +93,11 @@ export class NotesProducer implements SchemeProducer {
     if (uri.text === openNotesUri)
       return json({ ...shared, ...page(notes.filter(isOpen), damaged) })
     if (uri.path === 'all') {
-      const limit = rangeParameter(uri, 'limit', 1, 1000) ?? pageNotes
-      return json({ ...shared, ...page(notes, damaged, countParameter(uri, 'offset') ?? 0, limit) })
+      const limit = integerParameter(uri, 'limit', 1, 1000) ?? pageNotes
+      return json({
+        ...shared,
+        ...page(notes, damaged, integerParameter(uri, 'offset') ?? 0, limit),
+      })
     }
     const [, word, name = ''] = /^([^/]+)\/(.*)$/.exec(uri.path) ?? []
     if (word !== undefined && pictureName.test(name)) {

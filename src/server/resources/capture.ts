@@ -3,7 +3,7 @@ import type { CaptureSource, CaptureView } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { Content, Descriptor, Reader, Template } from './producer.ts'
 import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
-import { listParameter, rangeParameter, wordParameter } from './query-parameters.ts'
+import { listParameter, integerParameter, wordParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
 const currentWindowUri = 'capture://current_window'
@@ -138,7 +138,7 @@ export class CaptureProducer implements SchemeProducer {
   #widthOf(uri: ResourceUri): number {
     const { maxWidth: widest } = this.#source
     // Any usual width may be asked for: a server that allows less makes a smaller picture.
-    const asked = rangeParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
+    const asked = integerParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
     return Math.min(asked ?? widest, widest)
   }
 }

@@ -13,15 +13,8 @@ export interface Descriptor {
 }
 
 /** One entry of `resources/templates/list` (RFC 6570). */
-export interface Template {
+export interface Template extends Omit<Descriptor, 'uri' | 'size'> {
   readonly uriTemplate: string
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
-  readonly mimeType?: string
-  readonly annotations?: Annotations
-  readonly icons?: readonly Icon[]
-  readonly _meta?: Readonly<Record<string, unknown>>
 }
 
 /** One entry of `contents` whose body is text, such as JSON. */

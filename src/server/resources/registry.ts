@@ -23,7 +23,7 @@ import { SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
 import { type FreshScene, SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
-import { isReservedScheme } from './schemes.ts'
+import { reservedSchemes } from './schemes.ts'
 import { ServedResources } from './served-resources.ts'
 import { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
@@ -196,7 +196,7 @@ export class ResourceRegistry extends ServedResources {
 
   /** Whether a source may take the scheme. Reserved ones are the product's built-in resources. */
   schemeState(scheme: string): SchemeState {
-    if (isReservedScheme(scheme)) return 'reserved'
+    if (reservedSchemes.has(scheme)) return 'reserved'
     return this.serves(scheme) ? 'taken' : 'free'
   }
 
@@ -206,7 +206,7 @@ export class ResourceRegistry extends ServedResources {
    */
   notifyUpdated(uri: string): void {
     const { scheme } = this.parsed(uri)
-    if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
+    if (reservedSchemes.has(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
     if (!this.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
     this.updated(normaliseUri(uri))
   }

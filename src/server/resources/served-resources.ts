@@ -9,7 +9,7 @@ import type { Content, Reader, RelayedContents, Template } from './producer.ts'
 import { normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
 import type { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
-import { isPolledScheme } from './schemes.ts'
+import { polledSchemes } from './schemes.ts'
 
 interface ServedResourcesOptions {
   /** By scheme, in the order of the listing. */
@@ -138,7 +138,7 @@ export class ServedResources {
   pushes(uri: unknown): boolean {
     const parsed = this.parsed(uri)
     const producer = this.#producers.get(parsed.scheme)
-    return producer?.pushes?.(parsed) ?? !isPolledScheme(parsed.scheme)
+    return producer?.pushes?.(parsed) ?? !polledSchemes.has(parsed.scheme)
   }
 
   /**

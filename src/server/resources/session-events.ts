@@ -4,7 +4,7 @@ import { type SchemeProducer, freezeAll, jsonContents } from './scheme-producer.
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
-import { countParameter, limitParameter, switchParameter } from './query-parameters.ts'
+import { integerParameter, limitParameter, switchParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
 
@@ -92,7 +92,7 @@ export class SessionEventsProducer implements SchemeProducer {
 
   #pageOf(uri: ResourceUri) {
     return {
-      cursor: countParameter(uri, 'cursor') ?? 0,
+      cursor: integerParameter(uri, 'cursor') ?? 0,
       limit: limitParameter(uri, defaultEventLimit, maxEventLimit),
       drain: switchParameter(uri, 'drain') ?? false,
     }

@@ -15,7 +15,7 @@ import type {
 } from '../../resources/producer.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
 import { sceneTemplates } from '../../resources/scene/listing.ts'
-import { isPolledScheme } from '../../resources/schemes.ts'
+import { polledSchemes } from '../../resources/schemes.ts'
 import { sessionEventTemplates } from '../../resources/session-events.ts'
 import { parseInstanceUri } from './instance-uri.ts'
 import { type Instances, ownSchemes } from './instances.ts'
@@ -158,7 +158,7 @@ export class InstanceProducer implements SchemeProducer {
 
 function isPushed(uri: string): boolean {
   const parsed = parseInstanceUri(uri)
-  return parsed !== null && !isPolledScheme(parsed.scheme)
+  return parsed !== null && !polledSchemes.has(parsed.scheme)
 }
 
 /** As the instance says, which knows of more values than one answer has. */

@@ -8,7 +8,7 @@ import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
 import type { Checkpoints } from '../../checkpoints/checkpoints.ts'
-import { countParameter, onlyParameters } from '../query-parameters.ts'
+import { integerParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, omissionOf, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
@@ -214,7 +214,7 @@ export class SceneProducer implements SchemeProducer {
         'query parameter "until" needs "since" with the name of a checkpoint',
       )
     }
-    return { since: countParameter(uri, 'since'), run }
+    return { since: integerParameter(uri, 'since'), run }
   }
 
   /** Only for a state that has a scene. Holds until the next call. A patch costs what it changed. */
