@@ -1,9 +1,9 @@
 import type { ResourceLimits } from './limits.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Completion, completion, templateVariables } from './completion.ts'
-import { ownReadError, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
+import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Reader, RelayedContents, Template } from './producer.ts'
 import { normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
@@ -21,9 +21,6 @@ interface ServedResourcesOptions {
   clock?: Clock
   timer?: Timer
 }
-
-/** Its revision and application cost no look at its text. */
-type ServedScene = Pick<SceneState, 'run' | 'current' | 'application' | 'asOfMs' | 'refreshed'>
 
 /** Told what changes in the resources. Must not throw. */
 export interface ResourceListener {
@@ -66,7 +63,7 @@ export class ServedResources {
   }
 
   /** Undefined: the server has no scene. */
-  get scene(): ServedScene | undefined {
+  get scene(): SceneState | undefined {
     return undefined
   }
 
@@ -91,7 +88,7 @@ export class ServedResources {
   read(uri: unknown, reader?: Reader): readonly Content[] | Promise<readonly Content[]> {
     const parsed = this.parsed(uri)
     const failed = (error: unknown): never => {
-      throw this.#guiding(ownReadError(error, parsed, this.log), parsed)
+      throw this.#forReader(error, parsed)
     }
     try {
       const contents = this.#producerOf(parsed, reader).read(parsed, reader)
@@ -116,7 +113,7 @@ export class ServedResources {
     try {
       this.#producerOf(parsed, reader).checkParameters?.(parsed)
     } catch (error) {
-      throw this.#guiding(error, parsed)
+      throw this.#forReader(error, parsed)
     }
     return this.canonical(uri)
   }
@@ -260,10 +257,25 @@ export class ServedResources {
     return producer
   }
 
-  /** Says in the message, which clients show to a model, where to look for what is not there. */
-  #guiding(error: unknown, { scheme }: ResourceUri): unknown {
-    if (!(error instanceof ResourceNotFound)) return error
-    const { code, message, hint, data } = error
-    return new ServiceError(code, `${message}; ${this.#whereToLook(scheme)}`, { hint, data })
+  /**
+   * Errors of a resource reach the reader (a damaged artefact was logged by its store); anything
+   * else is logged and hidden. The message of "not found", which clients show to a model, says where
+   * to look instead, and its data names the URI.
+   */
+  #forReader(error: unknown, { scheme, text: uri }: ResourceUri): ServiceError {
+    if (error instanceof ServiceError) {
+      const { code, hint, data } = error
+      if (code === 'resource_not_found') {
+        const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook(scheme)}` : ''
+        return new ServiceError(code, error.message + where, { hint, data: { uri, ...data } })
+      }
+      if (code.startsWith('resource_') || code === 'artefact_corrupt') return error
+    }
+    this.log.error({ err: error, scheme, uri }, 'resource read failed')
+    if (error instanceof ServiceError && error.code === 'storage_unavailable') {
+      const data = { reason: error.code }
+      return new ServiceError('resource_failed', publicMessage(error), { data })
+    }
+    return producerFailure(scheme, 'producer_failed')
   }
 }
