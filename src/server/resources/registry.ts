@@ -21,7 +21,7 @@ import type { Notes } from '../notes/notes.ts'
 import { isOfApplication } from './object-detail.ts'
 import { SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
-import { type FreshScene, SceneState } from './scene/state.ts'
+import { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { reservedSchemes } from './schemes.ts'
 import { ServedResources } from './served-resources.ts'
@@ -125,11 +125,6 @@ export class ResourceRegistry extends ServedResources {
     const isShown = uri.startsWith('scene:') || isOfApplication(uri)
     if (isShown) this.#scene.demand.follow(uri, isFollowed)
     return super.followed(uri, isFollowed)
-  }
-
-  /** The scene, after the application was asked for what it has not sent yet. */
-  freshScene(): Promise<FreshScene> {
-    return this.#scene.fresh()
   }
 
   /** The scene as the host link asks for it: whose it is, and who is connected. */

@@ -68,13 +68,11 @@ export class ServedResources {
   }
 
   /** One page of the listing. Rejects with `ResourceUriInvalid` for an invalid cursor. */
-  page(cursor: unknown, reader?: Reader): Promise<ListPage> {
+  page(cursor: string | undefined, reader?: Reader): Promise<ListPage> {
     const listing = reader?.isReadOnly === true ? this.#readOnlyListing : this.#listing
     const schemes = [...this.#producers.keys()]
-    return listing.page(
-      cursor,
-      schemes.flatMap(scheme => this.#find(scheme, reader) ?? []),
-    )
+    const producers = schemes.flatMap(scheme => this.#find(scheme, reader) ?? [])
+    return listing.page(cursor, producers)
   }
 
   templates(): Template[] {
