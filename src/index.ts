@@ -16,8 +16,7 @@ export type {
   Unavailable,
 } from './server/capture/backend.ts'
 export { McpHttpServer } from './server/mcp/mcp-http-server.ts'
-export type { McpServices } from './server/mcp/server-parts.ts'
-export type { McpHttpConfig } from './server/mcp/mcp-http-config.ts'
+export type { McpHttpConfig, McpServices } from './server/mcp/mcp-http-config.ts'
 export { defaultLimits, type Limits } from './lib/config/limits.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {

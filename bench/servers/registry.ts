@@ -6,8 +6,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { listenerOf, localIssuer } from '../../src/server/accounts/accounts-server.ts'
-import { corsMethods, createApp } from '../../src/server/accounts/app.ts'
+import { localIssuer } from '../../src/server/accounts/accounts-server.ts'
+import { createAccountsApp } from '../../src/server/accounts/app.ts'
 import { LoginLimits } from '../../src/server/accounts/login-limits.ts'
 import { Passwords } from '../../src/server/accounts/passwords.ts'
 import type { AccountTables } from '../../src/server/accounts/schema.ts'
@@ -15,8 +15,8 @@ import { SigningKeys } from '../../src/server/accounts/signing-keys.ts'
 import { AccountStore } from '../../src/server/accounts/store.ts'
 import { Tokens } from '../../src/server/accounts/tokens.ts'
 import { openDatabase } from '../../src/server/database/database.ts'
+import { listenerOf } from '../../src/server/http/app.ts'
 import { Metrics } from '../../src/server/http/metrics.ts'
-import { createRequestChecks } from '../../src/server/http/request-checks.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { announce } from './announce.ts'
 
@@ -25,7 +25,7 @@ const [, , dataDir = '', lookUp = 'database'] = process.argv
 const store = await AccountStore.open(await openDatabase<AccountTables>({ dataDir, create: true }))
 if (lookUp === 'memory') keepSessions()
 const keys = await SigningKeys.open(join(dataDir, 'signing-keys.json'), { create: true })
-const app = createApp({
+const app = createAccountsApp({
   services: {
     store,
     tokens: new Tokens({ store, keys, issuer: localIssuer }),
@@ -36,7 +36,7 @@ const app = createApp({
     log: silentLogger,
   },
   keys,
-  checks: createRequestChecks({ host: '127.0.0.1' }, corsMethods),
+  reach: { host: '127.0.0.1' },
   metrics: new Metrics('registry', () => {}),
 })
 const server = createServer({ noDelay: true, keepAlive: true }, listenerOf(app))

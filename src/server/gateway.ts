@@ -3,14 +3,11 @@ import { realpath } from 'node:fs/promises'
 import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/time.ts'
 import type { AccountsUrl } from '../lib/config/accounts-url.ts'
 import { processStart } from '../lib/instances/process.ts'
-import { createHandlers, type InstanceDownload } from './mcp/app.ts'
-import type { JoinEndpoint } from './mcp/upgrades.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
 import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
 import { createAuth } from './auth/auth.ts'
-import { DeferredEndpoint } from './mcp/deferred-endpoint.ts'
 import { type AssembledGateway, assembleGateway } from './gateway/assembly.ts'
-import { isJoinRequest, refuseEarlyJoin } from './gateway/join/join-upgrade.ts'
+import { isJoinRequest } from './gateway/join/join-upgrade.ts'
 import { winPort } from './gateway/win-port.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway/options.ts'
 import { bundledCatalog, CatalogFile } from './gateway/catalog/catalog-file.ts'
@@ -33,8 +30,11 @@ import { KeptSessions } from './mcp/kept-sessions.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { Metrics } from './http/metrics.ts'
-import { createRequestChecks } from './http/request-checks.ts'
+import { createApp, listenerOf, type NodeHandler } from './http/app.ts'
+import { publicRoutes } from './http/documents.ts'
 import { ServerSocket, stoppable } from './http/server-socket.ts'
+import { type UpgradeEndpoint, Upgrades } from './http/upgrade.ts'
+import { refusalMessage } from './mcp/refusal.ts'
 import { Page } from './page/page.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { version } from '../lib/util/version.ts'
@@ -70,13 +70,16 @@ export async function startGateway(
 
   // Ended in reverse order: at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  const mcp = new DeferredEndpoint()
+  // The port is bound before there is anything to serve: requests wait meanwhile.
+  const assembling = Promise.withResolvers<AssembledGateway>()
+  assembling.promise.catch(() => {})
+  let assembled: AssembledGateway | null = null
   const socket = await ServerSocket.open(options, { limits, log })
-  let endLinks = () => {}
   const stopListening = () =>
     socket.stop(() => {
-      mcp.close()
-      endLinks()
+      assembling.reject(new ServiceError('overloaded', 'the gateway stopped before it was ready'))
+      assembled?.endpoint.close()
+      assembled?.endLinks()
     })
   opened.defer(stopListening)
   const mcpUrl = () => `${socket.url}/mcp`
@@ -102,36 +105,41 @@ export async function startGateway(
         clock: systemClock,
       })
     : undefined
-  let download: InstanceDownload | undefined
-  const downloadWhenOpen: InstanceDownload = async (...asked) => {
-    if (download === undefined) throw new ServiceError('overloaded', 'the gateway is starting')
-    await download(...asked)
-  }
-  let acceptJoin: AssembledGateway['acceptJoin']
-  const joins = options.acceptJoins && {
+  const joins: UpgradeEndpoint = {
     wantsUpgrade: isJoinRequest,
-    upgrade(...[req, socket, head, peer]: Parameters<JoinEndpoint['upgrade']>) {
-      if (acceptJoin === undefined) refuseEarlyJoin(socket)
-      else acceptJoin(req, socket, head, peer)
+    upgrade(...asked) {
+      const [, socket] = asked
+      assembling.promise
+        .then(({ acceptJoin }) => acceptJoin?.(...asked))
+        .catch(() => socket.destroy())
     },
   }
   const metrics = new Metrics('gateway', options.accessLog)
-  const handlers = createHandlers({
-    ...createRequestChecks(options),
-    page,
-    mcp,
-    auth: policy,
-    documents: auth.documents,
-    activeGateway: { path: identityPath, handle: createIdentityRoute(() => active) },
-    isReady: () => mcp.isOpen,
-    joins,
-    instances: options.aggregate ? downloadWhenOpen : undefined,
+  const app = createApp({
+    reach: options,
+    auth: page?.auth ?? policy,
+    mcp: {
+      async handle(...asked) {
+        const { endpoint } = await assembling.promise
+        await endpoint.handle(...asked)
+      },
+      refusal: (...asked) => refusalMessage(...asked).parts.join(''),
+    },
+    own: { [identityPath]: createIdentityRoute(() => active), ...page?.routes },
+    guarded: options.aggregate ? { '/instances/*': download } : {},
+    metrics,
+    routes: publicRoutes({ isReady: () => assembled !== null, documents: auth.documents }),
     onRefused,
-    limits,
     log,
     accessLog: metrics.accessLog,
-    metrics,
   })
+  async function download(...asked: Parameters<NodeHandler>): Promise<void> {
+    await (await assembling.promise).download?.(...asked)
+  }
+  const handlers = {
+    listener: listenerOf(app),
+    upgrades: options.acceptJoins && new Upgrades(joins, options, onRefused),
+  }
   const candidate = { instanceId, port: options.port, registry }
   const { from } = await winPort({
     options,
@@ -175,7 +183,7 @@ export async function startGateway(
     options.port === 0
       ? undefined
       : await KeptSessions.open({ registryDir, port, auth: options.auth?.mode ?? 'none', log })
-  const assembled = await assembleGateway({
+  const gateway = await assembleGateway({
     instancesDir: instances,
     catalog,
     self: { host: options.host, port, mcpUrl: url, startedMs },
@@ -189,12 +197,10 @@ export async function startGateway(
     limits,
     log,
   })
-  opened.defer(() => assembled.close())
-  download = assembled.download
-  acceptJoin = assembled.acceptJoin
-  endLinks = () => assembled.endLinks()
-  metrics.add(assembled.gauges)
-  mcp.open(assembled.endpoint)
+  opened.defer(() => gateway.close())
+  metrics.add(gateway.gauges)
+  assembled = gateway
+  assembling.resolve(gateway)
   // Others may have the port before anything else here has ended.
   opened.defer(stopListening)
   opened.defer(() => kept?.close())

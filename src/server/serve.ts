@@ -171,12 +171,12 @@ export async function startServe(
     metrics,
     readyFacts: async () => ({ join: joiner?.facts, artefacts: await store?.health?.() }),
     auth: withOwnerAccess(gatewaysToo, ownerToken),
-    documents: () => auth.documents,
+    documents: auth.documents,
     limits,
     store,
     captureSource: capture?.source,
     page: { keyLogin: options.auth?.mode !== 'oauth' },
-    host: ({ registry, peerOf, onRefused, pageLogin }) => {
+    host: ({ registry, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
         sink: createHostSink(registry, { audit, store, notes, checkpoints }),
         registry,
@@ -184,7 +184,6 @@ export async function startServe(
         token: token.secret,
         limits,
         log,
-        peerOf,
         onRefused,
         pageLogin,
         onPresence: presence => {

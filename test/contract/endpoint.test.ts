@@ -85,7 +85,7 @@ describe('a server of the library', () => {
   it('is started once', async () => {
     const { server } = await startServer()
     const again = () => server.start().catch((error: Error) => error.message)
-    expect(await again()).to.match(/started already/)
+    expect(await again()).to.match(/is served once/)
     await server.stop()
     expect(await again()).to.match(/make a new one/)
   })

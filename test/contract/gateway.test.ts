@@ -7,10 +7,10 @@ import { EventRing } from '../../src/server/gateway/event-ring.ts'
 import { Relays } from '../../src/server/gateway/relay/relays.ts'
 import { openView } from '../../src/server/gateway/views/view.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
-import { openPolicy } from '../../src/server/http/authentication.ts'
-import { listen as listenOn } from '../../src/server/http/listen.ts'
-import { createRequestChecks } from '../../src/server/http/request-checks.ts'
-import { createHandlers } from '../../src/server/mcp/app.ts'
+import { createApp, listenerOf } from '../../src/server/http/app.ts'
+import { publicRoutes } from '../../src/server/http/documents.ts'
+import { ServerSocket } from '../../src/server/http/server-socket.ts'
+import { refusalMessage } from '../../src/server/mcp/refusal.ts'
 import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
@@ -311,24 +311,26 @@ async function startGatewayServer(aggregate: boolean) {
     limits,
     log,
   })
-  const handlers = createHandlers({
-    ...createRequestChecks({ host }),
-    mcp: endpoint,
-    auth: openPolicy,
-    isReady: () => true,
+  const app = createApp({
+    reach: { host },
+    mcp: {
+      handle: (...asked) => endpoint.handle(...asked),
+      refusal: (...asked) => refusalMessage(...asked).parts.join(''),
+    },
+    routes: publicRoutes({ isReady: () => true }),
     onRefused: () => {},
-    limits,
     log,
     accessLog: accessLogOn(log),
   })
-  const listening = await listenOn({ host, port: 0 }, { ...handlers, limits, log })
-  port = listening.address.port
+  const socket = await ServerSocket.open({ host, port: 0 }, { limits, log })
+  await socket.bind({ listener: listenerOf(app) })
+  port = socket.port
   return {
     url: `http://${host}:${port}/mcp`,
     directory,
     ring,
     async stop() {
-      await listening.stop(close)
+      await socket.stop(close)
       await relays.close()
     },
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Descriptor, ResourceProducer } from '../../src/index.ts'
 import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
-import type { ServerParts } from '../../src/server/mcp/server-parts.ts'
+import type { ServerParts } from '../../src/server/mcp/mcp-http-config.ts'
 import {
   type Events,
   RawSession,

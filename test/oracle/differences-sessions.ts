@@ -65,7 +65,13 @@ export const transportDifferences: readonly Difference[] = [
   {
     anchor: 'sdk-host-form',
     requests: /^Host: "localhost:x"$/,
-    ours: refused(400, -32000),
+    ours: {
+      ...refused(400, -32000),
+      type: 'application/problem+json',
+      message: 'none',
+      code: null,
+      id: null,
+    },
     theirs: refused(403, -32000),
   },
   {

@@ -54,6 +54,8 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       write: line => print(readable ? formatLogLine(line, colour) : `${printable(line.trim())}\n`),
     },
   )
+  // Nothing in an access entry is a secret, and the search for them costs more than the entry.
+  const accessLogger = logger.child({}, { redact: [] })
   return Object.assign(logger, {
     access({ own, durationMs, requestId, method, path, rpc, uri, status, ...caller }: AccessEntry) {
       // They would push the banner off the terminal. Any client can claim to be a command of this
@@ -62,7 +64,7 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       if (isQuiet && readable && level !== 'debug') return
       const answered = { status, duration_ms: durationMs }
       const entry = { method, path, rpc, uri, ...answered, ...caller, request_id: requestId }
-      logger.info(entry, 'request')
+      accessLogger.info(entry, 'request')
     },
     print,
     async close() {

@@ -24,7 +24,8 @@ export interface AccessEntry {
   readonly status: number | null
   /** From the header block to the last byte handed over, or to the client's leaving. */
   readonly durationMs: number
-  readonly principal: string
+  /** Absent where no caller was let in. */
+  readonly principal?: string
   /** Address of the client. */
   readonly peer: string
   /** The request claims to come from service-cli; not verified. */

@@ -1,4 +1,3 @@
-import { getRequestListener } from '@hono/node-server'
 import { join } from 'node:path'
 import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
 import { defaultLimits } from '../../lib/config/limits.ts'
@@ -8,11 +7,11 @@ import { type Stoppable, stoppable, ServerSocket } from '../http/server-socket.t
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { openDatabase } from '../database/database.ts'
 import type { AccessLog } from '../http/access-log.ts'
+import { listenerOf } from '../http/app.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import { httpDefaults } from '../http/limits.ts'
 import { Metrics } from '../http/metrics.ts'
-import { createRequestChecks } from '../http/request-checks.ts'
-import { corsMethods, createApp } from './app.ts'
+import { createAccountsApp } from './app.ts'
 import { LoginLimits } from './login-limits.ts'
 import { Passwords } from './passwords.ts'
 import { SigningKeys } from './signing-keys.ts'
@@ -81,7 +80,7 @@ export async function startAccountsServer(
   const socket = await ServerSocket.open(options, { limits, log })
   opened.defer(() => socket.stop())
   const issuer = publicUrl === undefined ? localIssuer : socket.url
-  const app = createApp({
+  const app = createAccountsApp({
     services: {
       store,
       tokens: new Tokens({ store, keys, issuer, accessTokenMs: options.limits?.accessTokenMs }),
@@ -92,18 +91,13 @@ export async function startAccountsServer(
       log,
     },
     keys,
-    checks: createRequestChecks(options, corsMethods),
+    reach: options,
     metrics: new Metrics('registry', options.accessLog),
   })
   cancelled?.throwIfAborted()
   await socket.bind({ listener: listenerOf(app), requestTimeoutMs })
   const running = opened.move()
   return { url: socket.url, registration, local, ...stoppable(() => running.disposeAsync()) }
-}
-
-/** A request without Host is refused by the app, with an answer that says so. */
-export function listenerOf(app: ReturnType<typeof createApp>) {
-  return getRequestListener(app.fetch, { hostname: 'localhost' })
 }
 
 /** The first of several failures in a row is logged. Returns the stop. */

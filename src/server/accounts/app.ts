@@ -1,74 +1,79 @@
 import { randomUUID } from 'node:crypto'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
+import { type Context, Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { routePath } from 'hono/route'
 import { openAPIRouteHandler } from 'hono-openapi'
-import { hideTokens } from '../../lib/util/secret.ts'
 import { version } from '../../lib/util/version.ts'
-import { logWhenClosed, shortened } from '../http/access-log.ts'
-import { checkRequest } from '../http/guards.ts'
+import { type AppEnv, createApp } from '../http/app.ts'
+import type { Reach } from '../http/guard.ts'
+import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import { type Metrics, metricsPath } from '../http/metrics.ts'
-import type { RequestChecks } from '../http/request-checks.ts'
-import { parseTarget } from '../http/request-target.ts'
 import type { AccountsEnv } from './middleware.ts'
 import { AccountsProblem, sendProblem, toAccountsProblem } from './problems.ts'
 import { addRoutes, type Services } from './routes.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-interface AppParts {
+interface AccountsParts {
   services: Services
   keys: SigningKeys
-  checks: RequestChecks
+  reach: Reach
   /** Also told of every request, for the access log. */
   metrics: Metrics
 }
 
-/** Methods of the routes, for pages of allowed origins. */
-export const corsMethods = 'GET, POST, PUT, DELETE'
+const bodyLimits = { maxBytes: 16 * 1024, timeoutMs: 30_000 }
 
-const maxBodyBytes = 16 * 1024
-
-/** The accounts API: checks of every request, then the routes. */
-export function createApp({ services, keys, checks, metrics }: AppParts): Hono<AccountsEnv> {
-  const { log } = services
-  const { guard, cors, peerOf } = checks
-  const app = new Hono<AccountsEnv>()
-
-  app.use(async (c, next) => {
-    const { incoming, outgoing } = c.env
-    c.set('requestId', randomUUID())
-    c.set('address', peerOf(incoming))
-    logWhenClosed(metrics, outgoing, () => {
-      const route = routePath(c, -1)
-      return {
-        // A path may hold a token by mistake.
-        path: shortened(hideTokens(c.req.path)),
-        route: route === '/*' ? 'other' : route,
-        rpc: undefined,
-        principal: c.var.accountId ?? 'anonymous',
-        peer: c.var.address,
-        requestId: c.var.requestId,
+/** The accounts API. */
+export function createAccountsApp(parts: AccountsParts): Hono<AppEnv> {
+  const { log } = parts.services
+  return createApp({
+    reach: parts.reach,
+    corsMethods: ['GET', 'POST', 'PUT', 'DELETE'],
+    routes: createRoutes(parts),
+    notFound(c) {
+      // The path is not repeated: it may hold a token.
+      const message = 'nothing is served at this path; see /openapi.json'
+      return sendProblem(c, new AccountsProblem('not-found', message), requestIdOf(c))
+    },
+    onError(error, c) {
+      const problem = toAccountsProblem(error)
+      const requestId = requestIdOf(c)
+      if (problem.status >= 500 && problem.code !== 'overloaded') {
+        log.error({ err: problem.cause ?? problem, request_id: requestId }, 'a request failed')
       }
-    })
-    c.header('Cache-Control', 'no-store')
-    c.header('X-Content-Type-Options', 'nosniff')
-    cors.vary(outgoing)
-    const refusal = checkRequest(incoming, parseTarget(incoming.url ?? ''), guard)
-    if (refusal !== null) {
-      const { reason, message } = refusal
-      if (reason === 'host_not_allowed') throw new AccountsProblem('host-not-allowed', message)
-      if (reason === 'origin_not_allowed') throw new AccountsProblem('origin-not-allowed', message)
-      throw new AccountsProblem('malformed-request', message)
-    }
-    if (cors.admit(incoming, outgoing)) return RESPONSE_ALREADY_SENT
+      setSafeHeaders(c)
+      return sendProblem(c, problem, requestId)
+    },
+    onRefused() {},
+    log,
+    accessLog: parts.metrics.accessLog,
+  })
+}
+
+/** In the answer as `instance`, in the log and the audit. */
+function requestIdOf({ var: { call } }: Pick<Context<AppEnv>, 'var'>): string {
+  return (call.requestId ??= randomUUID())
+}
+
+function setSafeHeaders(c: Context): void {
+  c.header('Cache-Control', 'no-store')
+  c.header('X-Content-Type-Options', 'nosniff')
+}
+
+function createRoutes({ services, keys, metrics }: AccountsParts): Hono<AccountsEnv> {
+  const app = new Hono<AccountsEnv>()
+  app.use(async (c, next) => {
+    const route = routePath(c, -1)
+    c.var.call.route = route === '/*' ? 'other' : route
+    requestIdOf(c)
+    setSafeHeaders(c)
     await next()
   })
-
   app.use(async (c, next) => {
-    const { headers } = c.env.incoming
+    const { incoming } = c.env
+    const { headers } = incoming
     const isEmpty = (headers['content-length'] ?? '0') === '0' && !headers['transfer-encoding']
     // A web page can send other types without a preflight.
     const isJson = isJsonType(headers['content-type']) && isUncoded(headers['content-encoding'])
@@ -78,17 +83,10 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
     }
     // An empty body is none, whatever its type.
     if (isEmpty) c.req.raw.headers.delete('Content-Type')
+    // `@hono/node-server` takes it from there.
+    else Object.assign(incoming, { rawBody: await readBody(incoming, bodyLimits) })
     await next()
   })
-  app.use(
-    bodyLimit({
-      maxSize: maxBodyBytes,
-      onError() {
-        const message = `the body is larger than ${maxBodyBytes} bytes`
-        throw new AccountsProblem('body-too-large', message)
-      },
-    }),
-  )
   app.use(
     methodNotAllowed({
       app,
@@ -96,7 +94,7 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
         const allow = methods.join(', ')
         c.header('Allow', allow)
         const problem = new AccountsProblem('method-not-allowed', `this path answers ${allow}`)
-        return sendProblem(c, problem, c.get('requestId'))
+        return sendProblem(c, problem, requestIdOf(c))
       },
     }),
   )
@@ -126,19 +124,6 @@ export function createApp({ services, keys, checks, metrics }: AppParts): Hono<A
     }),
   )
 
-  app.notFound(c => {
-    // The path is not repeated: it may hold a token.
-    const message = 'nothing is served at this path; see /openapi.json'
-    return sendProblem(c, new AccountsProblem('not-found', message), c.var.requestId)
-  })
-  app.onError((error, c) => {
-    const problem = toAccountsProblem(error)
-    const { requestId } = c.var
-    if (problem.status >= 500 && problem.code !== 'overloaded') {
-      log.error({ err: problem.cause ?? problem, request_id: requestId }, 'a request failed')
-    }
-    return sendProblem(c, problem, requestId)
-  })
   return app
 }
 

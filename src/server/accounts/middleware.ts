@@ -1,4 +1,3 @@
-import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { describeRoute, resolver, validator } from 'hono-openapi'
@@ -6,19 +5,13 @@ import type { z } from 'zod'
 import { problem } from '../../lib/accounts/wire.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { escapePointer } from '../../lib/util/json.ts'
+import type { AppEnv } from '../http/app.ts'
 import { AccountsProblem } from './problems.ts'
 import type { AccountRow, SessionRow } from './schema.ts'
 import type { Principal, Tokens } from './tokens.ts'
 
-export interface AccountsEnv {
-  Bindings: HttpBindings
-  Variables: {
-    /** In the answer as `instance`, in the log and the audit. */
-    requestId: string
-    /** Of the client. */
-    address: string
-    /** For the access log and the audit, once it is known. */
-    accountId: string | undefined
+export interface AccountsEnv extends AppEnv {
+  Variables: AppEnv['Variables'] & {
     /** On routes behind `requireLogin`. */
     account: AccountRow
     session: SessionRow
@@ -33,7 +26,7 @@ export async function authenticate(c: Context<AccountsEnv>, tokens: Tokens): Pro
     throw new AccountsProblem('token-missing', message)
   }
   const principal = await tokens.authenticate(token)
-  c.set('accountId', principal.account.id)
+  c.var.call.principal = principal.account.id
   return principal
 }
 

@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { ServiceError } from '../../lib/util/errors.ts'
+import { RequestRefused } from '../http/guard.ts'
 import { makeProblem } from '../http/problem.ts'
 
 /** Every refusal of the accounts server: the word for programs and its status (docs/registry.md). */
@@ -58,8 +59,18 @@ export class AccountsProblem extends Error {
 /** Anything unexpected is internal and shows no message. */
 export function toAccountsProblem(error: unknown): AccountsProblem {
   if (error instanceof AccountsProblem) return error
+  if (error instanceof RequestRefused) {
+    const { reason, message } = error
+    if (reason === 'host_not_allowed') return new AccountsProblem('host-not-allowed', message)
+    if (reason === 'origin_not_allowed') return new AccountsProblem('origin-not-allowed', message)
+    return new AccountsProblem('malformed-request', message)
+  }
   if (error instanceof HTTPException && error.status === 400) {
     return new AccountsProblem('malformed-json', 'the body is not JSON')
+  }
+  if (error instanceof ServiceError && error.code.startsWith('body_')) {
+    const code = error.code === 'body_too_large' ? 'body-too-large' : 'malformed-request'
+    return new AccountsProblem(code, error.message)
   }
   if (error instanceof ServiceError && error.code.startsWith('storage_')) {
     // Its own message is about this machine.

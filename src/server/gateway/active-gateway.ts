@@ -8,7 +8,7 @@ import { readPrivateFile } from '../../lib/config/private-file.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import type { RequestListener } from 'node:http'
+import type { NodeHandler } from '../http/app.ts'
 import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
 
 /** A gateway, as it tells the programs of its machine who it is. */
@@ -139,8 +139,10 @@ export async function removeActiveGatewayFile(path: string, instanceId: string):
 }
 
 /** Tells programs on this machine which gateway this is. All others get 404. */
-export function createIdentityRoute(active: () => ActiveGateway | null): RequestListener {
-  return (req, res) => {
+export function createIdentityRoute(active: () => ActiveGateway | null): NodeHandler {
+  return (req, res, context) => {
+    // Each standby asks twice a second.
+    context.isLogged = false
     const { remoteAddress, localAddress } = req.socket
     const known = active()
     const isLocal =

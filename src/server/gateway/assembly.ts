@@ -10,8 +10,8 @@ import { createProbedDirectory } from './probed-directory.ts'
 import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
 import type { AccountTokens } from '../auth/account-tokens.ts'
-import type { InstanceDownload } from '../mcp/app.ts'
-import type { JoinEndpoint } from '../mcp/upgrades.ts'
+import type { NodeHandler } from '../http/app.ts'
+import type { UpgradeEndpoint } from '../http/upgrade.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
 import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
@@ -49,10 +49,10 @@ interface GatewayAssemblyParts {
 /** What a gateway serves once it has the port. */
 export interface AssembledGateway {
   readonly endpoint: McpEndpoint
-  /** Absent: resources of instances are not passed on. */
-  readonly download: InstanceDownload | undefined
+  /** Answers `/instances/…`. Absent: resources of instances are not passed on. */
+  readonly download: NodeHandler | undefined
   /** The handshake of an instance that joins. Absent: none is accepted. */
-  readonly acceptJoin: JoinEndpoint['upgrade'] | undefined
+  readonly acceptJoin: UpgradeEndpoint['upgrade'] | undefined
   /** The gateway stops: instances that joined are told, and end their links. */
   endLinks(): void
   readonly gauges: () => readonly Gauge[]

@@ -2,7 +2,6 @@ import type { HostLimits } from './limits.ts'
 import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import type { PeerOf } from '../http/trusted-proxies.ts'
 import { EventBuffers } from './event-buffers.ts'
 import { AppLink } from './link/app-link.ts'
 import type { LinkDeps } from './link/link-deps.ts'
@@ -25,7 +24,6 @@ interface HostEndpointDeps {
   readonly limits: HostLimits
   readonly log: Logger
   readonly clock?: Clock
-  readonly peerOf: PeerOf
   /** A fresh link that logs a browser in to the page; null: there is no page. */
   readonly pageLogin?: () => object | null
   onPresence(presence: Presence): void

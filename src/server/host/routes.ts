@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
+import type { NodeHandler } from '../http/app.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
-import type { PeerOf } from '../http/trusted-proxies.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
   checkArtefactMediaType,
@@ -32,7 +32,6 @@ interface HostRoutesDeps {
   readonly token: Secret
   readonly limits: HostLimits
   readonly log: Logger
-  readonly peerOf: PeerOf
   onPresence(presence: Presence): void
   /** A fresh link that logs a browser in to the page; absent or null: there is no page. */
   readonly pageLogin?: () => object | null
@@ -47,8 +46,6 @@ export interface HostRefused {
   readonly peer: string
 }
 
-type HostRoutes = (req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>
-
 interface Route {
   checkMediaType(contentType: string | undefined): Refusal | null
   handle(req: IncomingMessage, res: ServerResponse): Promise<void>
@@ -60,10 +57,9 @@ const checkpointsPrefix = '/host/v1/checkpoints/'
 
 /**
  * The plain form of the host link (docs/host-link.md): requests below `/host/`. The returned
- * function answers every request itself and never rejects. `path` is the path of the request's
- * address as the client wrote it, without the query.
+ * function answers every request itself and never rejects.
  */
-export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
+export function createHostRoutes(deps: HostRoutesDeps): NodeHandler {
   const { sink, buffers, limits } = deps
 
   const sceneRoute = jsonRoute(async (req, res) => {
@@ -135,12 +131,12 @@ export function createHostRoutes(deps: HostRoutesDeps): HostRoutes {
     })
   }
 
-  return async (req, res, path) => {
+  return async (req, res, { path, peer }) => {
     try {
       const stranger = checkStranger(req, deps.token)
       if (stranger !== null) {
         const { status } = toProblem(stranger.error)
-        deps.onRefused({ status, reason: stranger.reason, peer: deps.peerOf(req) })
+        deps.onRefused({ status, reason: stranger.reason, peer })
         return refuse(res, stranger, limits)
       }
       if (path === '/host') return refuse(res, notUpgraded(), limits)

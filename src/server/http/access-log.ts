@@ -1,5 +1,7 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AccessEntry, Logger } from '../../lib/util/logger.ts'
+import { hideTokens, withoutSecrets } from '../../lib/util/secret.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** Runs once per request: a log of its own, because it is on the path of every answer. */
 export type AccessLog = (entry: AccessEntry) => void
@@ -13,25 +15,32 @@ export function accessLogOn(log: Logger): AccessLog {
     )
 }
 
-/**
- * Writes one entry when the answer has left or the connection is cut. `facts` is called then; null
- * when the request is not logged.
- */
+/** Writes one entry when the answer has left or the connection is cut. */
 export function logWhenClosed(
-  { accessLog }: { accessLog: AccessLog },
+  accessLog: AccessLog,
+  req: IncomingMessage,
   res: ServerResponse,
-  facts: () => Omit<AccessEntry, 'method' | 'status' | 'durationMs'> | null,
+  context: RequestContext,
 ): void {
   const startedMs = performance.now()
   res.on('close', () => {
-    const known = facts()
-    if (known === null) return
+    for (const end of context.onClose) end()
+    if (!context.isLogged) return
+    const { path, route, rpc, uri, principal, peer, requestId } = context
     accessLog({
-      method: res.req.method ?? '',
+      method: req.method ?? '',
+      // A path may hold a token by mistake.
+      path: shortened(hideTokens(path)),
+      route,
+      rpc: rpc === undefined ? undefined : shortened(rpc),
+      uri: typeof uri === 'string' ? shortened(withoutSecrets(uri)) : undefined,
       // Cut before any answer: the status that Node has ready was never sent.
       status: res.headersSent ? res.statusCode : null,
       durationMs: Math.round((performance.now() - startedMs) * 100) / 100,
-      ...known,
+      principal: principal === '' ? undefined : principal,
+      peer,
+      own: req.headers['user-agent']?.startsWith('service-cli/') === true ? true : undefined,
+      requestId,
     })
   })
 }

@@ -1,127 +1,82 @@
-import type { HttpLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { ArtefactRef, ArtefactStore, OpenArtefact } from '../artefacts/store.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
+import type { ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
+import type { NodeHandler } from './app.ts'
 import { matchesEtag } from './etag.ts'
-import { awaitTurn } from './open-answers.ts'
-import { makeProblem, sendProblem, toProblem } from './problem.ts'
+import { makeProblem, sendProblem, writeProblem } from './problem.ts'
 
 interface ArtefactDownloadOptions {
   store: ArtefactStore
-  /** `bodyTimeoutMs`: a reader that takes nothing for this long is cut. */
-  limits: Pick<HttpLimits, 'bodyTimeoutMs' | 'refusedBodyDrainMs'>
+  /** A reader that takes nothing for this long is cut. */
+  stallMs: number
   /** What could not be read, and why: the client is not told. */
   log: Logger
 }
 
-export type ArtefactDownload = (
-  req: IncomingMessage,
-  res: ServerResponse,
-  hex: string,
-) => Promise<void>
+const prefix = '/artefacts/sha256/'
+export const artefactPattern = `${prefix}*`
 
 /**
  * Answers `GET` and `HEAD /artefacts/sha256/<hex>`. A whole body is hashed while it is sent and the
  * connection is cut before its end when the bytes are damaged; a range is sent as it is.
- * Never rejects: what fails is answered, or cuts the connection.
  */
-export function createArtefactDownload(options: ArtefactDownloadOptions): ArtefactDownload {
-  const { store, limits, log } = options
-
-  function refuse(res: ServerResponse, status: number, code: string, detail: string): void {
-    sendProblem(res, makeProblem(status, code, detail), safetyHeaders, limits.refusedBodyDrainMs)
-  }
-
-  async function answer(req: IncomingMessage, res: ServerResponse, hex: string): Promise<void> {
+export function artefactDownload({ store, stallMs, log }: ArtefactDownloadOptions): NodeHandler {
+  return async (req, res, { path }) => {
+    const hex = path.slice(prefix.length)
+    const refuse = (status: number, code: string, detail: string) =>
+      sendProblem(res, makeProblem(status, code, detail), safetyHeaders)
     if (req.method !== 'GET' && req.method !== 'HEAD') {
       res.setHeader('Allow', 'GET, HEAD')
-      refuse(res, 405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
-      return
-    }
-    if (!(await awaitTurn(res))) return
-    const artefact = isArtefactHex(hex) ? await open(req, res, hex) : null
-    if (artefact === null) {
-      refuse(res, 404, 'artefact-not-found', 'no artefact is stored under this hash')
-      return
+      return refuse(405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
     }
     try {
-      // The client may have gone while others were served.
-      if (!res.destroyed) await sendArtefact(req, res, hex, artefact)
-    } finally {
-      await artefact.close()
-    }
-  }
-
-  /** An answer without bytes of the artefact waits for no other client. */
-  async function open(
-    req: IncomingMessage,
-    res: ServerResponse,
-    hex: string,
-  ): Promise<OpenArtefact | null> {
-    const ref = await store.find(hex)
-    if (ref === null) return null
-    const etag = `"${hex}"`
-    const isShort =
-      req.method === 'HEAD' ||
-      matchesEtag(req.headers['if-none-match'], etag) ||
-      rangeOf(req, etag, ref.size_bytes) === 'unsatisfiable'
-    return isShort ? store.open(hex) : store.openToSend(hex, () => void res.destroy())
-  }
-
-  async function sendArtefact(
-    req: IncomingMessage,
-    res: ServerResponse,
-    hex: string,
-    artefact: OpenArtefact,
-  ): Promise<void> {
-    const { ref } = artefact
-    const size = ref.size_bytes
-    const headers = artefactHeaders(ref, hex)
-    const etag = `"${hex}"`
-    if (matchesEtag(req.headers['if-none-match'], etag)) {
-      const { 'Content-Type': _, 'Content-Disposition': __, ...kept } = headers
-      res.writeHead(304, kept).end()
-      return
-    }
-    if (req.method === 'HEAD') {
-      res.writeHead(200, { ...headers, 'Content-Length': size }).end()
-      return
-    }
-    const range = rangeOf(req, etag, size)
-    if (range === 'unsatisfiable') {
-      res.setHeader('Content-Range', `bytes */${size}`)
-      refuse(res, 416, 'range-not-satisfiable', `the artefact has ${size} bytes`)
-    } else if (range === 'whole') {
-      const whole = { ...headers, 'Content-Length': size }
-      await pipe(res, 200, whole, artefact.verified(), limits.bodyTimeoutMs)
-    } else {
-      const part = {
-        ...headers,
-        'Content-Length': range.end - range.start,
-        'Content-Range': `bytes ${range.start}-${range.end - 1}/${size}`,
+      const ref = isArtefactHex(hex) ? await store.find(hex) : null
+      if (ref === null) {
+        return refuse(404, 'artefact-not-found', 'no artefact is stored under this hash')
       }
-      const pieces = artefact.range(range.start, range.end)
-      await pipe(res, 206, part, pieces, limits.bodyTimeoutMs)
-    }
-  }
-
-  return async (req, res, hex) => {
-    try {
-      await answer(req, res, hex)
+      const etag = `"${hex}"`
+      const range = rangeOf(req, etag, ref.size_bytes)
+      const headers = artefactHeaders(ref, hex)
+      if (matchesEtag(req.headers['if-none-match'], etag)) {
+        const { 'Content-Type': _, 'Content-Disposition': __, ...kept } = headers
+        res.writeHead(304, kept).end()
+      } else if (req.method === 'HEAD') {
+        res.writeHead(200, { ...headers, 'Content-Length': ref.size_bytes }).end()
+      } else if (range === 'unsatisfiable') {
+        res.setHeader('Content-Range', `bytes */${ref.size_bytes}`)
+        refuse(416, 'range-not-satisfiable', `the artefact has ${ref.size_bytes} bytes`)
+      } else {
+        const artefact = await store.openToSend(hex, () => void res.destroy())
+        if (artefact === null) return refuse(404, 'artefact-not-found', 'the artefact is gone')
+        await using _closed = { [Symbol.asyncDispose]: () => artefact.close() }
+        if (range === 'whole') {
+          const whole = { ...headers, 'Content-Length': ref.size_bytes }
+          await pipe(res, 200, whole, artefact.verified(), stallMs)
+        } else {
+          const { start, end } = range
+          const part = {
+            ...headers,
+            'Content-Length': end - start,
+            'Content-Range': `bytes ${start}-${end - 1}/${ref.size_bytes}`,
+          }
+          await pipe(res, 206, part, artefact.range(start, end), stallMs)
+        }
+      }
     } catch (error) {
       const isBusy = error instanceof ServiceError && error.code === 'overloaded'
       if (!isBusy) log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
       // After the headers the connection is cut: the only way left to say that the body is not whole.
-      sendProblem(res, toProblem(asStorageError(error)), safetyHeaders, limits.refusedBodyDrainMs)
+      writeProblem(res, asStorageError(error), safetyHeaders)
     }
   }
 }
 
 function rangeOf(req: IncomingMessage, etag: string, size: number) {
+  // A date is too coarse to vouch for bytes: only the tag counts.
   const ifRange = req.headers['if-range']
-  const mayRange = typeof ifRange !== 'object' && allowsRange(ifRange, etag)
+  const mayRange = ifRange === undefined || String(ifRange).trim() === etag
   return mayRange ? parseRange(req.headers.range, size) : 'whole'
 }
 
@@ -188,11 +143,6 @@ function parseRange(
   if (last !== '' && Number(last) < start) return 'whole'
   if (start >= size) return 'unsatisfiable'
   return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) }
-}
-
-/** Whether the range may be sent. A date is too coarse to vouch for bytes: only the tag counts. */
-function allowsRange(ifRange: string | undefined, etag: string): boolean {
-  return ifRange === undefined || ifRange.trim() === etag
 }
 
 /** RFC 6266: a plain name for old clients, the whole name percent-encoded (RFC 8187) beside it. */

@@ -6,94 +6,32 @@ import { ServiceError } from '../../lib/util/errors.ts'
 export const maxBodyMs = 120_000
 
 interface BodyLimits {
-  readonly maxBytes: number
+  maxBytes: number
   /** A body that brings no byte for this long is given up. */
-  readonly timeoutMs: number
-}
-
-interface WholeBodyLimits extends BodyLimits {
-  /** A body that still brings bytes after this is given up. Default: the limit `maxBodyMs`. */
-  readonly maxMs?: number
-}
-
-/**
- * Bytes of all incomplete bodies that this process holds. It lets two of the largest scenes arrive
- * at once, also where their limit is raised.
- */
-const maxReceivingBytes = 128 * 1024 * 1024
-/** What a piece costs beside its bytes: a body may come byte by byte. */
-const pieceOverheadBytes = 128
-
-let receivingBytes = 0
-
-interface IncompleteBody {
-  /** Peer address of the connection. */
-  readonly client: string
-  /** Its part of `receivingBytes`. */
-  bytes: number
-  refuse(error: ServiceError): void
-}
-
-/** Oldest first. A body that arrives within one turn of the event loop is never in it. */
-const incomplete = new Set<IncompleteBody>()
-
-/**
- * Refuses the oldest bodies of the client that holds the most bytes, until the others fit. So
- * connections that hold incomplete bodies cannot keep the new bodies of others out.
- */
-function makeSpace(maxBytes: number): void {
-  while (receivingBytes > maxBytes) {
-    const bytesOf = new Map<string, number>()
-    let most = ''
-    for (const { client, bytes } of incomplete) {
-      const held = (bytesOf.get(client) ?? 0) + bytes
-      bytesOf.set(client, held)
-      if (held > (bytesOf.get(most) ?? 0)) most = client
-    }
-    const oldest = incomplete.values().find(({ client }) => client === most)
-    if (oldest === undefined) return
-    oldest.refuse(overloaded())
-  }
+  timeoutMs: number
 }
 
 /**
  * Returns the whole body. Rejects with `body_too_large` (before reading, when the declared length
- * says so), `body_timeout`, `overloaded` when it had to make room for other bodies, or
- * `body_invalid` when the client went away. After a rejection the request is paused;
- * `writeProblem` answers it and ends the connection.
+ * says so), `body_timeout`, or `body_invalid` when the client went away. After a rejection the
+ * request is paused; `writeProblem` answers it and ends the connection. `maxMs`: a body that still
+ * brings bytes after this is given up.
  */
-export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise<Buffer> {
-  const { maxMs = maxBodyMs } = limits
+export function readBody(
+  req: IncomingMessage,
+  { maxBytes, timeoutMs, maxMs = maxBodyMs }: BodyLimits & { maxMs?: number },
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const refusal = refuseDeclaredLength(req, limits.maxBytes)
+    const refusal = refuseDeclaredLength(req, maxBytes)
     if (refusal !== null) return reject(refusal)
     if (req.destroyed) return reject(aborted())
-    let first: Buffer | undefined
-    let rest: Buffer[] | undefined
+    const chunks: Buffer[] = []
     let received = 0
-    let holder: IncompleteBody | undefined
-    let timer: NodeJS.Timeout | undefined
-    let startedMs = Infinity
-    let settled = false
-
-    const count = (bytes: number) => {
-      if (holder === undefined) {
-        holder = { client: req.socket.remoteAddress ?? '', bytes: 0, refuse }
-        incomplete.add(holder)
-      }
-      holder.bytes += bytes
-      receivingBytes += bytes
-      makeSpace(Math.max(maxReceivingBytes, 2 * limits.maxBytes))
-    }
-    const release = () => {
-      if (holder === undefined) return
-      incomplete.delete(holder)
-      receivingBytes -= holder.bytes
-    }
+    const startedMs = performance.now()
+    const timer = setTimeout(() => refuse(timedOut(timeoutMs)), timeoutMs)
     const settle = () => {
-      settled = true
       clearTimeout(timer)
-      release()
+      // A call that waits and a stream keep their request: without listeners, not its bytes.
       req.off('data', onData).off('end', onEnd).off('close', onClose)
     }
     const refuse = (error: ServiceError) => {
@@ -103,30 +41,18 @@ export function readBody(req: IncomingMessage, limits: WholeBodyLimits): Promise
     }
     const onData = (chunk: Buffer) => {
       received += chunk.length
-      if (received > limits.maxBytes) return refuse(tooLarge(limits.maxBytes))
-      // No timer of its own: that something comes at least every `timeoutMs` is seen to already.
+      if (received > maxBytes) return refuse(tooLarge(maxBytes))
       if (performance.now() - startedMs > maxMs) return refuse(tooSlow(maxMs))
-      timer?.refresh()
-      if (first === undefined) first = chunk
-      else (rest ??= [first]).push(chunk)
-      // What came in the first turn of the event loop is counted at its end.
-      if (startedMs !== Infinity) count(chunk.length + pieceOverheadBytes)
+      timer.refresh()
+      chunks.push(chunk)
     }
     const onEnd = () => {
-      // A call that waits and a stream keep their request: without listeners, not its bytes.
       settle()
-      resolve(rest === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(rest, received))
+      const [first] = chunks
+      resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, received))
     }
     const onClose = () => refuse(aborted())
-
     req.on('data', onData).on('end', onEnd).on('close', onClose)
-    // The rest of the packet is parsed after this: a body that came with it needs no timer.
-    setImmediate(() => {
-      if (settled) return
-      startedMs = performance.now()
-      timer = setTimeout(() => refuse(timedOut(limits.timeoutMs)), limits.timeoutMs)
-      count(received + pieceOverheadBytes)
-    })
   })
 }
 
@@ -196,11 +122,6 @@ function timedOut(timeoutMs: number): ServiceError {
 
 function tooSlow(maxMs: number): ServiceError {
   return new ServiceError('body_timeout', `the body was not complete after ${maxMs} ms`)
-}
-
-function overloaded(): ServiceError {
-  const message = 'the server is receiving too many bodies; try again in a second'
-  return new ServiceError('overloaded', message)
 }
 
 function aborted(): ServiceError {

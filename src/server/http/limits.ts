@@ -17,3 +17,13 @@ export const httpDefaults = {
 }
 
 export type HttpLimits = Limits & typeof httpDefaults
+
+/**
+ * A connection on which nothing moves for so long is cut: a reader of a large answer that takes
+ * nothing any more would hold its bytes, or its file, for ever.
+ */
+export function stallTimeoutMs(
+  limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>,
+): number {
+  return Math.max(limits.streamStallMs, 2 * limits.streamKeepAliveMs)
+}

@@ -1,4 +1,3 @@
-import { httpDefaults } from './limits.ts'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { type ErrorCode, isLocal, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { endRefused } from './refused-body.ts'
@@ -89,8 +88,8 @@ export function retryHeaders(status: number): Readonly<Record<string, string>> {
 export function writeProblem(
   res: ServerResponse,
   error: unknown,
-  extraHeaders: Record<string, string> = {},
-  drainMs: number = httpDefaults.refusedBodyDrainMs,
+  extraHeaders: Readonly<Record<string, string>> = {},
+  drainMs?: number,
 ): void {
   sendProblem(res, toProblem(error), extraHeaders, drainMs)
 }
@@ -103,8 +102,8 @@ export function writeProblem(
 export function sendProblem(
   res: ServerResponse,
   problem: Problem,
-  extraHeaders: Record<string, string>,
-  drainMs: number,
+  extraHeaders: Readonly<Record<string, string>> = {},
+  drainMs?: number,
 ): void {
   if (res.headersSent || res.destroyed) {
     res.destroy()

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { httpDefaults } from './limits.ts'
 
 /**
  * Sends the whole answer to a request whose body may still be on its way. Such a body is read and
@@ -12,7 +13,7 @@ export function endRefused(
   status: number,
   headers: Record<string, string>,
   body: Buffer,
-  drainMs: number,
+  drainMs: number = httpDefaults.refusedBodyDrainMs,
 ): void {
   const { req } = res
   const sized = { ...headers, 'Content-Length': body.length }

@@ -13,7 +13,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import { stallTimeoutMs } from '../http/listen.ts'
+import { stallTimeoutMs } from '../http/limits.ts'
 
 /** Requests that one link carries at once. A gateway opens fewer: 120 reads and downloads, 512 calls, one event stream. */
 const maxJoinStreams = 1024

@@ -1,26 +1,21 @@
 import type { ServerResponse } from 'node:http'
 import { isRequestId, type RequestId } from '../../lib/mcp/json-rpc.ts'
-import { isJsonObject } from '../../lib/util/json.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { cleanText } from '../../lib/util/text.ts'
 import { accepts } from '../http/media.ts'
 import type { Reader } from '../resources/producer.ts'
-import type { ServedResources } from '../resources/served-resources.ts'
 import type { Client } from './client-table.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
-import type { RequestMessage } from './json-rpc.ts'
-import type { RequestContext } from './request-context.ts'
+import type { RequestContext } from '../http/request-context.ts'
+import type { NotificationMessage, RequestMessage } from './json-rpc.ts'
 import { sendNoAnswer } from './send.ts'
 import type { Session } from './sessions.ts'
 import type { Caller, Progress } from './tools/tool.ts'
-import type { ToolMethods } from './tools/tool-methods.ts'
 
-/** What the endpoint serves. */
-export interface Served {
-  readonly resources: ServedResources
-  /** Null: the server has no tools. */
-  readonly tools: ToolMethods | null
-}
+const maxToolChars = 64
 
-export interface CallParts extends Served {
+export interface CallParts {
   readonly res: ServerResponse
   readonly context: RequestContext
   /** Absent: of the stateless transport. */
@@ -38,8 +33,6 @@ export class Call implements Caller, Reader {
   readonly id: RequestId
   readonly method: string
   readonly res: ServerResponse
-  readonly resources: ServedResources
-  readonly tools: ToolMethods | null
   readonly session: Session | null
   readonly client: Client | undefined
   readonly principal: string
@@ -55,8 +48,6 @@ export class Call implements Caller, Reader {
     this.id = message.id
     this.method = message.method
     this.res = parts.res
-    this.resources = parts.resources
-    this.tools = parts.tools
     this.session = session
     this.client = client
     this.principal = context.principal
@@ -117,4 +108,47 @@ function progressOf(res: ServerResponse, { method, params }: RequestMessage): Pr
       res.write(eventFrame({ method: 'notifications/progress', params }))
     },
   }
+}
+
+/** Records what a message is about, for the access log. */
+export function recordCall(
+  context: RequestContext,
+  { method, params }: RequestMessage | NotificationMessage,
+): void {
+  const { name, arguments: args, uri } = params
+  const isTool = method === 'tools/call'
+  const tool = isTool && typeof name === 'string' ? ` ${cleanText(name, maxToolChars)}` : ''
+  context.rpc = method + tool
+  context.uri = isTool ? (uriArgument(args) ?? urisArgument(args)) : uri
+}
+
+/** The resource that a tool is about. */
+function uriArgument(args: unknown): unknown {
+  return isJsonObject(args) ? args.uri : undefined
+}
+
+/** The resources that a tool waits for. */
+function urisArgument(args: unknown): string | undefined {
+  if (!isJsonObject(args) || !Array.isArray(args.uris)) return undefined
+  return args.uris.filter(uri => typeof uri === 'string').join(' ')
+}
+
+/**
+ * Throws `scope_insufficient` for what only some callers may: answering notes, and a read that changes
+ * something (events that are drained). `changes` tells that of a URI.
+ */
+export function assertAllowed(
+  { method, params }: { readonly method: string; readonly params: JsonObject },
+  { mayWrite, mayAnswer }: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>,
+  changes: (uri: unknown) => boolean,
+): void {
+  if (mayWrite && mayAnswer) return
+  const isTool = method === 'tools/call'
+  if (isTool && params.name === 'answer_note') {
+    if (mayAnswer) return
+    throw new ServiceError('scope_insufficient', 'this caller may not answer notes')
+  }
+  const uri = isTool ? uriArgument(params.arguments) : params.uri
+  if (mayWrite || (!isTool && method !== 'resources/read') || !changes(uri)) return
+  throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
 }

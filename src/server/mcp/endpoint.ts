@@ -1,27 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
-import type { RequestId } from '../../lib/mcp/json-rpc.ts'
-import { metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
-import { awaitTurn } from '../http/open-answers.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { EndpointActivity } from './activity.ts'
-import { Call, type CallParts, type Served } from './call.ts'
+import { assertAllowed, Call, type CallParts, recordCall } from './call.ts'
 import type { ClientTable } from './client-table.ts'
-import { rpcCodes, toRpcError } from './errors.ts'
+import { Refusal, rpcCodes, toRpcError } from './errors.ts'
 import { EventStream } from './event-stream.ts'
 import {
   type Inbound,
   isBatch,
   type Message,
   type NotificationMessage,
+  parseBatch,
   parseBody,
-  parseMessage,
   type RequestMessage,
 } from './json-rpc.ts'
 import { errorMessage, JsonText, resultMessage } from './json-text.ts'
@@ -30,23 +27,18 @@ import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createInitializeResults, createMethods, type MethodTable } from './methods.ts'
 import { refusalMessage } from './refusal.ts'
-import { assertAllowed, recordCall, type RequestContext } from './request-context.ts'
 import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
 import {
-  findSession,
   negotiate,
   type Session,
   sessionEncoder,
   type SessionRevision,
   Sessions,
 } from './sessions.ts'
-import { classify, envelopeProblem } from './stateless.ts'
+import { classify, createResultOpening, envelopeProblem } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
 import { createToolMethods } from './tools/tool-methods.ts'
-
-/** Messages in one JSON-RPC batch. */
-const maxBatchMessages = 100
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
 
@@ -83,11 +75,10 @@ export class Endpoint implements McpEndpoint {
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
   readonly #initializeResults: ReadonlyMap<SessionRevision, JsonText>
-  readonly #served: Served
   readonly #toolBox: ToolBox | undefined
+  readonly #toolCount: number
   readonly #detach: () => void
-  /** The first members of every result of the stateless transport. */
-  readonly #opening: string
+  readonly #openingOf: ReturnType<typeof createResultOpening>
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
@@ -97,48 +88,47 @@ export class Endpoint implements McpEndpoint {
     const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
     this.#hub = hub
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
-    this.#streams = new ListenStreams({ hub, serverInfo, limits })
-    const toolParts = {
-      registry,
-      hub,
-      clock,
-      timer: systemTimer,
-      limits,
-      waits: new Set<() => void>(),
-    }
-    const box = resourcesEnabled ? parts.tools?.(toolParts) : undefined
-    this.#toolBox = box
-    this.#served = { resources: registry, tools: box ? createToolMethods(box.tools, log) : null }
+    this.#streams = new ListenStreams({ resources: registry, hub, serverInfo, limits })
+    const waits = new Set<() => void>()
+    const toolParts = { registry, hub, clock, timer: systemTimer, limits, waits }
+    this.#toolBox = resourcesEnabled ? parts.tools?.(toolParts) : undefined
+    const tools = this.#toolBox ? createToolMethods(this.#toolBox.tools, log) : null
+    this.#toolCount = tools?.count ?? 0
     const offered = {
       identity: { ...serverInfo, instructions },
       resourcesEnabled,
-      toolsEnabled: box !== undefined,
-      extensions: box?.extensions,
+      tools,
+      extensions: this.#toolBox?.extensions,
     }
-    this.#methods = createMethods({ ...offered, sessions: this.#sessions, streams: this.#streams })
+    this.#methods = createMethods({
+      ...offered,
+      resources: registry,
+      sessions: this.#sessions,
+      streams: this.#streams,
+    })
     this.#initializeResults = createInitializeResults(offered)
-    const _meta = { [metaKeys.serverInfo]: serverInfo }
-    this.#opening = `${JSON.stringify({ resultType: 'complete', _meta }).slice(1, -1)},`
+    this.#openingOf = createResultOpening(serverInfo)
     this.#detach = registry.listen(hub)
   }
 
-  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void> {
-    switch (req.method) {
-      case 'POST':
-        return this.#post(req, res, context)
-      case 'GET':
-        return this.#openStream(res, context)
-      case 'DELETE':
-        return this.#deleteSession(res, context)
-      default:
-        return this.#refuseEarly(res, 405, 'method not allowed', { Allow: 'GET, POST, DELETE' })
+  async handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
+    try {
+      await this.#answer(req, res, context)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      const { status, code, message, id, headers } = error
+      const answer =
+        code === undefined
+          ? refusalMessage(req.headers, status, message)
+          : errorMessage(id, { code, message })
+      sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
     }
   }
 
   activity(): EndpointActivity {
     return {
       pendingCalls: this.#pendingCalls,
-      tools: this.#served.tools?.count ?? 0,
+      tools: this.#toolCount,
       sessions: this.#sessions.size,
       streams: this.#sessions.streams + this.#streams.size,
       subscriptions: this.#hub.size.subscriptions,
@@ -157,23 +147,34 @@ export class Endpoint implements McpEndpoint {
     this.#streams.close()
   }
 
+  #answer(
+    req: IncomingMessage,
+    res: ServerResponse,
+    context: RequestContext,
+  ): void | Promise<void> {
+    switch (req.method) {
+      case 'POST':
+        return this.#post(req, res, context)
+      case 'GET':
+        return this.#openStream(res, context)
+      case 'DELETE':
+        return this.#deleteSession(res, context)
+      default:
+        throw new Refusal(405, 'method not allowed', { headers: { Allow: 'GET, POST, DELETE' } })
+    }
+  }
+
   async #post(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
     const { headers } = req
     if (!isJsonType(headers['content-type'])) {
-      return this.#refuseEarly(res, 415, 'Content-Type must be application/json')
+      throw new Refusal(415, 'Content-Type must be application/json')
     }
     if (!isUncoded(headers['content-encoding'])) {
       const message = 'a body with a Content-Encoding is not taken: send it uncompressed'
-      return this.#refuseEarly(res, 415, message, { 'Accept-Encoding': 'identity' })
+      throw new Refusal(415, message, { headers: { 'Accept-Encoding': 'identity' } })
     }
     const { maxRequestBytes: maxBytes, bodyTimeoutMs: timeoutMs } = this.#parts.limits
     const inbound = parseBody(await readBody(req, { maxBytes, timeoutMs }))
-    // A client may send many requests at once and read no answer: each waits until its answer can be
-    // sent, and lets other connections go first.
-    if (res.socket === null && (isBatch(inbound) || inbound.kind === 'request')) {
-      if (!(await awaitTurn(res))) return
-      await setImmediate()
-    }
     const classified = classify(headers, inbound)
     switch (classified.transport) {
       case 'session':
@@ -191,32 +192,32 @@ export class Endpoint implements McpEndpoint {
     inbound: Inbound,
     context: RequestContext,
   ): void | Promise<void> {
+    const { headers } = res.req
     const id = isBatch(inbound) || !('id' in inbound) ? null : inbound.id
-    if (!acceptsAnswers(res.req.headers.accept)) {
+    if (!acceptsAnswers(headers.accept)) {
       const message = 'Accept must allow both application/json and text/event-stream'
-      return this.#refuse(res, 406, rpcCodes.refused, message, id)
+      throw new Refusal(406, message, { code: rpcCodes.refused, id })
     }
     if (!isBatch(inbound) && inbound.kind === 'invalid') {
-      return this.#refuse(res, 400, inbound.code, inbound.problem, id)
+      throw new Refusal(400, inbound.problem, { code: inbound.code, id })
     }
     const isInitialize =
       !isBatch(inbound) && inbound.kind === 'request' && inbound.method === 'initialize'
-    if (isInitialize && res.req.headers['mcp-session-id'] === undefined) {
+    if (isInitialize && headers['mcp-session-id'] === undefined) {
       return this.#initialize(res, inbound, context)
     }
-    const session = this.#sessionOf(res, context, id)
-    if (session === null) return
+    const session = this.#sessions.find(headers, context.principal, id)
     if (isInitialize) {
       const message = 'this session is initialised already; start a new one without its header'
-      return this.#refuse(res, 400, rpcCodes.invalidRequest, message, id)
+      throw new Refusal(400, message, { code: rpcCodes.invalidRequest, id })
     }
     if (isBatch(inbound)) return this.#answerBatch(res, inbound, session, context)
     if (inbound.kind === 'request') {
       recordCall(context, inbound)
-      const call = new Call(inbound, { ...this.#served, res, context, session })
+      const call = new Call(inbound, { res, context, session })
       return this.#deliver(call, this.#dispatch(inbound, call, context))
     }
-    applyNotification(inbound, session)
+    session.apply(inbound)
     res.writeHead(202).end()
   }
 
@@ -227,12 +228,15 @@ export class Endpoint implements McpEndpoint {
       const error = { code: rpcCodes.invalidParams, message: revision.failure }
       return sendJson(res, 200, errorMessage(id, error))
     }
-    const { value } = revision
-    const session = this.#sessions.create(value, context.principal, params.clientInfo)
-    const result = this.#initializeResults.get(value)
+    const session = this.#sessions.create(revision.value, context.principal, params.clientInfo)
+    const result = this.#initializeResults.get(revision.value)
     if (session === null || result === undefined) {
       const message = 'every session of this server is in use; try again later'
-      return this.#refuse(res, 503, rpcCodes.refused, message, id, { 'Retry-After': '30' })
+      throw new Refusal(503, message, {
+        code: rpcCodes.refused,
+        id,
+        headers: { 'Retry-After': '30' },
+      })
     }
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
@@ -247,23 +251,12 @@ export class Endpoint implements McpEndpoint {
     session: Session,
     context: RequestContext,
   ): Promise<void> {
-    const refuse = (message: string) => this.#refuse(res, 400, rpcCodes.invalidRequest, message)
-    // 2025-06-18 removed them again.
-    if (session.revision !== '2025-03-26') {
-      return refuse(`revision ${session.revision} has no batches: send one message per request`)
-    }
-    if (values.length === 0 || values.length > maxBatchMessages) {
-      return refuse(`a batch must hold 1 to ${maxBatchMessages} messages`)
-    }
-    const messages = values.map(parseMessage)
-    if (messages.some(message => 'method' in message && message.method === 'initialize')) {
-      return refuse('initialize must not be part of a batch')
-    }
+    const messages = parseBatch(values, session.revision)
     context.rpc = `batch of ${values.length}`
-    for (const message of messages) applyNotification(message, session)
+    for (const message of messages) session.apply(message)
     const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
-    const parts = { ...this.#served, res, context, session, isBatched: true }
+    const parts = { res, context, session, isBatched: true }
     for (const message of asked) {
       if (!this.#sessions.isLive(session)) break
       const answer = await this.#answerInBatch(message, parts)
@@ -308,7 +301,7 @@ export class Endpoint implements McpEndpoint {
     // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
     if (message.method === 'subscriptions/listen') context.uri = undefined
     const client = this.#parts.clients?.ofRequest(message.params, context.principal)
-    const call = new Call(message, { ...this.#served, res, context, client })
+    const call = new Call(message, { res, context, client })
     // Closing the connection cancels a request here ("Cancellation"), but not in a session.
     res.once('close', () => call.cancel())
     return this.#deliver(call, this.#dispatch(message, call, context))
@@ -329,16 +322,21 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): Promise<JsonText | null> {
     const { method: name, params } = message
-    if (!call.isBatched) assertAllowed(message, context, this.#parts)
+    if (!call.isBatched) this.#assertAllowed(message, context)
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
     const succeeded = call.client && this.#parts.clients?.began(call.client, message)
     const running = Promise.try(() => {
-      if (call.isBatched) assertAllowed(message, context, this.#parts)
+      if (call.isBatched) this.#assertAllowed(message, context)
       return method.run(params, call)
     })
     const opening = call.session === null ? this.#openingOf(method.freshMs?.(params)) : ''
     return this.#settled(call, running, opening, succeeded)
+  }
+
+  #assertAllowed(message: RequestMessage, context: RequestContext): void {
+    const { registry, resourcesEnabled } = this.#parts
+    if (resourcesEnabled) assertAllowed(message, context, uri => registry.changes(uri))
   }
 
   /** Holds no params, which may be large, while the call waits. */
@@ -367,12 +365,6 @@ export class Endpoint implements McpEndpoint {
     if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
-  /** Results of the stateless transport say how long they may be cached; never by others ("public"). */
-  #openingOf(freshMs: number | undefined): string {
-    if (freshMs === undefined) return this.#opening
-    return `${this.#opening}"ttlMs":${freshMs},"cacheScope":"private",`
-  }
-
   #failed({ id, method, session }: Call, error: unknown): JsonText {
     // A failed read is logged where it failed; a client error needs no log entry.
     if (!(error instanceof ServiceError) || error.code === 'internal') {
@@ -381,13 +373,19 @@ export class Endpoint implements McpEndpoint {
     return errorMessage(id, toRpcError(error, session === null ? 'stateless' : 'session'))
   }
 
+  async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
+    await this.#sessions.delete(this.#sessions.find(res.req.headers, context.principal, null))
+    res.writeHead(204).end()
+  }
+
   #openStream(res: ServerResponse, context: RequestContext): void {
-    if (!accepts(res.req.headers.accept, 'text/event-stream')) {
-      return this.#refuse(res, 406, rpcCodes.refused, 'Accept must allow text/event-stream')
+    const { headers } = res.req
+    if (!accepts(headers.accept, 'text/event-stream')) {
+      throw new Refusal(406, 'Accept must allow text/event-stream', { code: rpcCodes.refused })
     }
-    const session = this.#sessionOf(res, context)
+    const session = this.#sessions.find(headers, context.principal, null)
     // A client that left while it was being authenticated has no stream to keep.
-    if (session === null || res.destroyed) return
+    if (res.destroyed) return
     const stream = new EventStream(res, sessionEncoder, this.#parts.limits)
     stream.open()
     this.#sessions.attach(session, stream)
@@ -397,59 +395,10 @@ export class Endpoint implements McpEndpoint {
       this.#sessions.touch(session)
     })
   }
-
-  async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
-    const session = this.#sessionOf(res, context)
-    if (session === null) return
-    await this.#sessions.delete(session)
-    res.writeHead(204).end()
-  }
-
-  /** The session of a request, or null after the request was refused. */
-  #sessionOf(
-    res: ServerResponse,
-    context: RequestContext,
-    id: RequestId | null = null,
-  ): Session | null {
-    const found = findSession(res.req.headers, context.principal, this.#sessions)
-    if (found.ok) return found.value
-    const { status, code, message } = found.failure
-    this.#refuse(res, status, code, message, id)
-    return null
-  }
-
-  #refuse(
-    res: ServerResponse,
-    status: number,
-    code: number,
-    message: string,
-    id: RequestId | null = null,
-    headers: Record<string, string> = {},
-  ): void {
-    const answer = errorMessage(id, { code, message })
-    sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
-  }
-
-  /** Refuses what was not read. */
-  #refuseEarly(
-    res: ServerResponse,
-    status: number,
-    message: string,
-    headers: Record<string, string> = {},
-  ): void {
-    const answer = refusalMessage(res.req.headers, status, message)
-    sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
-  }
 }
 
 function acceptsAnswers(accept: string | undefined): boolean {
   // As the official SDKs write it.
   if (accept === 'application/json, text/event-stream') return true
   return accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
-}
-
-/** The one notification that has an effect. */
-function applyNotification(message: Message, session: Session): void {
-  if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
-  session.cancel(message.params.requestId)
 }

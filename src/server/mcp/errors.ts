@@ -1,4 +1,5 @@
-import { jsonRpcCodes, type RpcError } from '../../lib/mcp/json-rpc.ts'
+import type { z } from 'zod'
+import { jsonRpcCodes, type RequestId, type RpcError } from '../../lib/mcp/json-rpc.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 
 export const rpcCodes = {
@@ -47,4 +48,32 @@ export function toRpcError(error: unknown, transport: 'session' | 'stateless'): 
   }
   const { message } = error
   return Object.keys(data).length === 0 ? { code, message } : { code, message, data }
+}
+
+interface RefusalDetails {
+  /** Default: the one for what was not read. */
+  readonly code?: number
+  readonly id?: RequestId | null
+  readonly headers?: Record<string, string>
+}
+
+/** Why a request is not served: a status of HTTP, and an error of JSON-RPC. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: number | undefined
+  readonly id: RequestId | null
+  readonly headers: Record<string, string>
+
+  constructor(status: number, message: string, { code, id, headers }: RefusalDetails = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.id = id ?? null
+    this.headers = headers ?? {}
+  }
+}
+
+/** What is wrong with params, for the client. */
+export function firstIssue({ issues: [issue] }: z.ZodError): string {
+  return issue === undefined ? 'invalid params' : `"${issue.path.join('.')}": ${issue.message}`
 }

@@ -2,7 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
 import { jsonFault } from '../../lib/mcp/json-fault.ts'
 import { type RequestId, idProblem, isRequestId } from '../../lib/mcp/json-rpc.ts'
-import { rpcCodes } from './errors.ts'
+import { Refusal, rpcCodes } from './errors.ts'
+
+const maxBatchMessages = 100
 
 /** What one element of a POST turned out to be. */
 export type Message =
@@ -28,13 +30,26 @@ export function parseBody(body: Buffer): Inbound {
   return invalid(null, `the body nests more than ${maxJsonDepth} levels deep`)
 }
 
-export function isBatch(inbound: Inbound): inbound is readonly unknown[] {
-  return Array.isArray(inbound)
+/** The messages of a batch. Throws `Refusal` where the revision of the session has none. */
+export function parseBatch(values: readonly unknown[], revision: string): Message[] {
+  const code = rpcCodes.invalidRequest
+  // 2025-06-18 removed them again.
+  if (revision !== '2025-03-26') {
+    const message = `revision ${revision} has no batches: send one message per request`
+    throw new Refusal(400, message, { code })
+  }
+  if (values.length === 0 || values.length > maxBatchMessages) {
+    throw new Refusal(400, `a batch must hold 1 to ${maxBatchMessages} messages`, { code })
+  }
+  const messages = values.map(parseMessage)
+  if (messages.some(message => 'method' in message && message.method === 'initialize')) {
+    throw new Refusal(400, 'initialize must not be part of a batch', { code })
+  }
+  return messages
 }
 
-/** Notifications are taken at once: one may cancel a request that the connection waits for. */
-export function isAnswered(inbound: Inbound): boolean {
-  return isBatch(inbound) || inbound.kind === 'request'
+export function isBatch(inbound: Inbound): inbound is readonly unknown[] {
+  return Array.isArray(inbound)
 }
 
 const noParams: JsonObject = Object.freeze({})

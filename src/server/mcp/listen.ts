@@ -1,9 +1,12 @@
+import { z } from 'zod'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
+import { firstIssue } from './errors.ts'
 import { eventFrame, EventStream, type StreamEncoder } from './event-stream.ts'
 import { maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
 
@@ -11,6 +14,7 @@ import { maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
 const maxIdChars = 256
 
 interface ListenParts {
+  resources: ServedResources
   hub: SubscriptionHub
   /** `{ name, title, version }` */
   serverInfo: object
@@ -21,12 +25,17 @@ interface ListenParts {
   }
 }
 
-/** What a client wants to be told, as far as this server has it. */
-interface Filter {
-  readonly listChanged: boolean
-  /** As written; null when the client asks for none. */
-  readonly uris: readonly string[] | null
-}
+/** What a client wants to be told. */
+const paramsSchema = z.object({
+  notifications: z.object({
+    toolsListChanged: z.boolean().optional(),
+    promptsListChanged: z.boolean().optional(),
+    resourcesListChanged: z.boolean().optional(),
+    resourceSubscriptions: z.array(z.string()).optional(),
+  }),
+})
+
+type Filter = z.output<typeof paramsSchema>['notifications']
 
 /** `subscriptions/listen`: the streams that the stateless transport has in place of sessions. */
 export class ListenStreams {
@@ -54,11 +63,14 @@ export class ListenStreams {
       const message = `the id of subscriptions/listen must have at most ${maxIdChars} characters`
       throw new ResourceUriInvalid(message)
     }
-    const filter = parseFilter(params)
-    const { wanted, failures } = subscribable(filter.uris ?? [], call)
+    const parsed = paramsSchema.safeParse(params)
+    if (!parsed.success) throw new ResourceUriInvalid(firstIssue(parsed.error))
+    const filter = parsed.data.notifications
+    const wantsListChanged = filter.resourcesListChanged === true
+    const { wanted, failures } = this.#subscribable(filter.resourceSubscriptions ?? [], call)
     // A client that left while it was being authenticated has no stream to keep.
     if (res.destroyed) return null
-    const stream = new EventStream(res, listenEncoder(id, filter.listChanged), limits)
+    const stream = new EventStream(res, listenEncoder(id, wantsListChanged), limits)
     const forget = () => {
       hub.remove(stream)
       this.#streams.delete(stream)
@@ -78,7 +90,7 @@ export class ListenStreams {
         failures.push(opened.reason)
         hub.refused(stream, uri, canonical)
       }
-      if (failures.length > 0 && honoured.length === 0 && !filter.listChanged) throw failures[0]
+      if (failures.length > 0 && honoured.length === 0 && !wantsListChanged) throw failures[0]
       if (this.#closed) throw refused('server_stopping', 'the server is stopping')
       if (res.destroyed) return null
       this.#streams.set(stream, id)
@@ -88,6 +100,29 @@ export class ListenStreams {
       forget()
       throw error
     }
+  }
+
+  /** The URIs that are ever announced, and the errors about instances that are gone. */
+  #subscribable(uris: readonly string[], call: Call) {
+    const { resources } = this.#parts
+    if (new Set(uris).size > maxUrisPerClient) {
+      throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
+    }
+    // Of several spellings of one resource the last one counts.
+    const spellings = new Map<string, string>()
+    const failures: unknown[] = []
+    for (const uri of uris) {
+      try {
+        spellings.set(resources.assertSubscribable(uri, call), uri)
+      } catch (error) {
+        // A client that listens again, with the URIs that it had, keeps those that are left.
+        const isGone = error instanceof ServiceError && error.data?.['reason'] === 'instance_gone'
+        if (!isGone) throw error
+        failures.push(error)
+      }
+    }
+    const wanted = Array.from(spellings, ([canonical, uri]) => ({ uri, canonical }))
+    return { wanted: wanted.filter(({ canonical }) => resources.pushes(canonical)), failures }
   }
 
   /** Ends every stream with its result: the server stops. */
@@ -100,58 +135,15 @@ export class ListenStreams {
   }
 }
 
-/** Throws `ResourceUriInvalid` for a filter out of its form. */
-function parseFilter({ notifications }: JsonObject): Filter {
-  if (!isJsonObject(notifications)) throw invalid('"notifications" must be an object')
-  for (const name of ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged']) {
-    const value = notifications[name]
-    if (value !== undefined && typeof value !== 'boolean') {
-      throw invalid(`"notifications.${name}" must be true or false`)
-    }
-  }
-  const { resourcesListChanged, resourceSubscriptions: uris = null } = notifications
-  if (uris !== null && !(Array.isArray(uris) && uris.every(uri => typeof uri === 'string'))) {
-    throw invalid('"notifications.resourceSubscriptions" must be an array of URIs')
-  }
-  return { listChanged: resourcesListChanged === true, uris }
-}
-
-/** The URIs that are ever announced, and the errors about instances that are gone. */
-function subscribable(uris: readonly string[], call: Call) {
-  const { resources } = call
-  if (new Set(uris).size > maxUrisPerClient) {
-    throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
-  }
-  // Of several spellings of one resource the last one counts.
-  const spellings = new Map<string, string>()
-  const failures: unknown[] = []
-  for (const uri of uris) {
-    try {
-      spellings.set(resources.assertSubscribable(uri, call), uri)
-    } catch (error) {
-      // A client that listens again, with the URIs that it had, keeps those that are left.
-      const isGone = error instanceof ServiceError && error.data?.['reason'] === 'instance_gone'
-      if (!isGone) throw error
-      failures.push(error)
-    }
-  }
-  const wanted = Array.from(spellings, ([canonical, uri]) => ({ uri, canonical }))
-  return { wanted: wanted.filter(({ canonical }) => resources.pushes(canonical)), failures }
-}
-
 function refused(reason: string, message: string): ServiceError {
   return new ServiceError('limit_reached', message, { data: { reason } })
-}
-
-function invalid(message: string): ResourceUriInvalid {
-  return new ResourceUriInvalid(message)
 }
 
 /** What the client is told first: its filter without the types and URIs that never come. */
 function acknowledgement(id: RequestId, filter: Filter, honoured: readonly string[]): Buffer {
   const notifications = {
-    ...(filter.listChanged && { resourcesListChanged: true }),
-    ...(filter.uris !== null && { resourceSubscriptions: honoured }),
+    ...(filter.resourcesListChanged && { resourcesListChanged: true }),
+    ...(filter.resourceSubscriptions && { resourceSubscriptions: honoured }),
   }
   const params = { _meta: { [metaKeys.subscriptionId]: id }, notifications }
   return eventFrame({ method: 'notifications/subscriptions/acknowledged', params })

@@ -1,40 +1,43 @@
-import { type McpLimits, resolveMcpLimits } from './limits.ts'
-import { checkLimits } from '../../lib/config/limits.ts'
 import type { RequestListener } from 'node:http'
-import { isLoopback } from '../../lib/util/net.ts'
-import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
+import { checkLimits } from '../../lib/config/limits.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 import { ok } from '../../lib/util/result.ts'
-import { type AppParts, createHandlers } from './app.ts'
-import type { HostEndpoint } from './upgrades.ts'
+import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import { createFsStore } from '../artefacts/fs-store.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
 import { createLazyStore } from '../artefacts/lazy-store.ts'
+import { createArtefactProducer } from '../artefacts/producer.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
-import { accessLogOn } from '../http/access-log.ts'
-import { createRefusalLog } from '../http/refusal-log.ts'
-import { createArtefactDownload } from '../http/artefact-download.ts'
-import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
-import { clientMetadata, type PublicDocuments } from '../http/public-routes.ts'
-import { stallTimeoutMs } from '../http/listen.ts'
-import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
-import { createRequestChecks } from '../http/request-checks.ts'
-import { ServerSocket } from '../http/server-socket.ts'
 import { resolveCaptureLimits } from '../capture/limits.ts'
 import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { windowCaptureLimits } from '../capture/window-limits.ts'
+import { accessLogOn } from '../http/access-log.ts'
+import { type AppParts, createApp, listenerOf } from '../http/app.ts'
+import { artefactDownload, artefactPattern } from '../http/artefact-download.ts'
+import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
+import { clientMetadata, type PublicDocuments, publicRoutes } from '../http/documents.ts'
+import { stallTimeoutMs } from '../http/limits.ts'
+import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
+import { createRefusalLog } from '../http/refusal-log.ts'
+import { type Handlers, ServerSocket } from '../http/server-socket.ts'
+import { Upgrades } from '../http/upgrade.ts'
+import { Page, type PageParts } from '../page/page.ts'
+import { ResourceRegistry } from '../resources/registry.ts'
 import { activityGauges } from './activity.ts'
 import { Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
-import { Page, type PageParts } from '../page/page.ts'
+import { type McpLimits, resolveMcpLimits } from './limits.ts'
+import {
+  checkConfig,
+  type HostEndpoint,
+  type McpHttpConfig,
+  type ServerParts,
+} from './mcp-http-config.ts'
+import { refusalMessage } from './refusal.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
-import { createLinkListener } from './link-listener.ts'
-import { checkConfig, type McpHttpConfig } from './mcp-http-config.ts'
-import type { ServerParts } from './server-parts.ts'
-import { createArtefactProducer } from '../artefacts/producer.ts'
-import { ResourceRegistry } from '../resources/registry.ts'
 
 const loopback = '127.0.0.1'
 /** A stored picture that is made smaller becomes no larger than a model takes. */
@@ -61,13 +64,13 @@ export class McpHttpServer {
   readonly #sockets: ServerSocket[] = []
   /** Makes small copies of stored pictures; its thread runs while there is something to do. */
   readonly #pictures = createPictureMaker(systemTimer, windowCaptureLimits)
+  /** What answers requests, once the server serves. */
   #endpoint: McpEndpoint | null = null
   #hostEndpoint: HostEndpoint | null = null
   #page: Page | null = null
   #app: AppParts | null = null
   #baseUrl: string | null
   #stopped = false
-  #servedBy: 'start()' | 'requestListener()' | null = null
 
   /** Binds and opens nothing yet. Throws `TypeError` for a member or limit unknown or out of range. */
   constructor(config: McpHttpConfig = {}, services: ServerParts = {}) {
@@ -102,32 +105,24 @@ export class McpHttpServer {
   /**
    * Binds and serves. Resolves with the MCP endpoint's URL and the port.
    * Throws `port_in_use`, `listen_failed`, `registry_dir_unsafe`, `storage_failed`, or
-   * `config_invalid` for a certificate that cannot be used.
+   * `config_invalid` for a certificate that cannot be used; then a new server is needed.
    */
   async start(): Promise<{ url: string; port: number; localUrl: string }> {
-    if (this.#sockets.some(socket => socket.isBound)) {
-      throw new Error('the server is started already')
-    }
-    // Its audit log and its store are let go of: it would serve, and push nothing.
-    if (this.#stopped) throw new Error('the server is stopped: make a new one')
-    this.#claim('start()')
+    this.#assertNotServing()
+    const handlers = this.#assemble()
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
     this.#warnIfOpen()
     const { host, tls } = this.#where
-    const socket = await this.#openSocket(this.#where)
-    const app = (this.#app = this.#assemble())
-    const handlers = createHandlers(app)
-    await socket.bind(handlers)
+    const socket = await this.#bind(this.#where, handlers)
     const { port } = socket
     this.#baseUrl = socket.url
     const url = `${socket.url}/mcp`
-    if (tls === undefined || app.host === undefined) {
+    if (tls === undefined || this.#hostEndpoint === null) {
       return { url, port, localUrl: baseUrlOf({ host, tls }, port) }
     }
     // An application beside the server knows no authority of its certificate.
-    const local = await this.#openSocket({ host: loopback, port: 0 })
-    await local.bind(handlers)
+    const local = await this.#bind({ host: loopback, port: 0 }, handlers)
     return { url, port, localUrl: local.url }
   }
 
@@ -150,13 +145,11 @@ export class McpHttpServer {
 
   /**
    * The same server as a listener, for a host that owns an HTTP server already: call it once,
-   * instead of `start`; after either of them, it throws. It answers `/mcp`, `/artefacts/…`,
-   * `/healthz` and `/readyz`.
+   * instead of `start`. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
    */
   requestListener(): RequestListener {
-    if (this.#stopped) throw new Error('the server is stopped: make a new one')
-    this.#claim('requestListener()')
-    const { listener } = createHandlers(this.#assemble())
+    this.#assertNotServing()
+    const { listener } = this.#assemble()
     const timeoutMs = stallTimeoutMs(this.#limits)
     return (req, res) => {
       // Node's servers have no such limit unless they are told one; then that is kept.
@@ -165,78 +158,103 @@ export class McpHttpServer {
     }
   }
 
-  /** Returns what answers a gateway that was joined. Throws before the server listens. */
+  /**
+   * Returns what answers a gateway that was joined, over the link between them: `/mcp` and
+   * `/artefacts/…`. The link is the authentication, and may only read. Throws before the server
+   * serves.
+   */
   linkListener(): RequestListener {
     if (this.#app === null) throw new Error('the server does not listen')
-    return createLinkListener(this.#app)
+    const outcome = { ok: true, principal: 'joined-gateway', mayWrite: false } as const
+    const auth: AuthPolicy = { authenticate: () => outcome }
+    const routes = publicRoutes({ isReady: () => true })
+    const { metrics: _, own: __, ...shared } = this.#app
+    return listenerOf(createApp({ ...shared, reach: null, auth, routes }))
   }
 
-  /** A failed `start` may be repeated: only the other way to serve is closed by it. */
-  #claim(way: 'start()' | 'requestListener()'): void {
-    const served = this.#servedBy
-    if (served !== null && (served !== way || way === 'requestListener()')) {
-      throw new Error(`${served} was called already: a server is served in one way, once`)
+  #assertNotServing(): void {
+    // Its audit log and its store are let go of: it would serve, and push nothing.
+    if (this.#stopped) throw new Error('the server is stopped: make a new one')
+    if (this.#app !== null) {
+      throw new Error('a server is served once, by start() or by requestListener()')
     }
-    this.#servedBy = way
   }
 
-  async #openSocket(where: ListenOptions): Promise<ServerSocket> {
+  async #bind(where: ListenOptions, handlers: Handlers): Promise<ServerSocket> {
     const socket = await ServerSocket.open(where, { limits: this.#limits, log: this.#log })
     this.#sockets.push(socket)
+    await socket.bind(handlers)
     return socket
   }
 
-  #assemble(): AppParts {
-    const resourcesEnabled = this.#config.enableResources ?? true
-    const [registry, store] = [this.#registry, this.#store]
-    const { auth = openPolicy, metrics, accessLog = accessLogOn(this.#log) } = this.#parts
-    const common = { limits: this.#limits, log: this.#log }
+  #assemble(): Handlers {
+    const { auth = openPolicy, accessLog = accessLogOn(this.#log), metrics } = this.#parts
+    const registry = this.#registry
     registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
-    const hasTools = this.#config.enableTools === true
-    const hasNotes = this.#parts.notes !== undefined
-    const plainTools = this.#parts.tools ?? applicationTools
-    const toolsOf = this.#hasLiveApp()
-      ? (parts: ToolParts) => withLiveApp(plainTools(parts))
-      : plainTools
-    const tools = hasTools ? toolsOf : undefined
-    const instructions = serverInstructions('application', { hasTools, hasNotes })
-    const served = { registry, resourcesEnabled, tools, instructions }
-    const { clients } = this.#parts
-    const endpoint = (this.#endpoint ??= new Endpoint({
-      ...common,
-      ...served,
-      clients,
-      kept: this.#parts.kept,
-      clock: this.#ticks,
-    }))
+    const endpoint = this.#createEndpoint()
+    this.#endpoint = endpoint
     metrics?.add(() => activityGauges(endpoint.activity()))
     const onRefused = createRefusalLog(this.#ticks, ({ status, reason, peer, principal }) => {
       const actor = principal ?? peer
       const outcome = { denied: { reason } }
       registry.auditLog?.record({ action: 'http.request', actor, outcome, params: { status } })
     })
-    const checks = createRequestChecks(this.#where)
-    this.#page = this.#createPage(auth, onRefused)
-    const pageLogin = () => this.#page?.login() ?? null
-    const host = this.#parts.host?.({ registry, peerOf: checks.peerOf, onRefused, pageLogin })
-    this.#hostEndpoint = host ?? null
-    const hasDownload = store !== null && resourcesEnabled
-    return {
-      ...common,
-      ...checks,
-      auth,
-      onRefused,
-      accessLog,
-      host,
-      mcp: endpoint,
+    const page = this.#createPage(auth, onRefused)
+    const pageLogin = () => page?.login() ?? null
+    const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
+    this.#page = page
+    this.#hostEndpoint = host
+    this.#app = {
+      reach: this.#where,
+      auth: page?.auth ?? auth,
+      mcp: {
+        handle: (...asked) => endpoint.handle(...asked),
+        refusal: (...asked) => refusalMessage(...asked).parts.join(''),
+      },
+      own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
+      guarded: this.#downloads(),
       metrics,
-      readyFacts: this.#parts.readyFacts,
-      page: this.#page ?? undefined,
-      download: hasDownload ? createArtefactDownload({ ...common, store }) : undefined,
-      documents: this.#documents(),
-      isReady: () => this.#endpoint !== null,
+      routes: publicRoutes({
+        isReady: () => this.#endpoint !== null,
+        readyFacts: this.#parts.readyFacts,
+        documents: this.#documents(),
+      }),
+      onRefused,
+      log: this.#log,
+      accessLog,
     }
+    return {
+      listener: listenerOf(createApp(this.#app)),
+      upgrades: host === null ? undefined : new Upgrades(host, this.#where, onRefused),
+    }
+  }
+
+  #createEndpoint(): McpEndpoint {
+    const { enableResources: resourcesEnabled = true, enableTools: hasTools = false } = this.#config
+    const { tools: plainTools = applicationTools, notes, clients, kept } = this.#parts
+    const toolsOf = this.#hasLiveApp()
+      ? (parts: ToolParts) => withLiveApp(plainTools(parts))
+      : plainTools
+    const hasNotes = notes !== undefined
+    return new Endpoint({
+      registry: this.#registry,
+      resourcesEnabled,
+      clients,
+      kept,
+      tools: hasTools ? toolsOf : undefined,
+      instructions: serverInstructions('application', { hasTools, hasNotes }),
+      limits: this.#limits,
+      clock: this.#ticks,
+      log: this.#log,
+    })
+  }
+
+  #downloads(): AppParts['guarded'] {
+    const store = this.#config.enableResources === false ? null : this.#store
+    if (store === null) return {}
+    const { bodyTimeoutMs: stallMs } = this.#limits
+    return { [artefactPattern]: artefactDownload({ store, stallMs, log: this.#log }) }
   }
 
   #createPage(auth: AuthPolicy, onRefused: PageParts['onRefused']): Page | null {
@@ -266,12 +284,9 @@ export class McpHttpServer {
   }
 
   #documents(): PublicDocuments {
-    const { oauth, documents } = this.#parts
-    const baseUrl = () => this.#baseUrl
-    return new Map([
-      ...(oauth === undefined ? [] : clientMetadata(oauth, baseUrl)),
-      ...(documents?.(baseUrl) ?? []),
-    ])
+    const { oauth, documents = [] } = this.#parts
+    const own = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
+    return new Map([...own, ...documents])
   }
 
   #openStore(): ArtefactStore | null {

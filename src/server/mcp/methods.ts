@@ -1,14 +1,17 @@
+import { z } from 'zod'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ListPage } from '../resources/listing.ts'
 import type { Content, RelayedContents } from '../resources/producer.ts'
+import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
+import { firstIssue } from './errors.ts'
 import { contentsText, JsonText } from './json-text.ts'
 import type { ListenStreams } from './listen.ts'
 import { type Session, type SessionRevision, sessionRevisions, type Sessions } from './sessions.ts'
 import { statelessRevisions } from './stateless.ts'
-import { toolList } from './tools/tool-methods.ts'
+import { toolList, type ToolMethods } from './tools/tool-methods.ts'
 
 /** How long clients may cache `server/discover`. */
 const discoverFreshMs = 10_000
@@ -37,9 +40,11 @@ export type MethodTable = ReadonlyMap<string, Method>
 
 interface MethodParts {
   readonly identity: ServerIdentity
+  readonly resources: ServedResources
   /** False: only what needs no resource remains. */
   readonly resourcesEnabled: boolean
-  readonly toolsEnabled: boolean
+  /** Null: the server has no tools. */
+  readonly tools: ToolMethods | null
   /** Of the protocol, which some tools use. */
   readonly extensions: JsonObject | undefined
   readonly sessions: Sessions
@@ -51,7 +56,7 @@ const live = () => 0
 
 /** The methods of all revisions but `initialize`, which makes the session that all others need. */
 export function createMethods(parts: MethodParts): MethodTable {
-  const { sessions, streams } = parts
+  const { resources, tools, sessions, streams } = parts
   const discovered = discoverResult(parts)
   const basic: Record<string, Method> = {
     ping: { in: 'session', run: () => empty },
@@ -60,23 +65,24 @@ export function createMethods(parts: MethodParts): MethodTable {
     // refuses: the list is then empty.
     'tools/list': {
       in: 'both',
-      run: (params, call) => toolList(call.tools, params, call),
+      run: (params, call) => toolList(tools, params, call),
       freshMs: live,
     },
   }
-  const tools: Record<string, Method> = {
-    'tools/call': { in: 'both', run: (params, call) => call.tools?.call(params, call) ?? empty },
-  }
-  const resources: Record<string, Method> = {
+  const ofResources: Record<string, Method> = {
     'resources/list': {
       in: 'both',
-      run: async (params, call) => pageText(await call.resources.page(cursorOf(params), call)),
+      run: async (params, call) => pageText(await resources.page(cursorOf(params), call)),
       freshMs: live,
     },
-    'resources/templates/list': { in: 'both', run: listTemplates, freshMs: live },
+    'resources/templates/list': {
+      in: 'both',
+      run: params => templatesText(resources, params),
+      freshMs: live,
+    },
     'resources/read': {
       in: 'both',
-      run: read,
+      run: ({ uri }, call) => read(resources, uri, call),
       // The URI is made from the bytes behind it, which then never change.
       freshMs: ({ uri }) => (String(uri).startsWith('artefact://') ? artefactFreshMs : 0),
     },
@@ -84,7 +90,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       in: 'session',
       async run({ uri }, call) {
         // Those that are never pushed, too: the client holds them, so diagnostics count them.
-        const canonical = call.resources.assertSubscribable(uri, call)
+        const canonical = resources.assertSubscribable(uri, call)
         await sessions.subscribe(sessionOf(call), String(uri), canonical)
         return empty
       },
@@ -92,14 +98,14 @@ export function createMethods(parts: MethodParts): MethodTable {
     'resources/unsubscribe': {
       in: 'session',
       run({ uri }, call) {
-        const canonical = call.resources.canonical(uri)
+        const canonical = resources.canonical(uri)
         // A subscription can be given up also after its scheme went.
         const isKnown = sessions.unsubscribe(sessionOf(call), String(uri), canonical)
-        if (!isKnown) call.resources.assertSubscribable(uri, call)
+        if (!isKnown) resources.assertSubscribable(uri, call)
         return empty
       },
     },
-    'completion/complete': { in: 'both', run: complete },
+    'completion/complete': { in: 'both', run: params => complete(resources, params) },
     'subscriptions/listen': {
       in: 'stateless',
       run: (params, call) => streams.listen(params, call),
@@ -108,13 +114,13 @@ export function createMethods(parts: MethodParts): MethodTable {
   return new Map(
     Object.entries({
       ...basic,
-      ...(parts.resourcesEnabled && resources),
-      ...(parts.toolsEnabled && tools),
+      ...(parts.resourcesEnabled && ofResources),
+      ...(tools && { 'tools/call': { in: 'both', run: tools.call } satisfies Method }),
     }),
   )
 }
 
-type Offered = Pick<MethodParts, 'identity' | 'resourcesEnabled' | 'toolsEnabled' | 'extensions'>
+type Offered = Pick<MethodParts, 'identity' | 'resourcesEnabled' | 'tools' | 'extensions'>
 
 /** InitializeResult of each revision. A capability appears only where the revision defines it. */
 export function createInitializeResults(parts: Offered): ReadonlyMap<SessionRevision, JsonText> {
@@ -143,11 +149,11 @@ function discoverResult(parts: Offered): JsonText {
   })
 }
 
-function capabilitiesOf({ resourcesEnabled, toolsEnabled, extensions }: Offered) {
+function capabilitiesOf({ resourcesEnabled, tools, extensions }: Offered) {
   return {
     ...(resourcesEnabled && { resources: { subscribe: true, listChanged: true }, completions: {} }),
-    ...(toolsEnabled && { tools: {} }),
-    ...(toolsEnabled && extensions && { extensions }),
+    ...(tools && { tools: {} }),
+    ...(extensions && { extensions }),
   }
 }
 
@@ -181,16 +187,15 @@ function pageText(page: ListPage): JsonText {
   )
 }
 
-function listTemplates(params: JsonObject, { resources }: Call): JsonText {
+function templatesText(resources: ServedResources, params: JsonObject): JsonText {
   // All templates fit one page, so no cursor was ever handed out for them.
   if (cursorOf(params) !== undefined) throw new ResourceUriInvalid('unknown cursor')
   return JsonText.membersOf({ resourceTemplates: resources.templates() })
 }
 
-async function read({ uri }: JsonObject, call: Call): Promise<JsonText> {
-  const { resources, isBatched } = call
+async function read(resources: ServedResources, uri: unknown, call: Call): Promise<JsonText> {
   const relayed = resources.relay(uri, call)
-  if (relayed !== null) return relayedText(await relayed, isBatched)
+  if (relayed !== null) return relayedText(await relayed, call.isBatched)
   return kept(reads, await resources.read(uri, call), contentsText)
 }
 
@@ -204,35 +209,23 @@ function relayedText(contents: RelayedContents, isBatched: boolean): JsonText {
   return new JsonText(['"contents":', contents])
 }
 
-async function complete({ ref, argument, context }: JsonObject, call: Call): Promise<JsonText> {
-  if (!isJsonObject(ref) || ref.type !== 'ref/resource' || typeof ref.uri !== 'string') {
-    throw new ResourceUriInvalid('"ref" must be {"type":"ref/resource","uri":…}')
-  }
-  const { name, value } = isJsonObject(argument) ? argument : {}
-  if (typeof name !== 'string' || typeof value !== 'string') {
-    throw new ResourceUriInvalid('"argument" must be {"name":…,"value":…}, both strings')
-  }
-  const resolved = resolvedOf(context)
-  const completion = await call.resources.complete(ref.uri, name, value, resolved)
+const completeSchema = z.object({
+  ref: z.object({ type: z.literal('ref/resource'), uri: z.string() }),
+  argument: z.object({ name: z.string(), value: z.string() }),
+  /** The values chosen for other variables; clients send them from revision 2025-06-18 on. */
+  context: z.object({ arguments: z.record(z.string(), z.string()).nullish() }).nullish(),
+})
+
+async function complete(resources: ServedResources, params: JsonObject): Promise<JsonText> {
+  const parsed = completeSchema.safeParse(params)
+  if (!parsed.success) throw new ResourceUriInvalid(firstIssue(parsed.error))
+  const { ref, argument, context } = parsed.data
+  const resolved = new Map(Object.entries(context?.arguments ?? {}))
+  const completion = await resources.complete(ref.uri, argument.name, argument.value, resolved)
   return JsonText.membersOf({ completion })
 }
 
 function cursorOf({ cursor }: JsonObject): string | undefined {
   if (cursor === undefined || typeof cursor === 'string') return cursor
   throw new ResourceUriInvalid('"cursor" must be a string')
-}
-
-/** The values chosen for other variables; clients send them from revision 2025-06-18 on. */
-function resolvedOf(context: unknown): ReadonlyMap<string, string> {
-  if (context === undefined || context === null) return new Map()
-  const values = isJsonObject(context) ? (context.arguments ?? {}) : null
-  const entries = isJsonObject(values) ? Object.entries(values) : null
-  if (entries === null || !entries.every(isTextEntry)) {
-    throw new ResourceUriInvalid('"context" must be {"arguments":{…}}, its values strings')
-  }
-  return new Map(entries)
-}
-
-function isTextEntry(entry: [string, unknown]): entry is [string, string] {
-  return typeof entry[1] === 'string'
 }

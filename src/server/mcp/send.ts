@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { awaitTurn } from '../http/open-answers.ts'
 import { endRefused } from '../http/refused-body.ts'
 import { asBuffer, encodeBytes } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
@@ -90,7 +89,6 @@ export async function drained(res: ServerResponse): Promise<void> {
 }
 
 async function writeStreamed(res: ServerResponse, part: StreamedBlob | RelayedJson): Promise<void> {
-  if (!(await awaitTurn(res))) return
   const bytes = part.open(() => res.destroy())
   for await (const piece of 'size' in part ? base64(bytes) : bytes) {
     if (res.destroyed) return

@@ -6,8 +6,9 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { type Clock, repeat, systemTimer } from '../../lib/util/time.ts'
 import type { Call } from './call.ts'
 import type { Client, ClientTable } from './client-table.ts'
-import { rpcCodes } from './errors.ts'
+import { Refusal, rpcCodes } from './errors.ts'
 import { eventFrame, type EventStream, type StreamEncoder } from './event-stream.ts'
+import type { Message } from './json-rpc.ts'
 import type { KeptSession, KeptSessions } from './kept-sessions.ts'
 import type { Subscriber, SubscriptionHub, Topic } from './subscriptions.ts'
 
@@ -55,9 +56,13 @@ export class Session implements Subscriber {
     if (this.#inFlight.get(call.id) === call) this.#inFlight.delete(call.id)
   }
 
-  /** An id that is unknown, malformed or answered is ignored ("Cancellation", "Error Handling"). */
-  cancel(id: unknown): void {
-    this.#inFlight.get(id as RequestId)?.cancel()
+  /**
+   * Cancels what a notification names. An id that is unknown, malformed or answered is ignored
+   * ("Cancellation", "Error Handling"), as is every other message.
+   */
+  apply(message: Message): void {
+    if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return
+    this.#inFlight.get(message.params.requestId as RequestId)?.cancel()
   }
 
   cancelAll(): void {
@@ -160,16 +165,32 @@ export class Sessions {
     return session
   }
 
-  /** The session, if it lives and belongs to the principal; it may be of the server before. */
-  find(id: string, principal: string): Session | null {
-    const session = this.#byId.get(id) ?? this.#restore(id, principal)
-    if (session === null || session.principal !== principal) return null
-    if (this.#isExpired(session)) {
-      void this.delete(session)
-      return null
+  /**
+   * The session that a request names in its headers, which keeps it alive; it may be of the server
+   * before. Throws `Refusal`, with the id of the request. The session of another principal is as if it
+   * were not there.
+   */
+  find(headers: IncomingHttpHeaders, principal: string, requestId: RequestId | null): Session {
+    const { 'mcp-session-id': id, 'mcp-protocol-version': version } = headers
+    const refused = { code: rpcCodes.refused, id: requestId }
+    if (typeof id !== 'string' || id === '') {
+      throw new Refusal(400, 'the Mcp-Session-Id header is missing: initialize first', refused)
     }
-    this.touch(session)
-    return session
+    if (version !== undefined && !isSessionRevision(version)) {
+      const supported = sessionRevisions.join(', ')
+      const message = `unsupported MCP-Protocol-Version; supported: ${supported}`
+      throw new Refusal(400, message, refused)
+    }
+    const session = this.#byId.get(id) ?? this.#restore(id, principal)
+    if (session?.principal === principal) {
+      if (!this.#isExpired(session)) {
+        this.touch(session)
+        return session
+      }
+      void this.delete(session)
+    }
+    const message = 'session not found: it ended or never was; initialize again'
+    throw new Refusal(404, message, { code: rpcCodes.sessionNotFound, id: requestId })
   }
 
   /** The session is in use now, which keeps it alive. */
@@ -253,34 +274,6 @@ export class Sessions {
   }
 }
 
-interface SessionRefusal {
-  readonly status: number
-  readonly code: number
-  readonly message: string
-}
-
-/** The live session that a request names in its headers, or why it is not served in one. */
-export function findSession(
-  headers: IncomingHttpHeaders,
-  principal: string,
-  sessions: Pick<Sessions, 'find'>,
-): Result<Session, SessionRefusal> {
-  const id = headers['mcp-session-id']
-  if (typeof id !== 'string' || id === '') {
-    const message = 'the Mcp-Session-Id header is missing: initialize first'
-    return fail({ status: 400, code: rpcCodes.refused, message })
-  }
-  const version = headers['mcp-protocol-version']
-  if (version !== undefined && !(typeof version === 'string' && isSessionRevision(version))) {
-    const message = `unsupported MCP-Protocol-Version; supported: ${sessionRevisions.join(', ')}`
-    return fail({ status: 400, code: rpcCodes.refused, message })
-  }
-  const session = sessions.find(id, principal)
-  if (session !== null) return ok(session)
-  const message = 'session not found: it ended or never was; initialize again'
-  return fail({ status: 404, code: rpcCodes.sessionNotFound, message })
-}
-
 /**
  * The revision to speak, from the params of `initialize`: what the client asks for if it is supported,
  * else the newest ("Lifecycle"). The failure is a text for the client.
@@ -293,8 +286,8 @@ export function negotiate(params: JsonObject): Result<SessionRevision, string> {
   return ok(isSessionRevision(protocolVersion) ? protocolVersion : sessionRevisions[0])
 }
 
-function isSessionRevision(text: string): text is SessionRevision {
-  return (sessionRevisions as readonly string[]).includes(text)
+function isSessionRevision(version: unknown): version is SessionRevision {
+  return (sessionRevisions as readonly unknown[]).includes(version)
 }
 
 /** Updates of the session transport carry nothing of their session: one encoding serves all. */

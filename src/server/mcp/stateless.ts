@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { z } from 'zod'
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import {
   claimOf,
@@ -15,16 +16,26 @@ export const statelessRevisions: readonly string[] = Object.freeze(['2026-07-28'
 
 const firstRevision = '2026-07-28'
 const maxEchoedChars = 100
-const logLevels: readonly unknown[] = [
-  'debug',
-  'info',
-  'notice',
-  'warning',
-  'error',
-  'critical',
-  'alert',
-  'emergency',
-]
+/** `_meta` of a request. */
+const metaSchema = z.object({
+  [metaKeys.protocolVersion]: z.string(),
+  [metaKeys.clientCapabilities]: z.record(z.string(), z.unknown()),
+  [metaKeys.clientInfo]: z.object({ name: z.string(), version: z.string() }).optional(),
+  [metaKeys.logLevel]: z
+    .enum(['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'])
+    .optional(),
+})
+
+/**
+ * Makes the first members of a result, serialised. `freshMs`: how long its client may cache it, which
+ * others never may ("public"); undefined: not at all.
+ */
+export function createResultOpening(serverInfo: object): (freshMs?: number) => string {
+  const _meta = { [metaKeys.serverInfo]: serverInfo }
+  const opening = `${JSON.stringify({ resultType: 'complete', _meta }).slice(1, -1)},`
+  return freshMs =>
+    freshMs === undefined ? opening : `${opening}"ttlMs":${freshMs},"cacheScope":"private",`
+}
 
 /** Which transport serves a POST. */
 export type Classified =
@@ -70,21 +81,21 @@ function isStatelessRevision(version: string): boolean {
 }
 
 function classifyRequest(message: RequestMessage, isNamed: boolean): Classified {
-  const claim = claimOf(message.params)
-  const isWhole =
-    claim !== null &&
-    metaProblem(claim) === null &&
-    isStatelessRevision(String(claim[metaKeys.protocolVersion]))
-  if (message.method === 'initialize' && !isWhole) {
+  const { id, method, params } = message
+  const claim = claimOf(params)
+  if (method === 'initialize' && !isWhole(claim)) {
     // The handshake of the session transport.
     if (!isNamed) return session
     const text = 'initialize belongs to versions before the one that MCP-Protocol-Version names'
-    return refuse(message.id, rpcCodes.headerMismatch, text)
+    return refuse(id, rpcCodes.headerMismatch, text)
   }
   if (claim !== null) return { transport: 'stateless', message }
-  return isNamed
-    ? { transport: 'none', id: message.id, error: missingMeta(message.params) }
-    : session
+  return isNamed ? { transport: 'none', id, error: missingMeta(params) } : session
+}
+
+function isWhole(claim: JsonObject | null): boolean {
+  if (claim === null || metaProblem(claim) !== null) return false
+  return isStatelessRevision(String(claim[metaKeys.protocolVersion]))
 }
 
 function hasClaim(element: unknown): boolean {
@@ -126,25 +137,9 @@ export function envelopeProblem(
 
 /** What is wrong with the `_meta` of a request, or null. */
 function metaProblem(meta: JsonObject): RpcError | null {
-  if (typeof meta[metaKeys.protocolVersion] !== 'string') {
-    return invalidMeta(metaKeys.protocolVersion, 'must be a string')
-  }
-  if (!isJsonObject(meta[metaKeys.clientCapabilities])) {
-    return invalidMeta(metaKeys.clientCapabilities, 'must be an object')
-  }
-  const client = meta[metaKeys.clientInfo]
-  if (client !== undefined && !isImplementation(client)) {
-    return invalidMeta(metaKeys.clientInfo, 'must have "name" and "version", both strings')
-  }
-  const level = meta[metaKeys.logLevel]
-  if (level !== undefined && !logLevels.includes(level)) {
-    return invalidMeta(metaKeys.logLevel, `must be one of ${logLevels.join(', ')}`)
-  }
-  return null
-}
-
-function isImplementation(value: unknown): boolean {
-  return isJsonObject(value) && typeof value.name === 'string' && typeof value.version === 'string'
+  const parsed = metaSchema.safeParse(meta)
+  const [issue] = parsed.error?.issues ?? []
+  return issue === undefined ? null : invalidMeta(String(issue.path[0]), issue.message)
 }
 
 function missingMeta(params: JsonObject): RpcError {

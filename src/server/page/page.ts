@@ -10,6 +10,7 @@ import { FailureLimit } from '../auth/failure-limit.ts'
 import { checkArtefactMediaType, checkJsonMediaType, type Refusal } from '../host/guards.ts'
 import { receiveNote, UploadIntake } from '../host/receive.ts'
 import { shortened } from '../http/access-log.ts'
+import type { NodeHandler } from '../http/app.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
 import {
   type AuthOutcome,
@@ -18,6 +19,7 @@ import {
   writeRefused,
 } from '../http/authentication.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
+import type { RequestContext } from '../http/request-context.ts'
 import { notePost, type NoteWriter } from '../notes/note-posts.ts'
 import { builtFolder, PageFiles, sendFile } from './files.ts'
 import { checkSameOrigin, findWriter } from './request-checks.ts'
@@ -57,12 +59,6 @@ export interface PageLogin {
   readonly expires_in: number
 }
 
-/** The caller; the endpoint sets `principal`, for the access log. */
-interface PageCaller {
-  readonly peer: string
-  principal: string
-}
-
 /** The live page of a server: its files, its logins, and what it writes. */
 export class Page {
   /** The policy of the server, which also accepts the tokens of the page. */
@@ -97,23 +93,19 @@ export class Page {
     return { url: `${base}/#login=${this.#sessions.createCode()}`, expires_in: codeMs / 1000 }
   }
 
-  serves(path: string): boolean {
-    return path === '/' || path.startsWith('/page/')
+  /** `/` and `/page/…`, by pattern. They throw a `ServiceError` for a request that is wrong. */
+  get routes(): Record<string, NodeHandler> {
+    const handle: NodeHandler = (req, res, context) => this.#handle(req, res, context)
+    return { '/': handle, '/page/*': handle }
   }
 
-  /** Rejects with a `ServiceError` for what is wrong with a request that is let in. */
-  async handle(
-    req: IncomingMessage,
-    res: ServerResponse,
-    path: string,
-    caller: PageCaller,
-  ): Promise<void> {
-    const refusal = await this.#answer(req, res, path, caller)
+  async #handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
+    const refusal = await this.#answer(req, res, context.path, context)
     if (refusal === null) return
     const { reason, error, headers } = refusal
     const { status } = toProblem(error)
     if (status === 401 || status === 403) {
-      this.#parts.onRefused({ status, reason, peer: caller.peer })
+      this.#parts.onRefused({ status, reason, peer: context.peer })
     }
     writeProblem(res, error, headers, this.#parts.limits.refusedBodyDrainMs)
   }
@@ -122,7 +114,7 @@ export class Page {
     req: IncomingMessage,
     res: ServerResponse,
     path: string,
-    caller: PageCaller,
+    caller: RequestContext,
   ): Promise<Refusal | null> {
     const write = this.#writeAt(path)
     const isSession = path === sessionPath || path === tokenPath

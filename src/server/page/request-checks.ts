@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Refusal } from '../host/guards.ts'
-import { isSameOrigin } from '../http/guards.ts'
+import { isSameOrigin } from '../http/guard.ts'
 import { type PageSession, type PageSessions, tokenPrefix } from './sessions.ts'
 
 /**

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { mock } from 'node:test'
 import type { RegistrationMode } from '../../../src/lib/accounts/protocol.ts'
 import type { AccessEntry, Logger } from '../../../src/lib/util/logger.ts'
-import { listenerOf } from '../../../src/server/accounts/accounts-server.ts'
-import { corsMethods, createApp } from '../../../src/server/accounts/app.ts'
+import { listenerOf } from '../../../src/server/http/app.ts'
+import { createAccountsApp } from '../../../src/server/accounts/app.ts'
 import { LoginLimits } from '../../../src/server/accounts/login-limits.ts'
 import { Passwords } from '../../../src/server/accounts/passwords.ts'
 import { SigningKeys } from '../../../src/server/accounts/signing-keys.ts'
@@ -13,9 +13,8 @@ import type { AccountTables, AuditEntry } from '../../../src/server/accounts/sch
 import { AccountStore } from '../../../src/server/accounts/store.ts'
 import { hashOfSecret, Tokens } from '../../../src/server/accounts/tokens.ts'
 import { openDatabase } from '../../../src/server/database/database.ts'
-import { listen } from '../../../src/server/http/listen.ts'
+import { ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { Metrics } from '../../../src/server/http/metrics.ts'
-import { createRequestChecks } from '../../../src/server/http/request-checks.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
 import { checkAnswer } from './openapi-check.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
@@ -153,7 +152,7 @@ async function open(
   const accessed: AccessEntry[] = []
   const { allowedOrigins, trustedProxies, requestTimeoutMs } = settings
   const where = { host: '127.0.0.1', port: 0, allowedOrigins, trustedProxies }
-  const app = createApp({
+  const app = createAccountsApp({
     services: {
       store,
       tokens: new Tokens({ store, keys, issuer }),
@@ -164,14 +163,15 @@ async function open(
       log,
     },
     keys,
-    checks: createRequestChecks(where, corsMethods),
+    reach: where,
     metrics: new Metrics('registry', entry => accessed.push(entry)),
   })
   const limits = boundsWith(settings.serverLimits)
   const listener = listenerOf(app)
-  const listening = await listen(where, { listener, requestTimeoutMs, limits, log })
-  opened.defer(() => listening.stop(() => {}))
-  const base = `http://127.0.0.1:${listening.address.port}`
+  const socket = await ServerSocket.open(where, { limits, log })
+  await socket.bind({ listener, requestTimeoutMs })
+  opened.defer(() => socket.stop())
+  const base = socket.url
   let registered = 0
 
   async function call(

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ask } from '../../helpers/mcp.ts'
-import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
+import { exchange, requestText } from '../../process/raw-socket.ts'
 import {
   auth,
   logIn,
@@ -48,7 +48,7 @@ describe('a request to the accounts server', () => {
       expect(outcome(answer), Host).to.deep.equal([403, 'host-not-allowed'])
     }
     const whole = requestText(['GET http://evil.example/healthz HTTP/1.1', host])
-    expect((await exchange(portOf(registry), whole))?.status).to.equal(403)
+    expect((await exchange(portOf(registry), whole))?.status).to.equal(400)
     for (const Origin of ['https://evil.example', 'null']) {
       const answer = await logIn(registry, 'alice', password, { Origin })
       expect(outcome(answer), Origin).to.deep.equal([403, 'origin-not-allowed'])
@@ -85,20 +85,6 @@ describe('a request to the accounts server', () => {
       const answer = await exchange(portOf(registry), requestText([get, ...headers]))
       expect(answer?.status, headers.join()).to.equal(400)
       expect(JSON.parse(answer?.body ?? '').code).to.equal('malformed-request')
-    }
-  })
-
-  it('is asked for its body only when it is taken', async () => {
-    const expecting = post(['Content-Length: 2', 'Expect: 100-continue'], '')
-    for (const [text, status] of [
-      [expecting, 100],
-      [expecting.replace(host, 'Host: evil.example'), 403],
-      [expecting.replace('application/json', 'text/plain'), 415],
-    ] as const) {
-      const raw = await RawSocket.open(portOf(registry))
-      raw.write(text)
-      expect((await raw.answers(1)).map(answer => answer.status)).to.deep.equal([status])
-      raw.close()
     }
   })
 

@@ -62,7 +62,7 @@ export class OAuthServers {
     )
     const serving = await startServer(
       { registryDir: folder, enableArtefactResources: true },
-      { auth: auth.policy, documents: () => auth.documents },
+      { auth: auth.policy, documents: auth.documents },
     )
     url = serving.url
     const artefact = `${serving.base}/artefacts/sha256/${stored.uri.slice(-64)}`

@@ -5,7 +5,6 @@ import { type Socket, connect } from 'node:net'
 import { WebSocket, type ClientOptions } from 'ws'
 import type { Clock } from '../../../src/lib/util/time.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { peerOfConnection } from '../../../src/server/http/trusted-proxies.ts'
 import { createHostEndpoint } from '../../../src/server/host/host-endpoint.ts'
 import type { LinkedPictures } from '../../../src/server/capture/host-backend.ts'
 import type { Presence } from '../../../src/server/host/link/presence.ts'
@@ -66,7 +65,6 @@ export class LinkServer {
           log: this.log,
           identity: { name: 'service-cli', version: '0' },
           limits: boundsWith(limits),
-          peerOf: peerOfConnection,
           ...(clock === undefined ? {} : { clock }),
           onPresence: presence => void this.presences.push(presence),
           onRefused: refused => void this.refused.push(refused),

@@ -16,16 +16,20 @@ describe('the access log', () => {
   beforeEach(() => (entries = []))
   after(() => server.stop())
 
-  it('has the path of a request alone, whatever form its target has', async () => {
-    for (const target of [
-      '/healthz?secret',
-      'http://localhost/healthz?secret',
-      'ftp://a/?secret',
+  it('has the path of a request without its query, and its status', async () => {
+    for (const [method, target] of [
+      ['GET', '/healthz?secret'],
+      ['GET', '/nothing?secret'],
+      ['PUT', '/mcp?secret'],
     ]) {
-      await exchange(port, requestText([`GET ${target} HTTP/1.1`, 'Host: localhost']))
+      await exchange(port, requestText([`${method} ${target} HTTP/1.1`, 'Host: localhost']))
     }
     await until(() => entries.length === 3, 'three entries')
-    expect(entries.map(({ path }) => path)).to.deep.equal(['/healthz', '/healthz', ''])
+    expect(entries.map(({ path, status }) => [path, status])).to.deep.equal([
+      ['/healthz', 200],
+      ['/nothing', 404],
+      ['/mcp', 405],
+    ])
   })
 
   it('has the method and the resource of a call, cut, and without secrets of its query', async () => {
@@ -43,7 +47,8 @@ describe('the access log', () => {
 
   it('has no status for a request that was cut before its answer', async () => {
     const raw = await RawSocket.open(port)
-    raw.write(requestText(['POST /mcp HTTP/1.1', 'Host: localhost', 'Content-Length: 9'], 'half'))
+    const head = ['POST /mcp HTTP/1.1', 'Host: localhost', 'Content-Type: application/json']
+    raw.write(requestText([...head, 'Content-Length: 9'], 'half'))
     await new Promise(resolve => setImmediate(resolve))
     raw.close()
     await until(() => entries.length === 1, 'the entry')

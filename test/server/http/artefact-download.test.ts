@@ -15,7 +15,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createFsStore, type FsStore } from '../../../src/server/artefacts/fs-store.ts'
 import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
-import { createArtefactDownload } from '../../../src/server/http/artefact-download.ts'
+import { artefactDownload } from '../../../src/server/http/artefact-download.ts'
+import { RequestContext } from '../../../src/server/http/request-context.ts'
 import { makeProblem } from '../../../src/server/http/problem.ts'
 import { startServer } from '../../helpers/mcp.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
@@ -23,7 +24,6 @@ import { settableClock } from '../../helpers/settable-clock.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { damage, sha256 } from '../../unit/artefacts/support.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
 
 /** The store, with its open artefacts counted. */
 class CountingStore {
@@ -68,11 +68,10 @@ describe('artefact download', () => {
     store = await createFsStore({ root, clock: settableClock() })
     counted = new CountingStore(store)
     log = recordingLog()
-    const limits = boundsWith({ bodyTimeoutMs: 1000 })
-    const download = createArtefactDownload({ store: counted.store, limits, log })
-    server = createServer((req, res) => {
-      const hex = (req.url ?? '').replace('/artefacts/sha256/', '')
-      void download(req, res, hex).then(() => handled++)
+    const download = artefactDownload({ store: counted.store, stallMs: 1000, log })
+    server = createServer(async (req, res) => {
+      await download(req, res, new RequestContext('127.0.0.1', req.url))
+      handled++
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     port = (server.address() as AddressInfo).port

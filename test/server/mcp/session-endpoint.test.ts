@@ -54,6 +54,11 @@ describe('the session endpoint', () => {
     }
   })
 
+  it('returns 415 before it reads the body', async () => {
+    const answer = await post('x'.repeat(20_000), { 'Content-Type': 'text/plain' })
+    expect(answer.status, 'not 413, for its size').to.equal(415)
+  })
+
   it('returns 413 to a body over the limit, declared or not, and the session lives', async () => {
     const body = rpc('ping', { filler: 'x'.repeat(20_000) })
     expect((await session.post(body)).status).to.equal(413)

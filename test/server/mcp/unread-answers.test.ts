@@ -167,7 +167,7 @@ describe('a request that stays open', () => {
 
 describe('calls that a client sends at once without reading answers', () => {
   it('run when their answers can be sent, and are answered in their order', async () => {
-    const count = 200
+    const count = 60
     const params = { name: 'read_resource', arguments: { uri: 'app://large', max_chars: chars } }
     let reads = 0
     const read = (uri: string) => [{ uri, text: `${++reads}`.padEnd(chars) }]

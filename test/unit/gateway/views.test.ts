@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Viewer } from '../../../src/server/http/authentication.ts'
 import type { View } from '../../../src/server/gateway/views/view.ts'
 import type { OpenRequests } from '../../../src/server/gateway/relay/open-requests.ts'
-import { RequestContext } from '../../../src/server/mcp/request-context.ts'
+import { RequestContext } from '../../../src/server/http/request-context.ts'
 import { Views } from '../../../src/server/gateway/views/views.ts'
 
 const idle = {

@@ -16,42 +16,44 @@ describe('Sessions', () => {
       if (session === null) throw new Error('full')
       return session
     }
-    return { clock, hub, sessions, open }
+    const find = (id: string, principal = 'p') =>
+      sessions.find({ 'mcp-session-id': id }, principal, null)
+    return { clock, hub, sessions, open, find }
   }
 
   it('belong to the principal that opened them', () => {
-    const { sessions, open } = setUp()
-    const { id } = open('one')
-    expect(sessions.find(id, 'one')).not.to.equal(null)
-    expect(sessions.find(id, 'two')).to.equal(null)
+    const { open, find } = setUp()
+    const session = open('one')
+    expect(find(session.id, 'one')).to.equal(session)
+    expect(() => find(session.id, 'two')).to.throw('session not found')
   })
 
   it('end when idle, counted from their last use, with their subscriptions', () => {
-    const { clock, sessions, open, hub } = setUp()
+    const { clock, open, hub, find } = setUp()
     const session = open()
     void hub.subscribe(session, 'a://b')
     for (const timeMs of [999, 1998]) {
       clock.timeMs = timeMs
-      expect(sessions.find(session.id, 'p')).to.equal(session)
+      expect(find(session.id)).to.equal(session)
     }
     clock.timeMs = 2998
-    expect(sessions.find(session.id, 'p')).to.equal(null)
+    expect(() => find(session.id)).to.throw('session not found')
     expect(hub.size.subscriptions).to.equal(0)
   })
 
   it('are swept without being asked for, except those with an open stream', () => {
-    const { clock, sessions, open } = setUp()
+    const { clock, sessions, open, find } = setUp()
     open()
     const streaming = open()
     streaming.stream = stream
     clock.timeMs = 1_000_000
     sessions.sweep()
     expect(sessions.size).to.equal(1)
-    expect(sessions.find(streaming.id, 'p')).to.equal(streaming)
+    expect(find(streaming.id)).to.equal(streaming)
   })
 
   it('make room by ending the longest idle one without a stream, each time', () => {
-    const { clock, sessions, open } = setUp(6)
+    const { clock, sessions, open, find } = setUp(6)
     const all = Array.from({ length: 6 }, () => {
       clock.timeMs++
       return open()
@@ -61,7 +63,7 @@ describe('Sessions', () => {
     expect(isLive()).to.deep.equal([false, true, true, true, true, true])
     clock.timeMs++
     // Used, streaming, and ended by its client.
-    sessions.find(all[1]!.id, 'p')
+    find(all[1]!.id)
     all[2]!.stream = stream
     void sessions.delete(all[3]!)
     for (let count = 0; count < 2; count++) open()

@@ -76,26 +76,18 @@ class Bridge {
   #session: ClientSession | null = null
   /** Later messages wait for this: `initialize` and `initialized` keep their order. */
   #beginning: Promise<void> = Promise.resolve()
-  readonly #listens = new Set<ListenStream>()
   /** Calls by the ids of their requests. */
   readonly #open = new Map<RequestId, Call>()
   readonly #inFlight = new Set<Promise<void>>()
+  /** Subscriptions among them, which last. */
+  #listening = 0
   /** Pending while too many messages are being forwarded. */
   #room = Promise.withResolvers<void>()
-  /** The last request was one of 2026-07-28. */
-  #isStateless = false
 
   constructor({ locate, key, env, log }: BridgeParts, output: Output) {
     this.#log = log
     this.#output = output
-    this.#connection = new Connection(
-      { locate, key, env, log },
-      {
-        isEmpty: () => this.#session?.isOpen !== true && this.#listens.size === 0,
-        restore: async upstream => this.#session?.restore(upstream),
-        openStreams: upstream => this.#openStreams(upstream),
-      },
-    )
+    this.#connection = new Connection({ locate, key, env, log })
   }
 
   /** Handles one line. Resolves when the next one may be read (backpressure). */
@@ -106,7 +98,7 @@ class Bridge {
       this.#room.resolve()
     })
     this.#inFlight.add(work)
-    if (this.#inFlight.size - this.#listens.size < maxInFlight) return
+    if (this.#inFlight.size - this.#listening < maxInFlight) return
     this.#room = Promise.withResolvers()
     await this.#room.promise
   }
@@ -140,17 +132,12 @@ class Bridge {
     // The server judges the elements of a batch.
     if (messages.length === 0 || (!isBatch && messages[0] === null)) {
       const id = isJsonObject(value) && isRequestId(value.id) ? value.id : null
-      return this.#refuse(id, invalidRequest('the line is not a JSON-RPC 2.0 message'))
+      const message = 'the line is not a JSON-RPC 2.0 message'
+      return this.#refuse(id, { code: jsonRpcCodes.invalidRequest, message })
     }
     const parts = { connection: this.#connection, output: this.#output, log: this.#log }
     const call = new Call(parts, line, messages, isBatch)
     const ids = call.unanswered.map(({ id }) => id)
-    const duplicate = ids.find(id => this.#open.has(id))
-    if (duplicate !== undefined) {
-      // An error with this id would look like the answer to the other request.
-      const which = JSON.stringify(duplicate)
-      return this.#refuse(null, invalidRequest(`a request with the id ${which} is already open`))
-    }
     for (const id of ids) this.#open.set(id, call)
     try {
       await this.#route(call)
@@ -165,8 +152,7 @@ class Bridge {
   async #route(call: Call): Promise<void> {
     const { message } = call
     if (message?.kind === 'request') {
-      this.#isStateless = call.statelessHeaders !== null
-      if (this.#isStateless) {
+      if (call.statelessHeaders !== null) {
         return message.method === listenMethod ? this.#listen(call, message) : this.#forward(call)
       }
       if (message.method === 'initialize') {
@@ -236,18 +222,12 @@ class Bridge {
     if (upstream === null) return
     const parts = { connection: this.#connection, output: this.#output }
     const stream = new ListenStream({ ...parts, request, call })
-    this.#listens.add(stream)
-    void stream.open(upstream)
+    this.#connection.restorables.add(stream)
+    this.#listening++
+    void stream.openStream(upstream)
     await stream.done
-    this.#listens.delete(stream)
-  }
-
-  async #openStreams(upstream: Upstream): Promise<boolean> {
-    const opened = await Promise.all([
-      this.#session?.openStream(upstream),
-      ...[...this.#listens].map(stream => stream.open(upstream)),
-    ])
-    return !opened.includes(false)
+    this.#listening--
+    this.#connection.restorables.delete(stream)
   }
 
   /** The server for the call. Null when the client has an error instead, or has cancelled it. */
@@ -267,11 +247,6 @@ class Bridge {
   }
 
   #refuse(id: RequestId | null, error: RpcError): Promise<void> {
-    const known = id === null && this.#isStateless ? undefined : id
-    return this.#output.send(errorMessage(known, error))
+    return this.#output.send(errorMessage(id, error))
   }
-}
-
-function invalidRequest(message: string): RpcError {
-  return { code: jsonRpcCodes.invalidRequest, message }
 }

@@ -1,13 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
-import { claimOf } from '../request-metadata.ts'
+import {
+  claimOf,
+  encodeHeaderValue,
+  isHeaderText,
+  metaKeys,
+  namedMember,
+} from '../request-metadata.ts'
 import { answerCut, answerMissing, answerTooLarge, serverGone } from './bridge-errors.ts'
 import { type Connection, maxAnswerBytes, type Upstream } from './connection.ts'
 import { postHeaders } from './context.ts'
 import type { Exchanged, ServerText } from './exchange.ts'
 import type { Output } from './output.ts'
-import { statelessHeaders } from './own-request.ts'
 import { errorMessage, type RpcMessage, type RpcRequest, type RpcResponse } from './rpc.ts'
 
 interface CallParts {
@@ -127,5 +133,22 @@ export class Call {
     }
     // The client ignores the unknown ones of a batch.
     if (unknown < messages.length) await this.#parts.output.send(line)
+  }
+}
+
+/**
+ * The headers that repeat parts of a 2026-07-28 request (Streamable HTTP, request metadata). Omits
+ * values that no header can carry; the server then reports the error.
+ */
+export function statelessHeaders(method: string, params: JsonObject): Record<string, string> {
+  const meta = isJsonObject(params._meta) ? params._meta : {}
+  const revision = meta[metaKeys.protocolVersion]
+  const member = namedMember(method)
+  const name = member === undefined ? null : params[member]
+  return {
+    ...(typeof revision === 'string' &&
+      isHeaderText(revision) && { 'MCP-Protocol-Version': revision }),
+    ...(isHeaderText(method) && { 'Mcp-Method': method }),
+    ...(typeof name === 'string' && { 'Mcp-Name': encodeHeaderValue(name) }),
   }
 }

@@ -6,14 +6,15 @@ import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl, type Target } from './context.ts'
 import {
+  askOnce,
   exchange,
   type Exchanged,
   type ExchangeHooks,
   type ExchangeParts,
   type Refused,
+  type RpcAnswer,
 } from './exchange.ts'
 import { type HttpAsk, HttpLink } from './http-link.ts'
-import { askOnce, type RpcAnswer } from './own-request.ts'
 
 /** The server from the moment it was located until it is lost. */
 export interface Upstream {
@@ -22,13 +23,12 @@ export interface Upstream {
   readonly lost: AbortController
 }
 
-/** What the loss of a server takes away: a session and streams. */
-interface ConnectionState {
-  isEmpty(): boolean
-  /** Makes the session usable at this server. Rejects with `Unreachable`. Idempotent. */
-  restore(upstream: Upstream): Promise<void>
-  /** Opens the streams that are not open. Resolves with false when one must be tried again. */
-  openStreams(upstream: Upstream): Promise<boolean>
+/** A session or a subscription, which the loss of a server takes away. */
+interface Restorable {
+  /** Makes it usable at this server, before requests go there. Rejects with `Unreachable`. */
+  restore?(upstream: Upstream): Promise<void>
+  /** Opens its stream unless it is open. Resolves with false when it must be tried again. */
+  openStream(upstream: Upstream): Promise<boolean>
 }
 
 interface ConnectionParts {
@@ -60,8 +60,9 @@ const ownId = 'service-cli'
 
 /** HTTP to one server at a time. Finds it again after a loss, and restores what that took away. */
 export class Connection {
+  /** Restored after a loss. */
+  readonly restorables = new Set<Restorable>()
   readonly #parts: ConnectionParts
-  readonly #state: ConnectionState
   readonly #link: HttpLink
   readonly #exchangeParts: Omit<ExchangeParts, 'silenceMs'>
   readonly #stop = new AbortController()
@@ -75,10 +76,9 @@ export class Connection {
   /** Ends the pause between two attempts. */
   #wake = new AbortController()
 
-  constructor(parts: ConnectionParts, state: ConnectionState) {
+  constructor(parts: ConnectionParts) {
     const { key, env, log } = parts
     this.#parts = parts
-    this.#state = state
     const overdue = (url: URL): void => {
       const fields = { url: shownUrl(url), pid: this.#current?.target.pid }
       log.warn(fields, 'the server has not answered for 5 seconds')
@@ -155,7 +155,7 @@ export class Connection {
     if (lost.signal.aborted || this.#stop.signal.aborted) return
     lost.abort(new Unreachable(reason))
     if (this.#current === upstream) this.#current = null
-    const isEmpty = this.#state.isEmpty()
+    const isEmpty = this.restorables.size === 0
     if (!this.#isAway) {
       const words = isEmpty ? 'the server cannot be reached' : 'the server is lost'
       this.#parts.log.warn({ url: shownUrl(upstream.target.url), reason }, words)
@@ -187,7 +187,9 @@ export class Connection {
       if (signal.aborted) return
       const upstream = await this.ready().catch(() => null)
       if (upstream === null) continue
-      isRestored = (await this.#state.openStreams(upstream)) && !upstream.lost.signal.aborted
+      const streams = [...this.restorables].map(one => one.openStream(upstream))
+      const isOpen = (await Promise.all(streams)).every(Boolean)
+      isRestored = isOpen && !upstream.lost.signal.aborted
     }
     this.#restoredMs = performance.now()
   }
@@ -196,7 +198,7 @@ export class Connection {
     const place = await this.#parts.locate()
     if (!place.ok) throw new Unreachable(place.failure)
     const upstream = { target: place.value, lost: new AbortController() }
-    await this.#state.restore(upstream)
+    for (const one of this.restorables) await one.restore?.(upstream)
     upstream.lost.signal.throwIfAborted()
     this.#current = upstream
     this.#wake.abort()

@@ -1,9 +1,12 @@
 import { createParser } from 'eventsource-parser'
 import type { IncomingHttpHeaders } from 'node:http'
+import { collectBounded } from '../../util/bytes.ts'
+import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
+import type { RequestId, RpcError } from '../json-rpc.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
-import { parseServerText, type RpcMessage } from './rpc.ts'
+import { parseServerText, requestMessage, type RpcMessage } from './rpc.ts'
 
 /** A JSON text of the server: the line for the client and its messages. */
 export interface ServerText {
@@ -53,83 +56,127 @@ const refusalMs = 2000
 /** The longest reconnection time that a server can ask for. */
 const maxRetryMs = 60_000
 
+/** A message of an answer is too large. */
+class TooLarge extends Error {}
+
 /** Sends one HTTP request and delivers the messages of the answer. Never rejects. */
 export async function exchange(
   parts: ExchangeParts,
   ask: HttpAsk,
-  hooks: ExchangeHooks,
+  { begun, deliver }: ExchangeHooks,
 ): Promise<Exchanged> {
-  let begun = false
+  let hasBegun = false
+  let retryMs = 0
   try {
     const answer = await parts.link.ask(ask)
-    begun = true
-    const { statusCode: status = 0 } = answer
-    const type = mediaType(answer)
-    const readable = type === 'application/json' || type === 'text/event-stream' || type === ''
-    if (status < 200 || status > 299 || (!readable && status === 200)) {
-      return await readRefusal(answer)
+    hasBegun = true
+    const { statusCode: status = 0, headers } = answer
+    const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+    const isReadable = ['application/json', 'text/event-stream', ''].includes(type)
+    if (status < 200 || status > 299 || (!isReadable && status === 200)) {
+      return { kind: 'refused', status, headers, body: await readStart(answer) }
     }
-    hooks.begun?.()
-    return await deliverAll(parts, answer, hooks)
+    begun?.()
+    const chunks = chunksOf(answer, parts.silenceMs)
+    const texts =
+      type === 'text/event-stream'
+        ? eventsOf(
+            chunks,
+            parts.maxAnswerBytes,
+            askedMs => (retryMs = Math.min(askedMs, maxRetryMs)),
+          )
+        : wholeOf(chunks, parts.maxAnswerBytes)
+    for await (const text of texts) {
+      const messages = parseServerText(text)
+      if (messages === null) {
+        parts.log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
+      } else if (deliver !== undefined) {
+        if (!(await deliver({ line: onOneLine(text), messages, headers }))) break
+      }
+    }
+    return { kind: 'ended', retryMs }
   } catch (error) {
     if (ask.signal.aborted) return { kind: 'aborted' }
+    if (error instanceof TooLarge) {
+      parts.log.warn({}, 'dropped a message of the server: too large')
+      return { kind: 'oversize' }
+    }
     if (!(error instanceof Unreachable)) throw error
-    return { kind: 'broken', begun, reason: error.message }
+    return { kind: 'broken', begun: hasBegun, reason: error.message }
   }
 }
 
-function mediaType({ headers }: HttpAnswer): string {
-  return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+/** The answer to a request, and the headers of the response that carried it. */
+export type RpcAnswer =
+  | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
+  | { readonly kind: 'error'; readonly error: RpcError }
+
+export interface Question {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly id: RequestId
+  readonly method: string
+  readonly params: JsonObject
+  readonly answerMs: number
+  readonly isHeld?: boolean
+  readonly signal: AbortSignal
 }
 
-async function deliverAll(
-  { maxAnswerBytes, silenceMs, log }: ExchangeParts,
-  answer: HttpAnswer,
-  { deliver }: ExchangeHooks,
-): Promise<Exchanged> {
-  const { headers } = answer
-  const isStream = mediaType(answer) === 'text/event-stream'
+/** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
+export async function askOnce(
+  parts: Omit<ExchangeParts, 'silenceMs'>,
+  { id, method, params, ...question }: Question,
+): Promise<RpcAnswer | Exchanged> {
+  const answers: RpcAnswer[] = []
+  const ended = await exchange(
+    { ...parts, silenceMs: question.answerMs },
+    { ...question, method: 'POST', body: requestMessage(id, method, params), repeatable: true },
+    {
+      async deliver({ messages, headers }) {
+        for (const message of messages) {
+          if (message.kind !== 'response' || (message.id !== null && message.id !== id)) continue
+          const { result, error } = message
+          if (error !== null) answers.push({ kind: 'error', error })
+          else if (result !== null) answers.push({ kind: 'result', result, headers })
+        }
+        return answers.length === 0
+      },
+    },
+  )
+  return answers[0] ?? ended
+}
+
+async function* eventsOf(
+  chunks: AsyncIterable<Buffer>,
+  maxBytes: number,
+  onRetry: (retryMs: number) => void,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   const texts: string[] = []
-  let whole = ''
-  let retryMs = 0
-  let isOversize = false
-  const events = createParser({
-    maxBufferSize: maxAnswerBytes,
+  const parser = createParser({
+    maxBufferSize: maxBytes,
     onEvent({ event = 'message', data }) {
       // A stream may begin with an event that has only an id.
       if (event === 'message' && data !== '') texts.push(data)
     },
-    onRetry: requestedMs => (retryMs = Math.min(requestedMs, maxRetryMs)),
+    onRetry,
     onError({ type }) {
-      if (type === 'max-buffer-size-exceeded') isOversize = true
+      if (type === 'max-buffer-size-exceeded') throw new TooLarge()
     },
   })
-  /** False when the rest of the answer is to be skipped. */
-  const deliverText = async (text: string): Promise<boolean> => {
-    if (Buffer.byteLength(text) > maxAnswerBytes) {
-      isOversize = true
-      return false
+  for await (const chunk of chunks) {
+    parser.feed(decoder.decode(chunk, { stream: true }))
+    for (const text of texts.splice(0)) {
+      if (Buffer.byteLength(text) > maxBytes) throw new TooLarge()
+      yield text
     }
-    const messages = parseServerText(text)
-    if (messages === null) log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
-    if (messages === null || deliver === undefined) return true
-    return deliver({ line: onOneLine(text), messages, headers })
   }
-  const end = (): Exchanged => {
-    if (isOversize) log.warn({}, 'dropped a message of the server: too large')
-    return isOversize ? { kind: 'oversize' } : { kind: 'ended', retryMs }
-  }
-  for await (const chunk of chunksOf(answer, silenceMs)) {
-    const text = decoder.decode(chunk, { stream: true })
-    if (isStream) events.feed(text)
-    else whole += text
-    if (whole.length > maxAnswerBytes) isOversize = true
-    for (const event of texts.splice(0)) if (!(await deliverText(event))) return end()
-    if (isOversize) return end()
-  }
-  if (whole !== '') await deliverText(whole)
-  return end()
+}
+
+async function* wholeOf(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {
+  const bytes = await collectBounded(chunks, maxBytes)
+  if (bytes === null) throw new TooLarge()
+  if (bytes.length > 0) yield bytes.toString('utf8')
 }
 
 /** Throws `Unreachable` when the connection breaks, or after `silenceMs` without data. */
@@ -152,12 +199,6 @@ async function* chunksOf(answer: HttpAnswer, silenceMs: number | null): AsyncGen
 /** Valid JSON has line breaks only between tokens. */
 function onOneLine(text: string): string {
   return text.replaceAll(/[\r\n]/g, ' ')
-}
-
-/** Reads the start of a refusal. */
-export async function readRefusal(answer: HttpAnswer): Promise<Refused> {
-  const { statusCode: status = 0, headers } = answer
-  return { kind: 'refused', status, headers, body: await readStart(answer) }
 }
 
 /** Reads the start of a refusal; an incomplete one is enough beside the status. */

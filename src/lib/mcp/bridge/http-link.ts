@@ -41,7 +41,6 @@ export interface HttpUpload extends Omit<HttpAsk, 'body'> {
 export interface HttpAnswer extends Readable {
   readonly statusCode?: number
   readonly headers: IncomingHttpHeaders
-  setTimeout(silenceMs: number, silent: () => void): unknown
 }
 
 /** Sends requests. */

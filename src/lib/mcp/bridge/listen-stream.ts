@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { metaKeys } from '../request-metadata.ts'
-import { serverGone } from './bridge-errors.ts'
+import { serverGone, Unreachable } from './bridge-errors.ts'
 import type { Call } from './call.ts'
 import { type Connection, streamOpenMs, type Upstream } from './connection.ts'
 import type { Exchanged, ServerText } from './exchange.ts'
@@ -48,7 +48,7 @@ export class ListenStream {
   }
 
   /** Opens the stream unless it is open. Resolves with false when it must be tried again. */
-  async open(upstream: Upstream): Promise<boolean> {
+  async openStream(upstream: Upstream): Promise<boolean> {
     if (this.#isDone || this.#streaming === upstream) return true
     this.#streaming = upstream
     const begun = Promise.withResolvers<boolean>()
@@ -81,6 +81,8 @@ export class ListenStream {
     // The server may be stopping, or have started just now and not offer everything yet.
     const isFinal = error !== null && permanentCodes.includes(error.code)
     if (this.#isAcknowledged && !isFinal && !this.#isDone) {
+      // Another server may have its stream by now.
+      if (this.#streaming !== upstream) return true
       this.#streaming = null
       connection.reconnect(ended.kind === 'ended' ? ended.retryMs : 0)
       return false
@@ -93,7 +95,9 @@ export class ListenStream {
 
   #errorOf(upstream: Upstream, ended: Exchanged): RpcError {
     if (ended.kind === 'refused') return this.#parts.connection.refusal(ended, upstream)
-    return serverGone(ended.kind === 'broken' ? ended.reason : 'it ended the stream')
+    const { reason } = ended.kind === 'broken' ? ended : { reason: 'it ended the stream' }
+    const lost: unknown = upstream.lost.signal.reason
+    return serverGone(lost instanceof Unreachable ? lost.message : reason)
   }
 
   async #acknowledge({ notifications }: JsonObject, line: string): Promise<void> {

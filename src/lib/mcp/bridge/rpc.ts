@@ -65,11 +65,8 @@ function parseError({ code, message, data }: JsonObject): RpcError | null {
   return { code, message, ...(isJsonObject(data) && { data }) }
 }
 
-/** For an error without a request, `id` is null, or undefined in 2026-07-28, which omits it. */
-export function errorMessage(
-  id: RequestId | null | undefined,
-  { code, message, data }: RpcError,
-): string {
+/** `id` is null for an error without a request. */
+export function errorMessage(id: RequestId | null, { code, message, data }: RpcError): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })
 }
 

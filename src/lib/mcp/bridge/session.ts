@@ -5,7 +5,7 @@ import type { Logger } from '../../util/logger.ts'
 import { Unreachable } from './bridge-errors.ts'
 import { type Connection, streamOpenMs, type Upstream } from './connection.ts'
 import { postHeaders, shownUrl } from './context.ts'
-import type { Exchanged, ServerText } from './exchange.ts'
+import type { ServerText } from './exchange.ts'
 import type { Output } from './output.ts'
 import { notificationMessage, type RpcRequest, type RpcResponse } from './rpc.ts'
 
@@ -84,10 +84,6 @@ export class ClientSession {
     this.#params = params
   }
 
-  get isOpen(): boolean {
-    return this.#session !== null && !this.#end.signal.aborted
-  }
-
   get headers(): Record<string, string> {
     return sessionHeaders(this.#session)
   }
@@ -100,16 +96,21 @@ export class ClientSession {
     upstream: Upstream,
   ): void {
     if (result === null) return
-    if (method === 'initialize') {
-      this.#session = openedSession(result, headers)
-      this.#upstream = upstream
-      this.#url = upstream.target.url.href
-      const fields = { url: shownUrl(upstream.target.url), revision: this.#session?.revision }
-      this.#parts.log.info(fields, 'session opened')
-    }
+    if (method === 'initialize') this.#opened(openedSession(result, headers), upstream)
     if (typeof uri !== 'string') return
     if (method === 'resources/subscribe') this.#subscriptions.add(uri)
     if (method === 'resources/unsubscribe') this.#subscriptions.delete(uri)
+  }
+
+  #opened(session: Session | null, upstream: Upstream): void {
+    if (session === null) return
+    const { connection, log } = this.#parts
+    const { url } = upstream.target
+    this.#session = session
+    this.#upstream = upstream
+    this.#url = url.href
+    connection.restorables.add(this)
+    log.info({ url: shownUrl(url), revision: session.revision }, 'session opened')
   }
 
   /** The client has sent `notifications/initialized`. */
@@ -138,7 +139,7 @@ export class ClientSession {
 
   /** Opens the stream unless it is open. Resolves with false when it must be tried again. */
   async openStream(upstream: Upstream): Promise<boolean> {
-    const isReady = this.isOpen && this.#isInitialized && this.#upstream === upstream
+    const isReady = this.#isInitialized && this.#upstream === upstream
     if (!isReady || this.#streaming === upstream) return true
     this.#streaming = upstream
     const begun = Promise.withResolvers<boolean>()
@@ -155,6 +156,7 @@ export class ClientSession {
   /** Ends the session at the server. */
   async end(): Promise<void> {
     this.#end.abort()
+    this.#parts.connection.restorables.delete(this)
     const upstream = this.#upstream
     if (this.#session?.id == null || upstream === null || upstream.lost.signal.aborted) return
     const signal = AbortSignal.timeout(closeTimeoutMs)
@@ -201,12 +203,15 @@ export class ClientSession {
     const headers = { ...this.headers, Accept: 'text/event-stream' }
     const ask = { method: 'GET', headers, isStream: true, signal: this.#end.signal } as const
     const ended = await connection.exchange(upstream, ask, { begun, deliver })
-    if (ended.kind === 'refused' && isPermanent(ended)) {
-      log.info({ status: ended.status }, 'the server has no stream for notifications')
-      return true
+    if (ended.kind === 'refused' && ended.status < 500 && ended.status !== 429) {
+      const isUnknown = ended.status === 404 && this.endedByServer(upstream)
+      if (!isUnknown) {
+        log.info({ status: ended.status }, 'the server has no stream for notifications')
+        return true
+      }
     }
-    if (ended.kind === 'refused' && ended.status === 404) this.endedByServer(upstream)
-    if (this.#end.signal.aborted) return true
+    // Another server may have its stream by now.
+    if (this.#end.signal.aborted || this.#streaming !== upstream) return true
     this.#streaming = null
     this.#hasGap = true
     connection.reconnect(ended.kind === 'ended' ? ended.retryMs : 0)
@@ -230,8 +235,4 @@ export class ClientSession {
       await output.send(notificationMessage('notifications/resources/updated', { uri }))
     }
   }
-}
-
-function isPermanent({ status }: Exchanged & { kind: 'refused' }): boolean {
-  return status < 500 && status !== 404 && status !== 429
 }

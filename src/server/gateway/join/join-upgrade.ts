@@ -6,8 +6,7 @@ import { bearerToken } from '../../../lib/auth/validate-bearer-token.ts'
 import { fail } from '../../../lib/util/result.ts'
 import { challenge } from '../../http/authentication.ts'
 import { makeProblem } from '../../http/problem.ts'
-import { refuseUpgrade } from '../../http/refused-upgrade.ts'
-import { createHandshake, wantsWebSocket } from '../../http/websocket-handshake.ts'
+import { Handshake, refuseUpgrade, wantsWebSocket } from '../../http/upgrade.ts'
 import { joinPath, joinProtocol } from '../../join/wire.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 
@@ -34,14 +33,9 @@ function refuse(
   refuseUpgrade(socket, makeProblem(status, codes[status], detail), headers)
 }
 
-/** Refuses a link while the gateway starts. */
-export function refuseEarlyJoin(socket: Socket): void {
-  refuse(socket, 503, 'the gateway is starting', { 'Retry-After': '1' })
-}
-
 /** Creates the handler of requests that ask to open a link. */
 export function createJoinUpgrade(parts: JoinUpgradeParts) {
-  const handshake = createHandshake({
+  const handshake = new Handshake({
     link: 'a link',
     protocol: joinProtocol,
     maxMessageBytes: maxJoinMessageBytes,

@@ -137,11 +137,6 @@ class LinkAnswer extends Readable implements HttpAnswer {
     cancel(this.#stream)
     done(error)
   }
-
-  setTimeout(silenceMs: number, silent: () => void): this {
-    this.#stream.setTimeout(silenceMs, silent)
-    return this
-  }
 }
 
 /** Passes what arrives of one read to its receiver. */

@@ -11,7 +11,7 @@ import type { Instances } from './instances.ts'
 import { isUnreachable, refusedError, unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
 
-const form = /^([^/]+)\/artefacts\/sha256\/([^/]+)$/
+const form = /^\/instances\/([^/]+)\/artefacts\/sha256\/([^/]+)$/
 const answerMs = 10_000
 /** A reader that takes nothing for this long is cut, and an instance that gives nothing. */
 const stallMs = 60_000
@@ -32,7 +32,7 @@ const passedOn: ReadonlySet<number> = new Set([200, 206, 304, 404, 416])
 
 /**
  * Answers `GET` and `HEAD /instances/<id>/artefacts/sha256/<hex>` with what the instance answers,
- * as fast as the reader takes it. `path` is what follows `/instances/`.
+ * as fast as the reader takes it.
  */
 export async function relayDownload(
   req: IncomingMessage,
@@ -62,7 +62,7 @@ export async function relayDownload(
     })
     const { statusCode = 0 } = answer
     if (!passedOn.has(statusCode)) {
-      throw refusal(statusCode, await readStart(answer), `/instances/${path}`)
+      throw refusal(statusCode, await readStart(answer), path)
     }
     // The page of the gateway has the same origin: a browser must not run what an instance sends.
     res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })

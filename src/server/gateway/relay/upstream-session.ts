@@ -1,7 +1,6 @@
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
-import { exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
+import { askOnce, exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import type { HttpAsk } from '../../../lib/mcp/bridge/http-link.ts'
-import { askOnce } from '../../../lib/mcp/bridge/own-request.ts'
 import { notificationMessage } from '../../../lib/mcp/bridge/rpc.ts'
 import { openedSession, sessionHeaders } from '../../../lib/mcp/bridge/session.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'

@@ -1,5 +1,4 @@
 import type { GatewayLimits } from '../limits.ts'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
@@ -9,6 +8,7 @@ import { serverInstructions } from '../../mcp/instructions.ts'
 import { gatewayTools } from '../../mcp/tools/tools.ts'
 import type { CatalogFile } from '../catalog/catalog-file.ts'
 import type { DiagnosticParts } from '../diagnostics.ts'
+import type { NodeHandler } from '../../http/app.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import { EventRing } from '../event-ring.ts'
 import { createGatewayResources } from '../gateway-resources.ts'
@@ -49,8 +49,7 @@ interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
 export interface View {
   readonly endpoint: McpEndpoint
   /** What follows `/instances/`. Absent: resources of instances are not passed on. */
-  readonly download:
-    ((req: IncomingMessage, res: ServerResponse, path: string) => Promise<void>) | undefined
+  readonly download: NodeHandler | undefined
   close(): void
 }
 
@@ -124,7 +123,7 @@ export function openView(parts: ViewParts): View {
   })
   return {
     endpoint,
-    download: instances && ((req, res, path) => relayDownload(req, res, path, instances)),
+    download: instances && ((req, res, { path }) => relayDownload(req, res, path, instances)),
     close() {
       endpoint.close()
       resources.close()

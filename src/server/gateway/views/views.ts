@@ -4,7 +4,7 @@ import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import type { EndpointActivity } from '../../mcp/activity.ts'
 import type { McpEndpoint } from '../../mcp/endpoint.ts'
-import type { RequestContext } from '../../mcp/request-context.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 import { OpenRequests } from '../relay/open-requests.ts'
 import type { View } from './view.ts'
 
@@ -60,7 +60,6 @@ export class Views implements McpEndpoint {
   async download(
     req: IncomingMessage,
     res: ServerResponse,
-    path: string,
     context: RequestContext,
   ): Promise<void> {
     const { download } = this.#viewOf(context)
@@ -74,7 +73,7 @@ export class Views implements McpEndpoint {
     }
     if (user !== undefined) user.downloads++
     try {
-      await download(req, res, path)
+      await download(req, res, context)
     } finally {
       if (user !== undefined) user.downloads--
     }

@@ -6,9 +6,12 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { subprotocol } from '../../../lib/host-link/wire.ts'
 import type { Secret } from '../../../lib/util/secret.ts'
 import { toProblem } from '../../http/problem.ts'
-import { refuseUpgrade } from '../../http/refused-upgrade.ts'
-import type { PeerOf } from '../../http/trusted-proxies.ts'
-import { createHandshake, wantsWebSocket } from '../../http/websocket-handshake.ts'
+import {
+  Handshake,
+  refuseUpgrade,
+  type UpgradeEndpoint,
+  wantsWebSocket,
+} from '../../http/upgrade.ts'
 import { checkStranger } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 
@@ -17,11 +20,10 @@ interface LinkUpgradeDeps {
   readonly limits: Pick<HostLimits, 'maxMessageBytes' | 'maxLinks' | 'stopGraceMs'>
   openLinks(): number
   accept(ws: WebSocket, socket: Socket): void
-  readonly peerOf: PeerOf
   onRefused(refused: HostRefused): void
 }
 
-type LinkUpgrade = (req: IncomingMessage, socket: Socket, head: Buffer) => void
+type LinkUpgrade = UpgradeEndpoint['upgrade']
 
 /** Whether the request upgrades to the host link. Other upgrades are answered as plain requests. */
 export const wantsLink = (req: IncomingMessage): boolean => wantsWebSocket(req, '/host')
@@ -29,18 +31,18 @@ export const wantsLink = (req: IncomingMessage): boolean => wantsWebSocket(req, 
 /** Checks who asks for the host link, and opens it. */
 export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
   const { maxMessageBytes, maxLinks, stopGraceMs } = deps.limits
-  const handshake = createHandshake({
+  const handshake = new Handshake({
     link: 'the host link',
     protocol: subprotocol,
     maxMessageBytes,
     closeMs: stopGraceMs,
   })
-  return (req, socket, head) => {
+  return (req, socket, head, peer) => {
     const stranger = checkStranger(req, deps.token)
     if (stranger !== null) {
       const problem = toProblem(stranger.error)
       const { status } = problem
-      deps.onRefused({ status, reason: stranger.reason, peer: deps.peerOf(req) })
+      deps.onRefused({ status, reason: stranger.reason, peer })
       return refuseUpgrade(socket, problem, stranger.headers)
     }
     if (handshake.refuses(req, socket)) return

@@ -29,7 +29,8 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
   return {
     count: tools.length,
     list: ({ mayAnswer }) => (mayAnswer ? listed : listedForReaders),
-    async call({ name, arguments: given, _meta: meta }, caller) {
+    // Not async: a call that waits would keep its params, which may be large.
+    call({ name, arguments: given, _meta: meta }, caller) {
       const tool = tools.find(each => each.name === name)
       if (tool === undefined) {
         const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
@@ -42,7 +43,7 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')
       }
       const wantsData = isJsonObject(meta) && meta[dataKey] === true
-      return serialised(await resultOf(tool, args, caller, log), wantsData)
+      return resultOf(tool, args, caller, log).then(result => serialised(result, wantsData))
     },
   }
 }

@@ -28,17 +28,6 @@ describe('the bounds of the bridge', () => {
     })
   }
 
-  it('refuses a request with the id of an open one', async () => {
-    const waiting: ServerResponse[] = []
-    const endpoint = await scripted((_, res) => void waiting.push(res))
-    const client = connect(endpoint.url)
-    for (let time = 0; time < 2; time++) client.send({ jsonrpc: '2.0', id: 1, method: 'wait' })
-    expect((await client.answer(null)).error.message).to.contain('id 1 is already open')
-    await until(() => waiting.length === 1, 'the request')
-    for (const res of waiting) json(res, result(1, {}))
-    expect((await client.answer(1)).result).to.deep.equal({})
-  })
-
   it('answers all of many requests that arrive at once', async () => {
     const endpoint = await echo()
     const client = connect(endpoint.url)

@@ -104,6 +104,8 @@ describe('the bridge when its server goes away', () => {
     expect((await client.call('read')).error.data.reason).to.equal('server_unreachable')
     drop = false
     expect((await client.call('read')).result).to.deep.equal({})
+    await client.until(() => client.notified(listChanged).length === 1, 'the list change')
+    expect(endpoint.seen.filter(({ method }) => method === 'GET')).to.have.length(2)
     const begun = endpoint.seen.filter(({ body }) => body?.method === 'initialize')
     expect(begun).to.have.length(1)
     expect(client.notified(listChanged)).to.have.length(1)

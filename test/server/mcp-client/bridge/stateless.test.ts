@@ -5,7 +5,7 @@ import { type BridgeClient, events, json, result, useBridges } from './bench.ts'
 const subscription = 'io.modelcontextprotocol/subscriptionId'
 
 describe('the bridge at 2026-07-28', () => {
-  const { connect, scripted, serve } = useBridges()
+  const { connect, scripted } = useBridges()
 
   /** An endpoint with listen streams, kept by the id of their request. */
   async function listening(port = 0) {
@@ -77,18 +77,6 @@ describe('the bridge at 2026-07-28', () => {
     await client.until(() => client.updates.length === 2, 'updates')
     const ids = client.notified(update.method).map(({ params }) => params._meta[subscription])
     expect(ids).to.have.members(['l1', 'l2'])
-  })
-
-  it('leaves the id out of a refusal that belongs to no request', async () => {
-    const server = await serve()
-    const client = connect(server.url)
-    client.write('half a line\n')
-    await client.until(() => client.messages.length === 1)
-    await client.call('server/discover', client.stateless())
-    client.write('half a line\n')
-    await client.until(() => client.messages.length === 3)
-    expect(client.messages[0]).to.deep.include({ id: null })
-    expect(client.messages[2]).to.have.keys('jsonrpc', 'error')
   })
 
   it('ends a subscription that is cancelled, without a further message', async () => {

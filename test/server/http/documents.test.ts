@@ -1,30 +1,33 @@
 import { expect } from 'chai'
-import { createPublicRoutes } from '../../../src/server/http/public-routes.ts'
 import { ask, startServer, type TestServer } from '../../helpers/mcp.ts'
 
 describe('public documents', () => {
   it('are asked for at every request: what they say may change, and they may go', async () => {
-    const answers: (object | null)[] = [{ round: 1 }, { round: 2 }, null]
+    const answers: (object | null)[] = [{ round: 1 }, { round: 2 }, null, null]
     const read = () => answers.shift() ?? null
-    const app = createPublicRoutes({ isReady: () => true, documents: new Map([['/a', read]]) })
-    expect(await (await app.request('/a')).json()).to.deep.equal({ round: 1 })
-    const again = await app.request('/a')
-    expect(await again.json()).to.deep.equal({ round: 2 })
-    expect(again.headers.get('content-type')).to.equal('application/json')
-    expect(again.headers.get('cache-control')).to.equal('no-cache')
-    const gone = await app.request('/a')
+    const server = await startServer({}, { documents: new Map([['/a', read]]) })
+    const first = await ask(`${server.base}/a`)
+    expect(first.json).to.deep.equal({ round: 1 })
+    expect(first.headers).to.include({
+      'content-type': 'application/json',
+      'cache-control': 'no-cache',
+    })
+    expect((await ask(`${server.base}/a`)).json).to.deep.equal({ round: 2 })
+    const gone = await ask(`${server.base}/a`)
     expect(gone.status).to.equal(404)
-    expect(await gone.json()).to.include({ detail: 'nothing is served at /a' })
+    expect(gone.json).to.include({ detail: 'nothing is served at /a' })
+    await server.stop()
   })
 
   it('that fail are a 500 without a word about why', async () => {
     const fails = () => {
       throw new Error('inner secret')
     }
-    const app = createPublicRoutes({ isReady: () => true, documents: new Map([['/a', fails]]) })
-    const answer = await app.request('/a')
+    const server = await startServer({}, { documents: new Map([['/a', fails]]) })
+    const answer = await ask(`${server.base}/a`)
     expect(answer.status).to.equal(500)
-    expect(await answer.text()).not.to.include('inner secret')
+    expect(answer.text).not.to.include('inner secret')
+    await server.stop()
   })
 })
 

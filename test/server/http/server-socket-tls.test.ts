@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,8 +7,7 @@ import { join } from 'node:path'
 import { connect as connectSecure, type TLSSocket } from 'node:tls'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { type Listening, listen } from '../../../src/server/http/listen.ts'
-import { TlsSource } from '../../../src/server/http/tls-source.ts'
+import { ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { makePair, type Pair, writePair } from '../../helpers/certificate.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
@@ -18,8 +17,7 @@ const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 describe('a server with TLS', () => {
   let folder: string
   let pair: Pair
-  let source: TlsSource
-  let listening: Listening
+  let listening: ServerSocket
   let sockets: Socket[]
 
   beforeEach(async () => {
@@ -29,20 +27,19 @@ describe('a server with TLS', () => {
   })
   afterEach(async () => {
     for (const socket of sockets) socket.destroy()
-    await listening.stop(() => {})
-    source.close()
+    await listening.stop()
     await rm(folder, { recursive: true, force: true })
   })
 
-  async function start(listener: RequestListener, limits = patient): Promise<void> {
-    source = await TlsSource.open(await writePair(folder, pair), { log: silentLogger })
-    const where = { host: '127.0.0.1', port: 0 }
-    listening = await listen(where, { listener, tls: source, limits, log: silentLogger })
+  async function start(listener: RequestListener): Promise<void> {
+    const where = { host: '127.0.0.1', port: 0, tls: await writePair(folder, pair) }
+    listening = await ServerSocket.open(where, { limits: patient, log: silentLogger })
+    await listening.bind({ listener })
   }
 
   async function open(options: { maxVersion?: 'TLSv1.1' | 'TLSv1.2' } = {}): Promise<TLSSocket> {
-    const { port } = listening.address
-    const socket = connectSecure({ host: '127.0.0.1', port, ca: source.pair.cert, ...options })
+    const { port } = listening
+    const socket = connectSecure({ host: '127.0.0.1', port, ca: pair.cert, ...options })
     sockets.push(socket)
     await once(socket, 'secureConnect')
     return socket
@@ -50,7 +47,7 @@ describe('a server with TLS', () => {
 
   /** Speaks no TLS. */
   async function openRaw(): Promise<Socket> {
-    const socket = connect(listening.address.port, '127.0.0.1')
+    const socket = connect(listening.port, '127.0.0.1')
     sockets.push(socket)
     socket.on('error', () => {})
     await once(socket, 'connect')
@@ -85,23 +82,7 @@ describe('a server with TLS', () => {
     const [idle, shaking] = [await open(), await openRaw()]
     await answerOf(idle)
     const gone = Promise.all([once(idle, 'close'), once(shaking, 'close')])
-    await listening.stop(() => {})
+    await listening.stop()
     await gone
-  })
-
-  it('reports a stream full at maxStreamBufferBytes, as it does without TLS', async () => {
-    const streaming = Promise.withResolvers<ServerResponse>()
-    const limits = boundsWith({ ...patient, maxStreamBufferBytes: 1000 })
-    await start((_req, res) => {
-      res.writeHead(200).flushHeaders()
-      streaming.resolve(res)
-    }, limits)
-    const socket = await open()
-    socket.write(request)
-    const { socket: out } = await streaming.promise
-    out?.cork()
-    expect(out?.write(Buffer.alloc(600))).to.equal(true)
-    expect(out?.write(Buffer.alloc(600))).to.equal(false)
-    out?.uncork()
   })
 })

@@ -1,0 +1,185 @@
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { parseOrigin, plainAddress } from '../../lib/util/net.ts'
+import type { ListenOptions } from './listen-options.ts'
+
+/** Where a server is reached: what its guard and its CORS headers depend on. */
+export type Reach = Omit<ListenOptions, 'port' | 'tls'>
+
+/** A request that is not served, whatever its path; the message names the value it sent. */
+export class RequestRefused extends ServiceError {
+  readonly reason:
+    | 'target_malformed'
+    | 'duplicate_header'
+    | 'encoding_unknown'
+    | 'host_missing'
+    | 'host_malformed'
+    | 'host_not_allowed'
+    | 'origin_not_allowed'
+
+  constructor(reason: RequestRefused['reason'], message: string) {
+    super(reason.endsWith('_not_allowed') ? 'request_refused' : 'body_invalid', message)
+    this.reason = reason
+  }
+}
+
+/**
+ * What a URL parser or the router rewrites: the segments `.` and `..`, a backslash, a fragment, and
+ * percent-encoded letters, digits and `-._~`, which never need it (RFC 3986, section 2.3). A path
+ * has one spelling here, so that rules of a proxy and routes of this server see the same.
+ */
+const rewritten = /\/\.{1,2}(?:\/|$)|[\\#]|%(?:2[de]|3\d|4[1-9a-f]|5[\daf]|6[1-9a-f]|7[\dae])/i
+
+/**
+ * Headers that decide something. Node keeps the first of two or joins them, a proxy in front may keep
+ * the last: two readers of one request must not disagree.
+ */
+const singleHeaders = new Set([
+  'host',
+  'origin',
+  'authorization',
+  'content-type',
+  'content-length',
+  'mcp-session-id',
+  'mcp-protocol-version',
+  'mcp-method',
+  'mcp-name',
+])
+
+const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
+const wildcards = ['0.0.0.0', '[::]']
+
+/**
+ * Checks what every request must pass. Host and Origin keep a web page, or a name pointed at
+ * 127.0.0.1, away from a server on this machine. Ports do not matter: the page of another port is
+ * another user's choice to run. A missing Origin is fine, browsers send one where it matters.
+ */
+export class Guard {
+  /** The server's own names, the bound address and that of `--public-url`: for Host and Origin. */
+  readonly #own: Set<string>
+  readonly #hosts: Set<string>
+  readonly #origins: Set<string>
+  readonly #isBoundToAll: boolean
+  /** Nearly every request of a connection carries the same Host. */
+  #lastGoodHost: string | undefined
+
+  constructor({ host, publicUrl, allowedHosts = [], allowedOrigins = [] }: Reach) {
+    const named = publicUrl === undefined ? [host] : [host, new URL(publicUrl).host]
+    this.#own = new Set([...loopbackNames, ...named.map(normaliseHost)])
+    // They stand for every address, and name none.
+    this.#isBoundToAll = wildcards.filter(name => this.#own.delete(name)).length > 0
+    this.#hosts = new Set([...this.#own, ...allowedHosts.map(normaliseHost)])
+    this.#origins = new Set(allowedOrigins.map(normaliseOrigin))
+  }
+
+  /** Throws `RequestRefused`. */
+  check(req: IncomingMessage): void {
+    const path = pathOf(req)
+    if (!path.startsWith('/') || rewritten.test(path)) {
+      const message =
+        'the request target must be a path, without "..", "\\", "#" or needless escapes'
+      throw new RequestRefused('target_malformed', message)
+    }
+    const duplicate = findDuplicateHeader(req.rawHeaders)
+    if (duplicate !== null) {
+      const message = `header "${duplicate}" was sent more than once`
+      throw new RequestRefused('duplicate_header', message)
+    }
+    const encoding = req.headers['transfer-encoding']
+    // Where a message with another one ends, a proxy in front may judge differently.
+    if (encoding !== undefined && (!/^chunked$/i.test(encoding) || req.httpVersionMinor === 0)) {
+      const message = 'Transfer-Encoding must be "chunked" alone, in HTTP/1.1'
+      throw new RequestRefused('encoding_unknown', message)
+    }
+    const { host, origin } = req.headers
+    this.#checkHost(host, req.socket.localAddress)
+    if (origin !== undefined) this.#checkOrigin(origin, host ?? '')
+  }
+
+  /** `localAddress` is the one the client reached: a name of the server when it is bound to all. */
+  #checkHost(host: string | undefined, localAddress: string | undefined): void {
+    if (host === undefined || host === '') {
+      throw new RequestRefused('host_missing', 'the Host header is missing')
+    }
+    if (host === this.#lastGoodHost) return
+    const name = hostName(host)
+    if (!isPort(host.slice(name.length))) {
+      const message = `host "${printable(host)}" is not a name with at most a port behind it`
+      throw new RequestRefused('host_malformed', message)
+    }
+    if (this.#hosts.has(name)) this.#lastGoodHost = host
+    else if (!this.#isBoundToAll || name !== addressAsHost(localAddress)) {
+      const allow = `allow it with --allowed-host ${printable(name)}`
+      const message = `host "${printable(host)}" is not allowed; ${allow}`
+      throw new RequestRefused('host_not_allowed', message)
+    }
+  }
+
+  /** The pages of the server itself are accepted, also under a name that only Host may carry. */
+  #checkOrigin(origin: string, host: string): void {
+    const written = origin.toLowerCase()
+    if (this.#origins.has(written) || isSameOrigin(origin, host)) return
+    const url = URL.canParse(written) ? new URL(written) : null
+    if (url !== null && /^https?:$/.test(url.protocol) && this.#own.has(url.hostname)) return
+    const allow = `allow it with --allowed-origin ${printable(origin)}`
+    const message = `origin "${printable(origin)}" is not allowed; ${allow}`
+    throw new RequestRefused('origin_not_allowed', message)
+  }
+}
+
+/** The path of the request's target as the client wrote it, without the query. */
+export function pathOf({ url = '' }: IncomingMessage): string {
+  const end = url.indexOf('?')
+  return end === -1 ? url : url.slice(0, end)
+}
+
+export function normaliseOrigin(origin: string): string {
+  return parseOrigin(origin) ?? origin.toLowerCase()
+}
+
+/** Whether the origin is that of the server itself, by the Host header of the request. */
+export function isSameOrigin(origin: string, host: string): boolean {
+  const parsed = parseOrigin(origin)
+  if (parsed === null || !/^https?:/.test(parsed)) return false
+  const own = `${parsed.slice(0, parsed.indexOf(':'))}://${host}`
+  return URL.canParse(own) && new URL(own).origin === parsed
+}
+
+/** The name in a Host header: lower case, port removed, brackets of an IPv6 address kept. */
+export function hostName(header: string): string {
+  const value = header.toLowerCase()
+  const end = value.startsWith('[') ? value.indexOf(']') + 1 : value.indexOf(':')
+  return end > 0 ? value.slice(0, end) : value
+}
+
+function findDuplicateHeader(rawHeaders: string[]): string | null {
+  const seen: string[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? ''
+    if (!singleHeaders.has(name)) continue
+    if (seen.includes(name)) return name
+    seen.push(name)
+  }
+  return null
+}
+
+/** What follows the name: nothing, or `:8765`. */
+function isPort(rest: string): boolean {
+  return rest === '' || (/^:\d{1,5}$/.test(rest) && Number(rest.slice(1)) <= 65_535)
+}
+
+function normaliseHost(host: string): string {
+  return isIP(host) === 6 ? `[${host.toLowerCase()}]` : hostName(host)
+}
+
+function addressAsHost(address = ''): string {
+  const plain = plainAddress(address)
+  return isIP(plain) === 6 ? `[${plain}]` : plain
+}
+
+/** A refused value, safe to show in an answer and in the log: short, and no control bytes. */
+function printable(value: string): string {
+  const clean = value.replace(/[^\x21-\x7e]/g, '?')
+  return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
+}

@@ -1,0 +1,86 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { unwatchFile, watchFile } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type { Server } from 'node:https'
+import { createSecureContext } from 'node:tls'
+import { readBounded } from '../../lib/util/bytes.ts'
+import { messageOf, readProblem, ServiceError } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import type { TlsFiles } from './listen-options.ts'
+
+const maxFileBytes = 1024 * 1024
+/** The files are checked for changes this often. */
+const pollMs = 1000
+
+/** A certificate with the key that belongs to it, for `node:tls`. */
+export interface TlsPair {
+  readonly cert: Buffer
+  readonly key: Buffer
+  readonly minVersion: 'TLSv1.2'
+}
+
+/** Warns of what clients will refuse and of a key that others can read. Throws `config_invalid`. */
+export async function readPair(files: TlsFiles, log: Logger): Promise<TlsPair> {
+  const { certFile, keyFile } = files
+  const cert = await readPem('--tls-cert', certFile)
+  const key = await readPem('--tls-key', keyFile)
+  const leaf = checkPair(cert, key, files)
+  const { mode } = await stat(keyFile)
+  if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+    const shown = (mode & 0o777).toString(8).padStart(4, '0')
+    log.warn({ file: keyFile, mode: shown }, 'other accounts can get at the key of the certificate')
+  }
+  const { validFrom: from, validTo: until } = leaf
+  if (leaf.validToDate.getTime() <= Date.now()) {
+    log.warn({ file: certFile, until }, 'the certificate has expired: clients refuse it')
+  } else if (leaf.validFromDate.getTime() > Date.now()) {
+    log.warn({ file: certFile, from }, 'the certificate is not valid yet: clients refuse it')
+  }
+  return { cert, key, minVersion: 'TLSv1.2' }
+}
+
+/**
+ * Uses a renewed pair for connections made from then on. As long as the files are no pair
+ * (half-written, one of the two replaced) the old one stays. Returns the stop.
+ */
+export function followPair(files: TlsFiles, server: Server, log: Logger): () => void {
+  const reload = async () => {
+    try {
+      server.setSecureContext(await readPair(files, log))
+      log.info({ file: files.certFile }, 'the certificate was replaced')
+    } catch (error) {
+      log.error({ reason: messageOf(error) }, 'the old certificate stays in use')
+    }
+  }
+  const changed = () => void reload()
+  const paths = [files.certFile, files.keyFile]
+  for (const path of paths) watchFile(path, { interval: pollMs, persistent: false }, changed)
+  return () => paths.forEach(path => unwatchFile(path, changed))
+}
+
+function checkPair(cert: Buffer, key: Buffer, { certFile, keyFile }: TlsFiles): X509Certificate {
+  let problem = `--tls-key ${keyFile} is not the key of --tls-cert ${certFile}`
+  try {
+    const leaf = new X509Certificate(cert)
+    if (leaf.checkPrivateKey(createPrivateKey(key))) {
+      createSecureContext({ cert, key })
+      return leaf
+    }
+  } catch (error) {
+    problem = `--tls-cert ${certFile} with --tls-key ${keyFile}: ${messageOf(error)}`
+  }
+  throw unusable(problem)
+}
+
+async function readPem(flag: string, path: string): Promise<Buffer> {
+  const found = await readBounded(path, maxFileBytes).catch((error: unknown) => {
+    throw unusable(`${flag} ${path} cannot be read: ${readProblem(error)}`)
+  })
+  if (!found.ok) throw unusable(`${flag} ${path} cannot be used: ${found.failure}`)
+  return found.value
+}
+
+function unusable(problem: string): ServiceError {
+  const hint = 'name a certificate and its key in PEM, the key without a pass phrase'
+  return new ServiceError('config_invalid', problem, { hint })
+}

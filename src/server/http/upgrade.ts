@@ -1,0 +1,134 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { Guard, pathOf, type Reach, RequestRefused } from './guard.ts'
+import { makeProblem, type Problem, toProblem } from './problem.ts'
+import type { RefusedRequest } from './refusal-log.ts'
+import { createPeerOf, type PeerOf } from './trusted-proxies.ts'
+
+/** Takes requests that leave HTTP for a WebSocket. */
+export interface UpgradeEndpoint {
+  wantsUpgrade(req: IncomingMessage): boolean
+  /** Owns the socket from now on. `peer`: the address of the client. */
+  upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
+}
+
+/** Passes upgrades that the guard lets in to their endpoint. */
+export class Upgrades {
+  readonly #endpoint: UpgradeEndpoint
+  readonly #guard: Guard
+  readonly #peerOf: PeerOf
+  readonly #onRefused: (refused: RefusedRequest) => void
+
+  constructor(
+    endpoint: UpgradeEndpoint,
+    reach: Reach,
+    onRefused: (refused: RefusedRequest) => void,
+  ) {
+    this.#endpoint = endpoint
+    this.#guard = new Guard(reach)
+    this.#peerOf = createPeerOf(reach.trustedProxies ?? [])
+    this.#onRefused = onRefused
+  }
+
+  /** Other requests are answered as plain ones. */
+  wants(req: IncomingMessage): boolean {
+    return this.#endpoint.wantsUpgrade(req)
+  }
+
+  handle(req: IncomingMessage, socket: Socket, head: Buffer): void {
+    const peer = this.#peerOf(req)
+    try {
+      this.#guard.check(req)
+    } catch (error) {
+      const problem = toProblem(error)
+      if (error instanceof RequestRefused && problem.status === 403) {
+        this.#onRefused({ status: 403, reason: error.reason, peer })
+      }
+      return refuseUpgrade(socket, problem)
+    }
+    this.#endpoint.upgrade(req, socket, head, peer)
+  }
+}
+
+/** Answers where there is no response object, and closes the connection. */
+export function refuseUpgrade(
+  socket: Socket,
+  problem: Problem,
+  headers: Record<string, string> = {},
+): void {
+  const body = JSON.stringify(problem)
+  const lines = Object.entries({
+    'Content-Type': 'application/problem+json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    Connection: 'close',
+    ...headers,
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const phrase = STATUS_CODES[problem.status] ?? ''
+  // A client that does not close its side would keep the socket.
+  socket.once('finish', () => socket.destroy())
+  socket.end(`HTTP/1.1 ${problem.status} ${phrase}\r\n${lines.join('')}\r\n${body}`)
+}
+
+/** Whether the request asks for a WebSocket at `path`. */
+export function wantsWebSocket(req: IncomingMessage, path: string): boolean {
+  return req.headers.upgrade?.toLowerCase() === 'websocket' && pathOf(req) === path
+}
+
+interface HandshakeParts {
+  /** What is opened, for messages: "the host link". */
+  link: string
+  protocol: string
+  maxMessageBytes: number
+  /** How long the other side may take to close. Default: that of `ws`. */
+  closeMs?: number
+}
+
+/** The handshake of a link. A refused client gets an answer and a closed connection. */
+export class Handshake {
+  readonly #parts: HandshakeParts
+  readonly #server: WebSocketServer
+
+  constructor(parts: HandshakeParts) {
+    const { protocol, maxMessageBytes, closeMs } = parts
+    this.#parts = parts
+    // Known to the library, not to its types.
+    const untyped = closeMs === undefined ? {} : { closeTimeout: closeMs }
+    this.#server = new WebSocketServer({
+      ...untyped,
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: maxMessageBytes,
+      handleProtocols: () => protocol,
+    })
+    this.#server.on('wsClientError', (error, socket) => {
+      refuseHandshake(socket as Socket, `no WebSocket handshake: ${error.message}`)
+    })
+  }
+
+  /** Refuses a request for another protocol or version. Returns whether it did. */
+  refuses(req: IncomingMessage, socket: Socket): boolean {
+    const { link, protocol } = this.#parts
+    const { 'sec-websocket-protocol': offered = '', 'sec-websocket-version': version } = req.headers
+    if (!offered.split(',').some(one => one.trim() === protocol)) {
+      refuseHandshake(socket, `${link} needs "Sec-WebSocket-Protocol: ${protocol}"`)
+      return true
+    }
+    if (version === '13') return false
+    // The library would take an older draft as well.
+    const detail = `no WebSocket handshake: ${link} needs "Sec-WebSocket-Version: 13"`
+    refuseHandshake(socket, detail, { 'Sec-WebSocket-Version': '13' })
+    return true
+  }
+
+  open(req: IncomingMessage, socket: Socket, head: Buffer, opened: (ws: WebSocket) => void): void {
+    this.#server.handleUpgrade(req, socket, head, opened)
+  }
+}
+
+function refuseHandshake(socket: Socket, detail: string, headers?: Record<string, string>): void {
+  refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail), headers)
+}
