@@ -50,12 +50,6 @@ describe('a custom producer', () => {
     expect(error).to.deep.include({ code: -32002, data: { uri: 'notes://c' } })
   })
 
-  it('is added before the start, as is the audit log', () => {
-    const resources = section.server.resources()
-    expect(() => resources.addProducer({ ...producer, scheme: 'late' })).to.throw(/before/)
-    expect(() => resources.wireAuditLog(new AuditLog())).to.throw(/before/)
-  })
-
   it('lists whenever a client reconnects', async () => {
     for (const expected of [lists + 1, lists + 2]) {
       await (await RawSession.open(section.url)).call('resources/list')

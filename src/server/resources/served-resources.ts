@@ -14,6 +14,7 @@ import { polledSchemes } from './schemes.ts'
 interface ServedResourcesOptions {
   /** By scheme, in the order of the listing. */
   producers: Record<string, SchemeProducer>
+  scene?: SceneState
   /** Where to look instead of a resource of this scheme that is not there. */
   whereToLook: (scheme: string) => string
   limits: Pick<ResourceLimits, 'pageSize' | 'listChangedIntervalMs'>
@@ -33,15 +34,17 @@ export interface ResourceListener {
 
 /** The table of producers behind an endpoint: pages and contents out, changes on. */
 export class ServedResources {
+  /** Undefined: the server has no scene. */
+  readonly scene: SceneState | undefined
   protected readonly log: Logger
   protected readonly timer: Timer
-  readonly #producers: Map<string, SchemeProducer>
+  protected readonly producers: Map<string, SchemeProducer>
   readonly #whereToLook: (scheme: string) => string
   readonly #listing: Listing
   /** What callers find who may only read. */
   readonly #readOnlyListing: Listing
   readonly #listeners = new Set<ResourceListener>()
-  readonly #limits: ServedResourcesOptions['limits']
+  readonly #listChangedIntervalMs: number
   readonly #clock: Clock
   readonly #stops: (() => void)[] = []
   /** Cancels the change of the listing that is told later; null: there is none. */
@@ -52,31 +55,27 @@ export class ServedResources {
 
   constructor(options: ServedResourcesOptions) {
     const { limits, log = silentLogger, timer = systemTimer } = options
-    this.#producers = new Map(Object.entries(options.producers))
+    this.producers = new Map(Object.entries(options.producers))
+    this.scene = options.scene
     this.#whereToLook = options.whereToLook
     this.log = log
     this.#listing = new Listing(limits.pageSize, log)
     this.#readOnlyListing = new Listing(limits.pageSize, log)
-    this.#limits = limits
-    this.#clock = options.clock ?? monotonicClock
     this.timer = timer
-  }
-
-  /** Undefined: the server has no scene. */
-  get scene(): SceneState | undefined {
-    return undefined
+    this.#listChangedIntervalMs = limits.listChangedIntervalMs
+    this.#clock = options.clock ?? monotonicClock
   }
 
   /** One page of the listing. Rejects with `ResourceUriInvalid` for an invalid cursor. */
   page(cursor: string | undefined, reader?: Reader): Promise<ListPage> {
     const listing = reader?.isReadOnly === true ? this.#readOnlyListing : this.#listing
-    const schemes = [...this.#producers.keys()]
+    const schemes = [...this.producers.keys()]
     const producers = schemes.flatMap(scheme => this.#find(scheme, reader) ?? [])
     return listing.page(cursor, producers)
   }
 
   templates(): Template[] {
-    return [...this.#producers.values()].flatMap(producer => producer.templates?.() ?? [])
+    return [...this.producers.values()].flatMap(producer => producer.templates?.() ?? [])
   }
 
   /**
@@ -99,7 +98,7 @@ export class ServedResources {
   /** The contents of a resource of another server, passed on as they come; null: `read` has it. */
   relay(uri: unknown, reader?: Reader): Promise<RelayedContents> | null {
     const parsed = this.parsed(uri)
-    return this.#producers.get(parsed.scheme)?.relay?.(parsed, reader) ?? null
+    return this.producers.get(parsed.scheme)?.relay?.(parsed, reader) ?? null
   }
 
   /**
@@ -119,20 +118,20 @@ export class ServedResources {
   /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
   canonical(uri: unknown): string {
     const parsed = this.parsed(uri)
-    const producer = this.#producers.get(parsed.scheme)
+    const producer = this.producers.get(parsed.scheme)
     return producer?.canonical?.(parsed) ?? normaliseUri(parsed.text)
   }
 
   /** Whether reading the URI changes what others find. */
   changes(uri: unknown): boolean {
     const parsed = parseResourceUri(uri)
-    return parsed.ok && this.#producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
+    return parsed.ok && this.producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
   }
 
   /** Whether updates of the URI ever come. */
   pushes(uri: unknown): boolean {
     const parsed = this.parsed(uri)
-    const producer = this.#producers.get(parsed.scheme)
+    const producer = this.producers.get(parsed.scheme)
     return producer?.pushes?.(parsed) ?? !polledSchemes.has(parsed.scheme)
   }
 
@@ -146,7 +145,7 @@ export class ServedResources {
     prefix: string,
     resolved: ReadonlyMap<string, string> = new Map(),
   ): Promise<Completion> {
-    const producer = this.#producers
+    const producer = this.producers
       .values()
       .find(each => each.templates?.().some(template => template.uriTemplate === uriTemplate))
     if (producer === undefined) {
@@ -171,7 +170,7 @@ export class ServedResources {
    */
   followed(uri: string, isFollowed: boolean): Promise<void> | void {
     const scheme = uri.slice(0, uri.indexOf(':'))
-    return this.#producers.get(scheme)?.follow?.(uri, isFollowed)
+    return this.producers.get(scheme)?.follow?.(uri, isFollowed)
   }
 
   /** Returns the unsubscribe. */
@@ -193,26 +192,9 @@ export class ServedResources {
   /** Tells them that the listing or the templates are others now, at most once an interval. */
   listChanged(): void {
     if (this.#cancelListChange !== null) return
-    const waitMs = this.#listChangedMs + this.#limits.listChangedIntervalMs - this.#clock.now()
+    const waitMs = this.#listChangedMs + this.#listChangedIntervalMs - this.#clock.now()
     if (waitMs <= 0) this.#tellListChanged()
     else this.#cancelListChange = this.timer.after(waitMs, () => this.#tellListChanged())
-  }
-
-  serves(scheme: string): boolean {
-    return this.#producers.has(scheme)
-  }
-
-  /** Serves the scheme from now on. */
-  attach(scheme: string, producer: SchemeProducer): void {
-    this.#producers.set(scheme, producer)
-    this.listChanged()
-    this.schemeUpdated(scheme)
-  }
-
-  detach(scheme: string): void {
-    if (!this.#producers.delete(scheme)) return
-    this.listChanged()
-    this.schemeUpdated(scheme)
   }
 
   /** `stop` runs when the server closes; it ends a source of changes. */
@@ -246,7 +228,7 @@ export class ServedResources {
   #find(scheme: string, reader: Reader | undefined): SchemeProducer | undefined {
     // Who else is connected is not shown to callers who may only read.
     if (scheme === 'server' && reader?.isReadOnly === true) return undefined
-    return this.#producers.get(scheme)
+    return this.producers.get(scheme)
   }
 
   #producerOf({ scheme, text }: ResourceUri, reader: Reader | undefined): SchemeProducer {
