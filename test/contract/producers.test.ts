@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { AuditLog, ResourceNotFound, type ResourceProducer } from '../../src/index.ts'
+import { ResourceNotFound, type ResourceProducer } from '../../src/index.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { listAll, readFailure, useServer } from './support.ts'
 
