@@ -6,7 +6,7 @@ import { createGate } from './concurrency.ts'
 import { KeptPictures, type SmallerPicture } from './kept-pictures.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { maxCompletions } from '../resources/completion.ts'
-import { type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
+import { builtIn, type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {
   BlobContent,
@@ -29,21 +29,21 @@ interface ArtefactProducerOptions {
   shrink(file: Uint8Array<ArrayBuffer>, maxWidth: number): Promise<SmallerPicture | null>
 }
 
-export const artefactTemplates: readonly Template[] = Object.freeze([
-  Object.freeze({
+export const artefactTemplates: readonly Template[] = builtIn([
+  {
     uriTemplate: 'artefact://sha256/{hex}',
-    name: 'artefact',
-    title: 'Artefact',
+    name: 'Artefact',
     description: 'A file the application produced, by the SHA-256 of its bytes',
-  }),
-  Object.freeze({
+    mimeType: undefined,
+  },
+  {
     uriTemplate: 'artefact://sha256/{hex}{?as,offset,limit,max_width}',
     name: 'Part of an artefact',
-    title: 'Part of an artefact',
     description:
       'A text file in slices: as=text, offset and limit in bytes. A PNG picture at most ' +
       'max_width pixels wide.',
-  }),
+    mimeType: undefined,
+  },
 ])
 
 const defaultSliceBytes = 64 * 1024

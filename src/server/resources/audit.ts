@@ -1,5 +1,5 @@
 import type { AuditLog } from './audit-log.ts'
-import { type SchemeProducer, changedAt, freezeAll } from './scheme-producer.ts'
+import { type SchemeProducer, changedAt, builtIn } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -17,13 +17,11 @@ export const auditRecentUri = 'audit://recent'
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.5 } as const
 
-const templates: readonly Template[] = freezeAll([
+const templates: readonly Template[] = builtIn([
   {
     uriTemplate: 'audit://recent{?limit}',
     name: 'Recent actions, as many as asked for',
-    title: 'Recent actions, as many as asked for',
     description: `The last \`limit\` actions in the application, at most ${maxAuditLimit}`,
-    mimeType: 'application/json',
     annotations,
   },
 ])
@@ -82,13 +80,11 @@ export class AuditProducer implements SchemeProducer {
 }
 
 function describe(recordedMs: number | null): readonly Descriptor[] {
-  return freezeAll([
+  return builtIn([
     {
       uri: auditRecentUri,
       name: 'Recent actions',
-      title: 'Recent actions',
       description: `The last ${defaultAuditLimit} actions in the application; ?limit=N for up to ${maxAuditLimit}`,
-      mimeType: 'application/json',
       annotations: { ...annotations, ...changedAt(recordedMs) },
     },
   ])

@@ -1,4 +1,4 @@
-import { type SchemeProducer, freezeAll } from './scheme-producer.ts'
+import { type SchemeProducer, builtIn } from './scheme-producer.ts'
 import type { CaptureSource, CaptureView } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { Content, Descriptor, Reader, Template } from './producer.ts'
@@ -12,11 +12,10 @@ const annotations = { audience: ['user', 'assistant'], priority: 0.7 } as const
 const mimeType = 'image/png'
 const nothing: readonly never[] = Object.freeze([])
 
-const descriptors: readonly Descriptor[] = freezeAll([
+const descriptors: readonly Descriptor[] = builtIn([
   {
     uri: currentWindowUri,
     name: 'Application window',
-    title: 'Application window',
     description:
       'What the window of the application looks like: a picture taken when it is read, never pushed. ' +
       '?max_width=N for one at most N pixels wide',
@@ -25,11 +24,10 @@ const descriptors: readonly Descriptor[] = freezeAll([
   },
 ])
 
-const templates: readonly Template[] = freezeAll([
+const templates: readonly Template[] = builtIn([
   {
     uriTemplate: 'capture://current_window{?max_width}',
     name: 'Application window, as wide as asked for',
-    title: 'Application window, as wide as asked for',
     description:
       'The same picture, scaled down to at most `max_width` pixels; 1024 shows most of it',
     mimeType,
@@ -37,11 +35,10 @@ const templates: readonly Template[] = freezeAll([
   },
 ])
 
-const viewTemplates: readonly Template[] = freezeAll([
+const viewTemplates: readonly Template[] = builtIn([
   {
     uriTemplate: 'capture://current_window{?max_width,view}',
     name: 'Application window, or its view of the scene',
-    title: 'Application window, or its view of the scene',
     description:
       'The same picture, scaled down to at most `max_width` pixels; `view` viewport: the view of ' +
       'the scene alone, drawn by the application when it is read, without menus and panels',
@@ -50,11 +47,10 @@ const viewTemplates: readonly Template[] = freezeAll([
   },
 ])
 
-const shotTemplates: readonly Template[] = freezeAll([
+const shotTemplates: readonly Template[] = builtIn([
   {
     uriTemplate: 'capture://viewport{?camera,of,view,max_width}',
     name: 'The scene from where you say',
-    title: 'The scene from where you say',
     description:
       'A picture of the scene, drawn by the application when it is read; the view of the user does ' +
       'not move. `camera`: through that camera. `of`: ids of objects that fill the picture, seen ' +

@@ -1,6 +1,6 @@
 import { defaultEventLimit } from './session-event-buffer.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { type SchemeProducer, freezeAll, jsonContents } from './scheme-producer.ts'
+import { type SchemeProducer, builtIn, jsonContents } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
@@ -13,14 +13,12 @@ const maxEventLimit = 1000
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const
 
-export const sessionEventTemplates: readonly Template[] = freezeAll([
+export const sessionEventTemplates: readonly Template[] = builtIn([
   {
     uriTemplate: 'events://session/{session_id}{?cursor,limit,drain}',
     name: 'Session events by cursor',
-    title: 'Session events by cursor',
     description:
       'Events of a session with an id greater than `cursor`; drain=true removes what was returned',
-    mimeType: 'application/json',
     annotations,
   },
 ])
@@ -59,7 +57,7 @@ export class SessionEventsProducer implements SchemeProducer {
     const events = buffers.reduce((sum, { newestCursor }) => sum + newestCursor, 0)
     const state = `${this.#registrations} ${events}`
     if (state !== this.#listed) {
-      this.#descriptors = freezeAll(buffers.map(describe))
+      this.#descriptors = builtIn(buffers.map(describe))
       this.#listed = state
     }
     return this.#descriptors
@@ -105,14 +103,11 @@ export class SessionEventsProducer implements SchemeProducer {
 }
 
 function describe({ uri, sessionId, lastAppendedAt }: SessionEventBuffer): Descriptor {
-  const name = `Events of session ${sessionId}`
   return {
     uri,
-    name,
-    title: name,
+    name: `Events of session ${sessionId}`,
     description:
       'Diagnostics: console output, errors and progress of the session, read by ?cursor=N; never pushed',
-    mimeType: 'application/json',
     annotations: {
       ...annotations,
       ...(lastAppendedAt !== null && { lastModified: lastAppendedAt }),

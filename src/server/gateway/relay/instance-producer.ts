@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { artefactTemplates } from '../../artefacts/producer.ts'
 import { notesTemplates } from '../../notes/notes-producer.ts'
-import { type SchemeProducer, freezeAll } from '../../resources/scheme-producer.ts'
+import { type SchemeProducer, builtIn } from '../../resources/scheme-producer.ts'
 import { captureTemplates } from '../../resources/capture.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import type {
@@ -37,13 +37,11 @@ const innerTemplates = new Map(
 )
 
 /** Those that instances have, under their addresses at the gateway. */
-const templates: readonly Template[] = freezeAll([
+const templates: readonly Template[] = builtIn([
   {
     uriTemplate: `${root}scene/current`,
     name: 'Scene of an instance',
-    title: 'Scene of an instance',
     description: 'The whole scene of one instance; with ?view=summary on one page',
-    mimeType: 'application/json',
   },
   ...instanceTemplates
     .map(withoutDrain)
@@ -51,13 +49,12 @@ const templates: readonly Template[] = freezeAll([
       ...template,
       uriTemplate: outerTemplate(template.uriTemplate),
       name: `${template.name}, of an instance`,
-      title: `${template.title ?? template.name}, of an instance`,
     })),
   {
     uriTemplate: any,
     name: 'Any resource of an instance',
-    title: 'Any resource of an instance',
     description: 'scheme://path of the instance is instance://<id>/scheme/path here',
+    mimeType: undefined,
   },
 ])
 

@@ -13,7 +13,7 @@ import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, omissionOf, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
-  checkpointsDescriptor,
+  checkpointDescriptors,
   checkpointsUri,
   describeScene,
   sceneCurrentUri,
@@ -70,7 +70,7 @@ export class SceneProducer implements SchemeProducer {
   list(): readonly Descriptor[] {
     const { current } = this.#state
     if (current.revision !== this.#listedRevision) {
-      const checkpoints = this.#checkpoints === undefined ? [] : [checkpointsDescriptor]
+      const checkpoints = this.#checkpoints === undefined ? [] : checkpointDescriptors
       this.#descriptors = Object.freeze([...describeScene(current), ...checkpoints])
       this.#listedRevision = current.revision
     }
