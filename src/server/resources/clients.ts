@@ -2,9 +2,15 @@ import { builtIn, jsonContents, type SchemeProducer } from './scheme-producer.ts
 import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
-import type { ClientTable } from '../mcp/client-table.ts'
 
 export const clientsUri = 'server://clients'
+
+/** The table of clients, which the transports keep. */
+export interface ClientsSource {
+  rows(): readonly object[]
+  onChange(listener: () => void): void
+  close(): void
+}
 
 const none: readonly never[] = Object.freeze([])
 
@@ -21,10 +27,10 @@ const descriptors: readonly Descriptor[] = builtIn([
 
 /** `server://clients`. A gateway serves it without listing it. */
 export class ClientsProducer implements SchemeProducer {
-  readonly #source: ClientTable
+  readonly #source: ClientsSource
   readonly #listed: readonly Descriptor[]
 
-  constructor(source: ClientTable, isListed = true) {
+  constructor(source: ClientsSource, isListed = true) {
     this.#source = source
     this.#listed = isListed ? descriptors : none
   }

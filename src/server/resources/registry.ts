@@ -1,13 +1,15 @@
 import type { ResourceLimits } from './limits.ts'
 import { maxJsonDepth } from '../../lib/util/json.ts'
-import type { Timer } from '../../lib/util/time.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import type { Clock, Timer } from '../../lib/util/time.ts'
+import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import type { Notes } from '../notes/notes.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { ServerParts } from '../mcp/mcp-http-config.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
 import type { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
-import { ClientsProducer, clientsUri } from './clients.ts'
+import { ClientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
 import { ResourceNotEnabled } from './errors.ts'
@@ -25,12 +27,17 @@ import { ServedResources } from './served-resources.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
 
-interface ResourceRegistryOptions extends Pick<
-  ServerParts,
-  'clock' | 'log' | 'notes' | 'checkpoints' | 'clients'
-> {
+interface ResourceRegistryOptions {
   limits: ResourceLimits
+  clock?: Clock
+  log?: Logger
   timer?: Timer
+  /** Default: there are none, and `notes://` does not exist. */
+  notes?: Notes
+  /** Default: there are none, nor `scene://checkpoints`. */
+  checkpoints?: Checkpoints
+  /** Default: `server://clients` does not exist. */
+  clients?: ClientsSource
   /** Default: artefacts are switched off. */
   artefacts?: SchemeProducer
   /** Default: no window. */
@@ -38,9 +45,6 @@ interface ResourceRegistryOptions extends Pick<
   /** Serve `ui://service-cli/live`. Default false. */
   liveApp?: boolean
 }
-
-/** Whether a source or producer may take the scheme. */
-export type SchemeState = 'free' | 'taken' | 'reserved'
 
 /**
  * The resources of an application. The host puts state in (`setScene`, `wireAuditLog`, …), the
@@ -174,7 +178,7 @@ export class ResourceRegistry extends ServedResources {
   }
 
   /** Whether a source may take the scheme. Reserved ones are the product's built-in resources. */
-  schemeState(scheme: string): SchemeState {
+  schemeState(scheme: string): 'free' | 'taken' | 'reserved' {
     if (reservedSchemes.has(scheme)) return 'reserved'
     return this.producers.has(scheme) ? 'taken' : 'free'
   }
