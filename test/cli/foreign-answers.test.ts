@@ -68,16 +68,14 @@ describe('a command whose server is another program', () => {
     return runCommand(args, { env: cleanEnv({ HOME: home, ...link }) })
   }
 
-  const entry = (proof: unknown) => ({ ...note, entries: [{ action: 'answer', proof }] })
   const forms: [words: string, told: string, answer: unknown][] = [
     ['notes list', '/mcp to notes://open', { notes: [{ ...note, author: hostile }] }],
     ['notes show 1', '/mcp to notes://1', note],
-    ['notes show 1', '/mcp to notes://1', entry({ as_of: hostile })],
     ['resources list', '/mcp to resources/list', { resources: hostile }],
     ['resources read x://y', '/mcp to x://y', { contents: [hostile] }],
     ['notes add Higher', '/host to v1/notes', { note: { ...note, text: hostile } }],
     ['notes close 1', '/host to v1/notes/1/close', { note: [] }],
-    ['checkpoint one', '/host to v1/checkpoints', { checkpoint: { as_of: hostile } }],
+    ['checkpoint one', '/host to v1/checkpoints', { checkpoint: [] }],
     ['page', '/host to v1/page-login', { url: hostile }],
     ['artefacts put FILE', '/host to v1/artefacts', {}],
   ]

@@ -154,7 +154,7 @@ describe('service-cli over stdio', () => {
     it('exits 5 without output on stdout when no server runs', async () => {
       const ended = await runCommand(['connect', '--registry-dir', folder])
       expect(ended).to.deep.include({ code: 5, stdout: '' })
-      expect(ended.stderr).to.contain('no service-cli serve of yours is running')
+      expect(ended.stderr).to.contain('found no running service-cli serve of yours')
     })
   })
 

@@ -1,8 +1,8 @@
 import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import { listen, type McpServer } from '../../lib/mcp/client/call.ts'
-import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { messageOf } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import type { Finding } from './finding.ts'
+import { type Finding, finding } from './finding.ts'
 
 export const sceneUri = 'scene://current'
 export const timeoutMs = 5000
@@ -23,25 +23,25 @@ export async function checkPush(): Promise<Finding> {
       await updates.next()
       return Math.round((performance.now() - startedMs) * 10) / 10
     })
-    return { check, status: 'ok', summary: `push works: a change reached a client in ${ms} ms` }
+    return finding(check, 'ok', `push works: a change reached a client in ${ms} ms`)
   } catch (error) {
     const summary = `push does not work on this machine: ${messageOf(error)}`
     const hint = 'check whether a firewall or another program blocks connections to 127.0.0.1'
-    return { check, status: 'fail', summary, hint }
+    return finding(check, 'fail', summary, hint)
   } finally {
     await server.stop()
   }
 }
 
 /** A client that is subscribed to the scene. */
-export interface Subscription {
+interface Subscription {
   readonly server: McpServer
   readonly updates: AsyncIterator<undefined>
   /** Aborts when the time is over. */
   readonly signal: AbortSignal
 }
 
-/** Subscribes to the scene and runs `use`. `url` is of this machine. Rejects with `ServiceError`. */
+/** Subscribes to the scene and runs `use`. `url` is of this machine. */
 export async function withSubscription<Value>(
   url: string,
   apiKey: string | null,
@@ -55,9 +55,7 @@ export async function withSubscription<Value>(
     await updates.next()
     return await use({ server, updates, signal })
   } catch (error) {
-    throw signal.aborted
-      ? new ServiceError('net_timeout', `nothing came within ${timeoutMs} ms`)
-      : error
+    throw signal.aborted ? new Error(`nothing came within ${timeoutMs} ms`) : error
   } finally {
     await updates.return(undefined as never)
     link.close()
