@@ -12,7 +12,7 @@ import { GatewayProducer } from './gateway-producer.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
 import type { SchemeProducer } from '../resources/scheme-producer.ts'
-import { ClientsProducer, clientsUri } from '../resources/clients.ts'
+import { clientsProducer, clientsUri } from '../resources/clients.ts'
 import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
@@ -49,7 +49,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
   const producers = {
     gateway,
     resources: new EventResources(ring),
-    ...(clients && { server: new ClientsProducer(clients, false) }),
+    ...(clients && { server: clientsProducer(clients, false) }),
     ...(instances && { instance: new InstanceProducer(instances) }),
   }
   const served = new ServedResources({

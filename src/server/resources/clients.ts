@@ -1,7 +1,6 @@
 import { builtIn, jsonContents, type SchemeProducer } from './scheme-producer.ts'
 import { ResourceNotFound } from './errors.ts'
-import type { Content, Descriptor } from './producer.ts'
-import type { ResourceUri } from './resource-uri.ts'
+import type { Descriptor } from './producer.ts'
 
 export const clientsUri = 'server://clients'
 
@@ -25,22 +24,13 @@ const descriptors: readonly Descriptor[] = builtIn([
   },
 ])
 
-/** `server://clients`. A gateway serves it without listing it. */
-export class ClientsProducer implements SchemeProducer {
-  readonly #source: ClientsSource
-  readonly #listed: readonly Descriptor[]
-
-  constructor(source: ClientsSource, isListed = true) {
-    this.#source = source
-    this.#listed = isListed ? descriptors : none
-  }
-
-  list(): readonly Descriptor[] {
-    return this.#listed
-  }
-
-  read(uri: ResourceUri): readonly Content[] {
-    if (uri.path !== 'clients') throw new ResourceNotFound(uri.text)
-    return jsonContents(uri.text, JSON.stringify({ clients: this.#source.rows() }))
+/** Produces `server://clients`. A gateway serves it without listing it. */
+export function clientsProducer(clients: ClientsSource, isListed = true): SchemeProducer {
+  return {
+    list: () => (isListed ? descriptors : none),
+    read({ path, text }) {
+      if (path !== 'clients') throw new ResourceNotFound(text)
+      return jsonContents(text, JSON.stringify({ clients: clients.rows() }))
+    },
   }
 }

@@ -9,7 +9,7 @@ import { AuditProducer, auditRecentUri } from './audit.ts'
 import type { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
-import { ClientsProducer, type ClientsSource, clientsUri } from './clients.ts'
+import { clientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
 import { ResourceNotEnabled } from './errors.ts'
@@ -72,7 +72,7 @@ export class ResourceRegistry extends ServedResources {
       audit,
       events,
       capture: new CaptureProducer(capture),
-      ...(clients && { server: new ClientsProducer(clients) }),
+      ...(clients && { server: clientsProducer(clients) }),
       ...(liveApp && { ui: new LiveAppProducer() }),
       artefact: options.artefacts ?? artefactsOff,
     }
