@@ -114,14 +114,12 @@ export interface ResourceProducer {
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */
 export interface Annotations {
-  readonly audience?: readonly Audience[]
+  readonly audience?: readonly ('user' | 'assistant')[]
   /** From 0, the least important, to 1, without which little makes sense. */
   readonly priority?: number
   /** RFC 3339 */
   readonly lastModified?: string
 }
-
-type Audience = 'user' | 'assistant'
 
 /** A picture for an entry; clients of 2025-11-25 and later may show it. */
 export interface Icon {
