@@ -136,7 +136,13 @@ describe('a command whose server is another program', () => {
       ['resources list', 429, 6, /is busy .*\nhint: try again in 7 s\n/, { 'Retry-After': '7' }],
       ['resources list', 302, 3, /redirects to http:\/\/other\/\n/, { Location: 'http://other/' }],
       ['resources list', 503, 5, /refused the request \(HTTP 503\): no\n/],
-      ['resources list', 200, 3, /is not an MCP endpoint\n/, { 'Content-Type': 'text/html' }],
+      [
+        'resources list',
+        200,
+        3,
+        /is not an MCP endpoint: it answers with text\/html\n/,
+        { 'Content-Type': 'text/html' },
+      ],
       [
         'page',
         401,

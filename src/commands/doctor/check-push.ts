@@ -17,10 +17,10 @@ export async function checkPush(): Promise<Finding> {
   const server = new McpHttpServer()
   try {
     const { url } = await server.start()
-    const ms = await withSubscription(url, null, async ({ updates }) => {
+    const ms = await withSubscription(url, null, async ({ updated }) => {
       const startedMs = performance.now()
       server.resources().setScene({ doctor: 'was here' })
-      await updates.next()
+      await updated
       return Math.round((performance.now() - startedMs) * 10) / 10
     })
     return finding(check, 'ok', `push works: a change reached a client in ${ms} ms`)
@@ -36,7 +36,8 @@ export async function checkPush(): Promise<Finding> {
 /** A client that is subscribed to the scene. */
 interface Subscription {
   readonly server: McpServer
-  readonly updates: AsyncIterator<undefined>
+  /** Resolves with the first update. */
+  readonly updated: Promise<void>
   /** Aborts when the time is over. */
   readonly signal: AbortSignal
 }
@@ -50,14 +51,18 @@ export async function withSubscription<Value>(
   const signal = AbortSignal.timeout(timeoutMs)
   const link = new HttpLink({ key: apiKey === null ? null : new Secret(apiKey), env: {} })
   const server = { url: new URL(url), link }
-  const updates = listen(server, sceneUri, signal)
+  const [began, update] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const listening = listen(server, sceneUri, {
+    signal,
+    begun: async () => began.resolve(),
+    updated: update.resolve,
+  })
+  const used = began.promise.then(() => use({ server, updated: update.promise, signal }))
   try {
-    await updates.next()
-    return await use({ server, updates, signal })
+    return await Promise.race([used, listening])
   } catch (error) {
     throw signal.aborted ? new Error(`nothing came within ${timeoutMs} ms`) : error
   } finally {
-    await updates.return(undefined as never)
     link.close()
   }
 }

@@ -127,7 +127,7 @@ export class ResourceRegistry extends ServedResources {
    */
   wireAuditLog(log: AuditLog): void {
     if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
-    this.#audit.wire(log)
+    this.#audit.log = log
     this.onClose(log.onRecord(() => this.updated(auditRecentUri)))
   }
 

@@ -1,5 +1,4 @@
 import { wellFormedJson } from '../../lib/util/json.ts'
-import { toRfc3339 } from '../../lib/util/time.ts'
 import type {
   CompletionContext,
   CompletionValues,
@@ -64,11 +63,6 @@ export function jsonContents(
   meta?: Content['_meta'],
 ): readonly Content[] {
   return textContents(uri, 'application/json', wellFormedJson(text), meta)
-}
-
-/** The annotation of what changed then; null: it never did. */
-export function changedAt(timeMs: number | null): { readonly lastModified?: string } {
-  return timeMs === null ? {} : { lastModified: toRfc3339(timeMs) }
 }
 
 /**

@@ -40,11 +40,11 @@ describe('events://session', () => {
     resources.registerSessionEventBuffer(buffer)
     for (let n = 0; n < 10; n++) buffer.append({ source: 'maya', stream: 'stdout', message: 'm' })
     for (const drain of ['false', '0']) payload(resources, `events://session/s1?drain=${drain}`)
-    expect(buffer.retainedCount).to.equal(10)
+    expect(buffer.page().retained_count).to.equal(10)
     payload(resources, 'events://session/s1?limit=4&drain=true')
-    expect(buffer.retainedCount).to.equal(6)
+    expect(buffer.page().retained_count).to.equal(6)
     payload(resources, 'events://session/s1?drain=1')
-    expect(buffer.retainedCount).to.equal(0)
+    expect(buffer.page().retained_count).to.equal(0)
   })
 
   for (const id of ['a/b', 'é€😀', 'a?b#c', '100%', '%2F', '__proto__']) {

@@ -109,7 +109,6 @@ export class Connection {
       ...asked,
       url: upstream.target.url,
       repeatable: !hasEffects,
-      isHeld: hasEffects,
       answerMs,
       signal: AbortSignal.any(ends),
     }
@@ -146,7 +145,7 @@ export class Connection {
 
   /** The error for a request that the server refused. */
   refusal(refused: Refused, { target }: Upstream): RpcError {
-    return refusalError(refused, target, this.#parts.key !== null)
+    return refusalError(refused, target.url, this.#parts.key !== null)
   }
 
   /** The server is gone, or forgot the session. */

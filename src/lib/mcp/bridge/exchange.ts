@@ -118,7 +118,6 @@ export interface Question {
   readonly method: string
   readonly params: JsonObject
   readonly answerMs: number
-  readonly isHeld?: boolean
   readonly signal: AbortSignal
 }
 

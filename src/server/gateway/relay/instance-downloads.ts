@@ -140,7 +140,6 @@ async function ask(
       headers: { ...upstream.identity, ...headers },
       repeatable: true,
       answerMs,
-      isHeld: true,
       signal,
     })
   } catch (error) {

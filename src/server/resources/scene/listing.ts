@@ -1,5 +1,5 @@
 import { toRfc3339 } from '../../../lib/util/time.ts'
-import { changedAt, builtIn } from '../scheme-producer.ts'
+import { builtIn } from '../scheme-producer.ts'
 import type { Descriptor, Template } from '../producer.ts'
 import { sceneParameters } from './query.ts'
 import type { SceneRevision, SceneState } from './state.ts'
@@ -88,7 +88,7 @@ export function sceneFacts({ run, current, application, asOfMs }: SceneState): o
 
 export function describeScene(revision: SceneRevision): readonly Descriptor[] {
   const { hasScene, bytes, setAtMs } = revision
-  const changed = changedAt(setAtMs)
+  const changed = setAtMs !== null && { lastModified: toRfc3339(setAtMs) }
   return builtIn([
     {
       uri: sceneCurrentUri,

@@ -1,10 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { describeSocketError } from '../../../../src/lib/mcp/bridge/bridge-errors.ts'
-import { HttpLink } from '../../../../src/lib/mcp/bridge/http-link.ts'
-import { until } from '../../../helpers/until.ts'
 import { useBridges, json, result } from './bench.ts'
 
 describe('what the bridge makes of HTTP', () => {
@@ -19,26 +16,6 @@ describe('what the bridge makes of HTTP', () => {
     expect(proxy.seen[0]?.headers.host).to.equal('studio.example')
     const near = connect(direct.url, { env })
     expect((await near.call('ping')).result).to.deep.equal({ by: 'itself' })
-  })
-
-  it('warns once when a server does not answer, until it has answered again', async () => {
-    const waiting: ServerResponse[] = []
-    const server = await scripted((_, res) => void waiting.push(res))
-    const warnings: string[] = []
-    const overdue = (url: URL) => void warnings.push(url.href)
-    const link = new HttpLink({ key: null, env: {}, overdueMs: 20, overdue })
-    ends.push(async () => link.close())
-    const { signal } = new AbortController()
-    const ask = { url: new URL(server.url), method: 'POST', headers: {}, body: '{}' } as const
-    for (const round of [1, 2]) {
-      const answers = [1, 2].map(() =>
-        link.ask({ ...ask, repeatable: true, answerMs: 60_000, signal }),
-      )
-      await until(() => waiting.length === 2 && warnings.length >= round, 'a warning')
-      for (const res of waiting.splice(0)) json(res, {})
-      for (const answer of await Promise.all(answers)) answer.resume()
-      expect(warnings).to.deep.equal(Array(round).fill(server.url))
-    }
   })
 
   it('reports a port that is not a web server', async () => {

@@ -83,12 +83,12 @@ describe('the API key of the bridge', () => {
   })
 
   const answers: [status: number, type: string, body: string, text: RegExp][] = [
-    [404, 'text/html', '<html>', /\/mcp has no MCP endpoint \(HTTP 404\)$/],
+    [404, 'text/html', '<html>', /\/mcp not found \(HTTP 404\)$/],
     [
       403,
       'application/problem+json',
       '{"detail":"the Host is foreign"}',
-      /403: the Host is foreign$/,
+      /refused the request \(HTTP 403\): the Host is foreign$/,
     ],
     [200, 'text/html', '<html>', /\/mcp is not an MCP endpoint: it answers with text\/html$/],
     [200, 'application/json', '{"a":1}', /without a message/],
