@@ -41,7 +41,7 @@ export class ClientTable {
   constructor({ clock, timer }: { readonly clock: Clock; readonly timer: Timer }) {
     this.#clock = clock
     const run = async () => this.#listener()
-    this.#pushes = new Throttle({ timer, minIntervalMs: pushIntervalMs, run })
+    this.#pushes = new Throttle({ timer, clock, minIntervalMs: pushIntervalMs, run })
   }
 
   /** The client of a request that has no session, by its metadata. */

@@ -15,8 +15,7 @@ import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patc
 import { ResourceNotEnabled } from './errors.ts'
 import { LiveAppProducer } from './live-app.ts'
 import type { ResourceProducer } from './producer.ts'
-import { isScheme } from '../../lib/mcp/uris.ts'
-import { normaliseUri, type ResourceUri } from './resource-uri.ts'
+import { isScheme, normaliseUri, type ResourceUri } from './resource-uri.ts'
 import { isOfApplication } from './object-detail.ts'
 import { SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
@@ -63,7 +62,7 @@ export class ResourceRegistry extends ServedResources {
       if (what === 'scene') this.updated(sceneDeltaUri)
     }
     const state = new SceneState(limits, sceneChanged, clock)
-    const scene = new SceneProducer(state, limits, checkpoints)
+    const scene = new SceneProducer(state, checkpoints)
     const audit = new AuditProducer()
     const events = new SessionEventsProducer()
     const producers = {

@@ -3,6 +3,11 @@ import { type Result, fail, ok } from '../../lib/util/result.ts'
 /** Characters of a resource URI. */
 export const maxUriChars = 2048
 
+/** Whether it is a valid scheme of resource URIs, without `:`, in lower case. */
+export function isScheme(value: unknown): value is string {
+  return typeof value === 'string' && /^[a-z][a-z0-9+.-]{0,63}$/.test(value)
+}
+
 /** A URI that passed the syntax of RFC 3986, taken apart. */
 export interface ResourceUri {
   /** As it was asked for: contents echo it. */

@@ -7,7 +7,7 @@ import {
   encodeHeaderValue,
   isHeaderText,
   metaKeys,
-  namedMember,
+  namedMembers,
 } from '../request-metadata.ts'
 import { answerCut, answerMissing, answerTooLarge, serverGone } from './bridge-errors.ts'
 import { type Connection, maxAnswerBytes, type Upstream } from './connection.ts'
@@ -143,7 +143,7 @@ export class Call {
 export function statelessHeaders(method: string, params: JsonObject): Record<string, string> {
   const meta = isJsonObject(params._meta) ? params._meta : {}
   const revision = meta[metaKeys.protocolVersion]
-  const member = namedMember(method)
+  const member = namedMembers.get(method)
   const name = member === undefined ? null : params[member]
   return {
     ...(typeof revision === 'string' &&

@@ -3,7 +3,7 @@ import type { HostLimits } from '../limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import { descriptorForm, templateForm } from '../../resources/producer-check.ts'
-import { isScheme } from '../../../lib/mcp/uris.ts'
+import { isScheme } from '../../resources/resource-uri.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { LinkRefusal } from './failures.ts'
 

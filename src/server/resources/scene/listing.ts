@@ -52,20 +52,15 @@ export const checkpointDescriptors: readonly Descriptor[] = builtIn([
   },
 ])
 
-const unsent = placeholder(
-  'the application has sent no scene yet; wait for a change of scene://current',
-)
-const withdrawn = placeholder(
-  'the application does not share its scene now; wait for a change of scene://current',
-)
-
-function placeholder(hint: string): string {
-  return JSON.stringify({ status: 'no_snapshot', hint })
-}
-
 /** The scene, or the placeholder that stands for it. */
 export function sceneText({ text, setAtMs }: SceneRevision): string {
-  return text ?? (setAtMs === null ? unsent : withdrawn)
+  if (text !== null) return text
+  const why =
+    setAtMs === null
+      ? 'the application has sent no scene yet'
+      : 'the application does not share its scene now'
+  const hint = `${why}; wait for a change of scene://current`
+  return JSON.stringify({ status: 'no_snapshot', hint })
 }
 
 /** What the text of a scene does not say of itself. Member names are those on the wire. */
