@@ -6,13 +6,13 @@ import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
-import type { CheckpointSource } from '../checkpoint-source.ts'
-import { countParameter, onlyParameters } from '../query-parameters.ts'
+import type { Checkpoints } from '../../checkpoints/checkpoints.ts'
+import { integerParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, isPartial, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
-  checkpointsDescriptor,
+  checkpointDescriptors,
   checkpointsUri,
   describeScene,
   sceneCurrentUri,
@@ -44,7 +44,7 @@ const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} 
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
 export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
-  readonly #checkpoints: CheckpointSource | undefined
+  readonly #checkpoints: Checkpoints | undefined
   /** Parts and deltas. */
   readonly #answers = new KeptAnswers()
   /** The scene as a value, for readers of parts. */
@@ -55,7 +55,7 @@ export class SceneProducer implements SchemeProducer {
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
 
-  constructor(state: SceneState, checkpoints?: CheckpointSource) {
+  constructor(state: SceneState, checkpoints?: Checkpoints) {
     this.#state = state
     this.#checkpoints = checkpoints
   }
@@ -64,7 +64,7 @@ export class SceneProducer implements SchemeProducer {
   list(): readonly Descriptor[] {
     const { current } = this.#state
     if (current.revision !== this.#listedRevision) {
-      const checkpoints = this.#checkpoints === undefined ? [] : [checkpointsDescriptor]
+      const checkpoints = this.#checkpoints === undefined ? [] : checkpointDescriptors
       this.#descriptors = Object.freeze([...describeScene(current), ...checkpoints])
       this.#listedRevision = current.revision
     }
@@ -185,7 +185,7 @@ export class SceneProducer implements SchemeProducer {
     since: string,
     until: string | undefined,
   ): Promise<readonly Content[]> {
-    const checkpoints = this.#checkpoints as CheckpointSource
+    const checkpoints = this.#checkpoints as Checkpoints
     const base = await checkpoints.find(since)
     const end = until === undefined ? null : await checkpoints.find(until)
     const { current, run } = this.#state
@@ -207,7 +207,7 @@ export class SceneProducer implements SchemeProducer {
         'query parameter "until" needs "since" with the name of a checkpoint',
       )
     }
-    return { since: countParameter(uri, 'since'), run }
+    return { since: integerParameter(uri, 'since'), run }
   }
 
   /** Only for a state that has a scene. Holds until the next call. A patch costs what it changed. */
