@@ -302,7 +302,7 @@ export class Endpoint implements McpEndpoint {
   }
 
   /**
-   * The answer; null when there is none, because of a stream or a cancellation. Rejects with
+   * The answer; null when there is none, because of a stream or a cancellation. Throws
    * `scope_insufficient` for a call that the caller may not make, unless it is batched.
    */
   #dispatch(
@@ -311,16 +311,22 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): Promise<JsonText | null> {
     const { method: name, params } = message
+    // HTTP has an answer of its own to it.
+    if (!call.isBatched) this.#assertAllowed(message, context)
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
     const succeeded = call.client && this.#parts.clients?.began(call.client, message)
     const running = Promise.try(() => {
-      const { registry, resourcesEnabled } = this.#parts
-      if (resourcesEnabled) assertAllowed(message, context, uri => registry.changes(uri))
+      if (call.isBatched) this.#assertAllowed(message, context)
       return method.run(params, call)
     })
     const opening = call.session === null ? this.#openingOf(method.freshMs?.(params)) : ''
     return this.#settled(call, running, opening, succeeded)
+  }
+
+  #assertAllowed(message: RequestMessage, context: RequestContext): void {
+    const { registry, resourcesEnabled } = this.#parts
+    if (resourcesEnabled) assertAllowed(message, context, uri => registry.changes(uri))
   }
 
   /** Holds no params, which may be large, while the call waits. */
@@ -349,11 +355,7 @@ export class Endpoint implements McpEndpoint {
     if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
-  #told(error: unknown, { method, session, isBatched }: Call): RpcError {
-    // HTTP has an answer of its own to it.
-    if (!isBatched && error instanceof ServiceError && error.code === 'scope_insufficient') {
-      throw error
-    }
+  #told(error: unknown, { method, session }: Call): RpcError {
     // A failed read is logged where it failed; a client error needs no log entry.
     if (!(error instanceof ServiceError) || error.code === 'internal') {
       this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
