@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RpcError } from '../../lib/mcp/json-rpc.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
@@ -343,7 +342,12 @@ export class Endpoint implements McpEndpoint {
       if (!members.isFailure) succeeded?.()
       return resultMessage(call.id, members, opening)
     } catch (error) {
-      return errorMessage(call.id, this.#told(error, call))
+      // A failed read is logged where it failed; a client error needs no log entry.
+      if (!(error instanceof ServiceError) || error.code === 'internal') {
+        this.#parts.log.error({ err: error, rpc: call.method }, 'a request failed')
+      }
+      const transport = call.session === null ? 'stateless' : 'session'
+      return errorMessage(call.id, toRpcError(error, transport))
     } finally {
       call.session?.remove(call)
       this.#pendingCalls--
@@ -353,14 +357,6 @@ export class Endpoint implements McpEndpoint {
   async #deliver(call: Call, answering: Promise<JsonText | null>): Promise<void> {
     const answer = await answering
     if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
-  }
-
-  #told(error: unknown, { method, session }: Call): RpcError {
-    // A failed read is logged where it failed; a client error needs no log entry.
-    if (!(error instanceof ServiceError) || error.code === 'internal') {
-      this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
-    }
-    return toRpcError(error, session === null ? 'stateless' : 'session')
   }
 
   async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
