@@ -82,8 +82,6 @@ interface HandshakeParts {
   link: string
   protocol: string
   maxMessageBytes: number
-  /** How long the other side may take to close. Default: that of `ws`. */
-  closeMs?: number
 }
 
 /** The handshake of a link. A refused client gets an answer and a closed connection. */
@@ -92,43 +90,27 @@ export class Handshake {
   readonly #server: WebSocketServer
 
   constructor(parts: HandshakeParts) {
-    const { protocol, maxMessageBytes, closeMs } = parts
     this.#parts = parts
-    // Known to the library, not to its types.
-    const untyped = closeMs === undefined ? {} : { closeTimeout: closeMs }
     this.#server = new WebSocketServer({
-      ...untyped,
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: maxMessageBytes,
-      handleProtocols: () => protocol,
-    })
-    this.#server.on('wsClientError', (error, socket) => {
-      refuseHandshake(socket as Socket, `no WebSocket handshake: ${error.message}`)
+      maxPayload: parts.maxMessageBytes,
+      handleProtocols: () => parts.protocol,
     })
   }
 
-  /** Refuses a request for another protocol or version. Returns whether it did. */
+  /** Refuses a request for another protocol. Returns whether it did. */
   refuses(req: IncomingMessage, socket: Socket): boolean {
     const { link, protocol } = this.#parts
-    const { 'sec-websocket-protocol': offered = '', 'sec-websocket-version': version } = req.headers
-    if (!offered.split(',').some(one => one.trim() === protocol)) {
-      refuseHandshake(socket, `${link} needs "Sec-WebSocket-Protocol: ${protocol}"`)
-      return true
-    }
-    if (version === '13') return false
-    // The library would take an older draft as well.
-    const detail = `no WebSocket handshake: ${link} needs "Sec-WebSocket-Version: 13"`
-    refuseHandshake(socket, detail, { 'Sec-WebSocket-Version': '13' })
+    const offered = (req.headers['sec-websocket-protocol'] ?? '').split(',')
+    if (offered.some(one => one.trim() === protocol)) return false
+    const detail = `${link} needs "Sec-WebSocket-Protocol: ${protocol}"`
+    refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail))
     return true
   }
 
   open(req: IncomingMessage, socket: Socket, head: Buffer, opened: (ws: WebSocket) => void): void {
     this.#server.handleUpgrade(req, socket, head, opened)
   }
-}
-
-function refuseHandshake(socket: Socket, detail: string, headers?: Record<string, string>): void {
-  refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail), headers)
 }
