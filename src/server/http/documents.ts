@@ -40,13 +40,11 @@ export function publicRoutes({ isReady, readyFacts, documents }: PublicParts): H
       await next()
     })
   }
-  for (const [path, hint] of probeHints) {
-    app.all(path, () => {
-      // A client that registers reads the answer as an OAuth error and shows its description.
-      const data = path === registrationPath ? oauthError(hint) : undefined
-      throw new ServiceError('route_not_found', hint, { data })
-    })
-  }
+  app.all('/register', () => {
+    // A client without a key asks to be registered, and shows the OAuth error in the answer.
+    const data = { error: 'invalid_request', error_description: noRegistration }
+    throw new ServiceError('route_not_found', noRegistration, { data })
+  })
   return app
 }
 
@@ -55,36 +53,8 @@ function refuseMethod({ env, req }: Context<AppEnv>, allowed: string): never {
   throw new ServiceError('method_not_allowed', `${req.path} answers GET`)
 }
 
-function oauthError(description: string) {
-  return { error: 'invalid_request', error_description: description }
-}
-
-const noProvider =
-  'this server is no authorization server; where it takes OAuth tokens, /.well-known/oauth-protected-resource/mcp names the one that issues them'
-const noOAuth =
-  'this server takes no OAuth tokens: if it asks for a key, send that as "Authorization: Bearer <key>"'
-
-/** Where clients register when nothing names another place (2025-03-26, authorization). */
-const registrationPath = '/register'
-
-/**
- * Clients ask for these paths when they are refused, and show what they get to people, who then
- * look in the wrong place: the answer says what is really missing.
- */
-const probeHints: ReadonlyMap<string, string> = new Map([
-  ['/.well-known/oauth-protected-resource', noOAuth],
-  ['/.well-known/oauth-protected-resource/mcp', noOAuth],
-  ['/.well-known/oauth-authorization-server', noProvider],
-  ['/.well-known/oauth-authorization-server/mcp', noProvider],
-  ['/.well-known/openid-configuration', noProvider],
-  ['/.well-known/openid-configuration/mcp', noProvider],
-  ['/mcp/.well-known/openid-configuration', noProvider],
-  [clientMetadataPath, 'OAuth is not configured on this server'],
-  [
-    registrationPath,
-    'clients are not registered here: if this server asks for a key, send it as "Authorization: Bearer <key>"',
-  ],
-])
+const noRegistration =
+  'clients are not registered here: if this server asks for a key, send it as "Authorization: Bearer <key>"'
 
 /**
  * The metadata document of the OAuth client that `oauth` describes, below the address at which
