@@ -17,9 +17,15 @@ import { type AuthPolicy, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { makeProblem, type Problem, retryHeaders, toProblem, writeProblem } from './problem.ts'
+import {
+  endRefused,
+  makeProblem,
+  type Problem,
+  retryHeaders,
+  toProblem,
+  writeProblem,
+} from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
-import { endRefused } from './refused-body.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf } from './trusted-proxies.ts'
 
@@ -115,8 +121,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     } catch (error) {
       failed(error, outgoing, context, ({ status, detail }) => {
         const headers = { 'Content-Type': 'application/json', ...retryHeaders(status) }
-        const text = route.refusal(incoming.headers, status, detail)
-        endRefused(outgoing, status, headers, Buffer.from(text))
+        endRefused(outgoing, status, headers, route.refusal(incoming.headers, status, detail))
       })
     }
     return RESPONSE_ALREADY_SENT

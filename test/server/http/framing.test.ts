@@ -17,7 +17,7 @@ describe('the HTTP side of serve', () => {
   let session: RawSession
 
   before(async () => {
-    const bounds = ['refusedBodyDrainMs=300', 'headersTimeoutMs=1000', 'bodyTimeoutMs=1000']
+    const bounds = ['headersTimeoutMs=1000', 'bodyTimeoutMs=1000']
     serve = await serveInProcess({ flags: bounds.map(bound => `--bound=${bound}`) })
     session = await RawSession.open(serve.url)
   })
