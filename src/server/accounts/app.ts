@@ -30,7 +30,6 @@ export function createAccountsApp(parts: AccountsParts): Hono<AppEnv> {
   const { log } = parts.services
   return createApp({
     reach: parts.reach,
-    corsMethods: ['GET', 'POST', 'PUT', 'DELETE'],
     routes: createRoutes(parts),
     notFound(c) {
       // The path is not repeated: it may hold a token.

@@ -66,8 +66,6 @@ export interface AppParts {
   notFound?: NotFoundHandler<AppEnv>
   /** Answers what a route throws. Default: with a problem document. */
   onError?: ErrorHandler<AppEnv>
-  /** Methods that pages of allowed origins may use. */
-  corsMethods?: string[]
   /** Told of every 401, 403 and 429. */
   onRefused: (refused: RefusedRequest) => void
   log: Logger
@@ -80,7 +78,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   const { onRefused, log } = parts
   const { allowedOrigins = [], trustedProxies = [] } = reach ?? {}
   const guard = reach && new Guard(reach)
-  const allowOrigins = createCors(allowedOrigins, parts.corsMethods)
+  const allowOrigins = createCors(allowedOrigins)
   const peerOf = reach === null ? () => 'joined-gateway' : createPeerOf(trustedProxies)
   const callers = new Callers(auth, onRefused)
   const app = new Hono<AppEnv>()
@@ -216,6 +214,8 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
   })
 }
 
+const allowMethods = ['GET', 'POST', 'PUT', 'DELETE']
+
 const exposeHeaders = [
   'Mcp-Session-Id',
   'WWW-Authenticate',
@@ -244,10 +244,7 @@ const allowHeaders = [
  * Cross-origin access for the pages named by `--allowed-origin`. The headers are set on the Node
  * response as well: those of Hono are lost where a handler answers on that.
  */
-function createCors(
-  allowedOrigins: readonly string[],
-  allowMethods = ['GET', 'POST', 'DELETE'],
-): MiddlewareHandler<AppEnv> | undefined {
+function createCors(allowedOrigins: readonly string[]): MiddlewareHandler<AppEnv> | undefined {
   if (allowedOrigins.length === 0) return undefined
   const origin = allowedOrigins.map(normaliseOrigin)
   const library = cors({ origin, allowMethods, allowHeaders, exposeHeaders, maxAge: 600 })
