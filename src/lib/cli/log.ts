@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { constants, openSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
 import type { AccessEntry, Logger } from '../util/logger.ts'
@@ -21,12 +21,15 @@ export interface ProgramLog extends Logger {
   access(entry: AccessEntry): void
   /** Text that is not a log record (the banner), in order with the records. */
   print(text: string): void
-  /** Writes what is left, for at most half a second: the reader of stderr may be stuck. */
+  /** Writes what is left at once, or for at most half a second: the reader of stderr may be stuck. */
   close(): Promise<void>
 }
 
 /** A reader that falls further behind misses lines. */
 const maxQueuedBytes = 1024 * 1024
+/** Access entries are written together: each write costs more than all else that makes an entry. */
+const maxGathered = 200
+const gatherMs = 100
 const closeMs = 500
 
 const secrets = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token', 'api_key']
@@ -37,7 +40,27 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
     ? null
     : pino.destination({ dest: openStderr(), sync: false, maxLength: maxQueuedBytes })
   let isOpen = true
-  const print = write ?? ((text: string) => void (isOpen && stderr?.write(text)))
+  const put = write ?? ((text: string) => void (isOpen && stderr?.write(text)))
+  let gathered: string[] = []
+  let timer: NodeJS.Timeout | undefined
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    const text = gathered.join('')
+    gathered = []
+    if (text !== '') put(text)
+  }
+  const gather = (text: string) => {
+    gathered.push(text)
+    timer ??= setTimeout(flush, gatherMs).unref()
+    if (gathered.length >= maxGathered) flush()
+  }
+  const print = (text: string) => {
+    gathered.push(text)
+    flush()
+  }
+  const format = (line: string) =>
+    readable ? formatLogLine(line, colour) : `${printable(line.trim())}\n`
   const logger = pino(
     {
       level,
@@ -50,29 +73,39 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       },
       serializers: { err: describeError },
     },
-    {
-      write: line => print(readable ? formatLogLine(line, colour) : `${printable(line.trim())}\n`),
-    },
+    { write: line => print(format(line)) },
   )
-  // Nothing in an access entry is a secret, and the search for them costs more than the entry.
-  const accessLogger = logger.child({}, { redact: [] })
   return Object.assign(logger, {
     access({ own, durationMs, requestId, method, path, rpc, uri, status, ...caller }: AccessEntry) {
       // They would push the banner off the terminal. Any client can claim to be a command of this
       // program, so pictures are always logged.
       const isQuiet = own && status !== null && status < 400 && !uri?.startsWith('capture:')
       if (isQuiet && readable && level !== 'debug') return
-      const answered = { status, duration_ms: durationMs }
-      const entry = { method, path, rpc, uri, ...answered, ...caller, request_id: requestId }
-      accessLogger.info(entry, 'request')
+      if (!logger.isLevelEnabled('info')) return
+      // Not by pino: nothing here is a secret, and the search for them costs more than the entry.
+      const line = JSON.stringify({
+        level: 'info',
+        time: new Date().toISOString(),
+        method,
+        path,
+        rpc,
+        uri,
+        status,
+        duration_ms: durationMs,
+        ...caller,
+        request_id: requestId,
+        msg: 'request',
+      })
+      gather(format(line))
     },
     print,
     async close() {
+      flush()
       if (stderr === null || !isOpen) return
       isOpen = false
       const closed = once(stderr, 'close').catch(() => {})
       stderr.end()
-      await Promise.race([closed, setTimeout(closeMs)])
+      await Promise.race([closed, sleep(closeMs)])
       // Otherwise pino writes the rest when the process exits, and waits for a stuck reader.
       stderr.destroy()
     },

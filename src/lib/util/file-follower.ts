@@ -7,6 +7,8 @@ export class FileFollower {
   readonly #paths: string[]
   /** The state of the files that was read; null: the next look reads them in any case. */
   #mark: string | null = null
+  /** In this turn of the event loop the files were as they had been read. */
+  #isFresh = false
   #running: Promise<void> = Promise.resolve()
   /** A look that has not begun: it serves every caller until then. */
   #next: Promise<void> | null = null
@@ -30,16 +32,21 @@ export class FileFollower {
     return next
   }
 
-  /** Blocks for one call to the file system of each file. */
+  /** Blocks for one call to the file system of each file, at most once in a turn of the event loop. */
   isUnchanged(): boolean {
+    if (this.#isFresh) return true
     const marks = this.#paths.map(path => {
       try {
-        return fileMark(statSync(path, { bigint: true }))
+        // An error of a missing file would cost more than all else here.
+        const found = statSync(path, { bigint: true, throwIfNoEntry: false })
+        return found === undefined ? 'ENOENT' : fileMark(found)
       } catch (error) {
         return String(errnoOf(error))
       }
     })
-    return marks.join() === this.#mark
+    this.#isFresh = marks.join() === this.#mark
+    if (this.#isFresh) setImmediate(() => (this.#isFresh = false))
+    return this.#isFresh
   }
 
   async #look(read: () => Promise<boolean>): Promise<void> {

@@ -28,8 +28,14 @@ export function readBody(
     const chunks: Buffer[] = []
     let received = 0
     const startedMs = performance.now()
-    const timer = setTimeout(() => refuse(timedOut(timeoutMs)), timeoutMs)
+    let isSettled = false
+    let timer: NodeJS.Timeout | undefined
+    // A body that came with the headers is complete by then, and costs no timer.
+    setImmediate(() => {
+      if (!isSettled) timer = setTimeout(() => refuse(timedOut(timeoutMs)), timeoutMs)
+    })
     const settle = () => {
+      isSettled = true
       clearTimeout(timer)
       // A call that waits and a stream keep their request: without listeners, not its bytes.
       req.off('data', onData).off('end', onEnd).off('close', onClose)
@@ -43,7 +49,7 @@ export function readBody(
       received += chunk.length
       if (received > maxBytes) return refuse(tooLarge(maxBytes))
       if (performance.now() - startedMs > maxMs) return refuse(tooSlow(maxMs))
-      timer.refresh()
+      timer?.refresh()
       chunks.push(chunk)
     }
     const onEnd = () => {

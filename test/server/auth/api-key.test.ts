@@ -80,8 +80,8 @@ describe('serve with a key', () => {
   })
 
   it('shows neither it nor the host token in any output or record', async () => {
+    await until(() => serve.output().stderr.includes('"path":"/mcp"'), 'the access log')
     const { stdout, stderr } = serve.output()
-    expect(stderr).to.contain('"path":"/mcp"')
     const texts = [stdout, stderr, await recordsOf(serve)]
     for (const text of texts) expect(text).not.to.contain(key).and.not.to.contain(serve.token)
   })

@@ -222,7 +222,8 @@ describe('startGateway', () => {
       expect((await session.call('resources/read', { uri })).error).to.equal(undefined)
       await instance.stop()
       expect(await isReady(url)).to.equal(false)
-      expect(await files()).to.deep.equal(['instances'])
+      // The sessions are for the next gateway on the port.
+      expect(await files()).to.deep.equal(['instances', `sessions-${port}.json`])
     })
 
     it('requires the key of the server', async () => {

@@ -94,6 +94,8 @@ function logged(
 ): string {
   let text = ''
   const write = (line: string) => void (text += line)
-  use(createLog({ level: 'info', readable: false, colour: false, write, ...options }))
+  const log = createLog({ level: 'info', readable: false, colour: false, write, ...options })
+  use(log)
+  void log.close()
   return text
 }
