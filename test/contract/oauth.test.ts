@@ -244,13 +244,6 @@ describe(`GET ${path}`, () => {
     expect(named.json).to.deep.equal({ client_id, ...described })
   })
 
-  it('is 405 in JSON for another method', async () => {
-    const { status, headers, json } = await answerOf(undefined, oauth, 'POST')
-    expect(status).to.equal(405)
-    expect(headers.allow).to.equal('GET, HEAD')
-    expect(json).to.include({ code: 'method-not-allowed' })
-  })
-
   it('is 404 in JSON without OAuth, and without a redirect URI', async () => {
     for (const none of [undefined, config()]) {
       const { status, headers, json } = await answerOf(undefined, none)

@@ -1,4 +1,4 @@
-import { type Context, Hono } from 'hono'
+import { Hono } from 'hono'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { clientMetadataPath } from '../../lib/auth/cimd-document.ts'
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
@@ -28,15 +28,10 @@ export function publicRoutes({ isReady, readyFacts, documents }: PublicParts): H
       ? c.json({ status: 'ready', ...(await readyFacts?.()) })
       : c.json({ status: 'starting' }, 503),
   )
-  for (const path of ['/healthz', '/readyz']) app.all(path, c => refuseMethod(c, 'GET'))
   for (const [path, read] of documents ?? []) {
     app.get(path, async (c, next) => {
       const document = read()
       if (document !== null) return c.json(document, 200, { 'Cache-Control': 'no-cache' })
-      await next()
-    })
-    app.all(path, async (c, next) => {
-      if (read() !== null && c.req.method !== 'GET') refuseMethod(c, 'GET, HEAD')
       await next()
     })
   }
@@ -46,11 +41,6 @@ export function publicRoutes({ isReady, readyFacts, documents }: PublicParts): H
     throw new ServiceError('route_not_found', noRegistration, { data })
   })
   return app
-}
-
-function refuseMethod({ env, req }: Context<AppEnv>, allowed: string): never {
-  env.outgoing.setHeader('Allow', allowed)
-  throw new ServiceError('method_not_allowed', `${req.path} answers GET`)
 }
 
 const noRegistration =

@@ -30,7 +30,6 @@ const maxWaitingRequests = 64
 /** What answers the requests of a server. */
 export interface Handlers {
   listener: RequestListener
-  /** Requests that ask to leave HTTP. */
   upgrades?: Upgrades
 }
 

@@ -4,7 +4,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { Guard, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { makeProblem, type Problem, toProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
-import { createPeerOf, type PeerOf } from './trusted-proxies.ts'
+import { createPeerOf } from './trusted-proxies.ts'
 
 /** Takes requests that leave HTTP for a WebSocket. */
 export interface UpgradeEndpoint {
@@ -13,41 +13,36 @@ export interface UpgradeEndpoint {
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
 }
 
-/** Passes upgrades that the guard lets in to their endpoint. */
-export class Upgrades {
-  readonly #endpoint: UpgradeEndpoint
-  readonly #guard: Guard
-  readonly #peerOf: PeerOf
-  readonly #onRefused: (refused: RefusedRequest) => void
-
-  constructor(
-    endpoint: UpgradeEndpoint,
-    reach: Reach,
-    onRefused: (refused: RefusedRequest) => void,
-  ) {
-    this.#endpoint = endpoint
-    this.#guard = new Guard(reach)
-    this.#peerOf = createPeerOf(reach.trustedProxies ?? [])
-    this.#onRefused = onRefused
-  }
-
+/** Requests that ask to leave HTTP. */
+export interface Upgrades {
   /** Other requests are answered as plain ones. */
-  wants(req: IncomingMessage): boolean {
-    return this.#endpoint.wantsUpgrade(req)
-  }
+  wants(req: IncomingMessage): boolean
+  handle(req: IncomingMessage, socket: Socket, head: Buffer): void
+}
 
-  handle(req: IncomingMessage, socket: Socket, head: Buffer): void {
-    const peer = this.#peerOf(req)
-    try {
-      this.#guard.check(req)
-    } catch (error) {
-      const problem = toProblem(error)
-      if (error instanceof RequestRefused && problem.status === 403) {
-        this.#onRefused({ status: 403, reason: error.reason, peer })
+/** Passes upgrades that the guard lets in to their endpoint. */
+export function guardUpgrades(
+  endpoint: UpgradeEndpoint,
+  reach: Reach,
+  onRefused: (refused: RefusedRequest) => void,
+): Upgrades {
+  const guard = new Guard(reach)
+  const peerOf = createPeerOf(reach.trustedProxies ?? [])
+  return {
+    wants: req => endpoint.wantsUpgrade(req),
+    handle(req, socket, head) {
+      const peer = peerOf(req)
+      try {
+        guard.check(req)
+      } catch (error) {
+        const problem = toProblem(error)
+        if (error instanceof RequestRefused && problem.status === 403) {
+          onRefused({ status: 403, reason: error.reason, peer })
+        }
+        return refuseUpgrade(socket, problem)
       }
-      return refuseUpgrade(socket, problem)
-    }
-    this.#endpoint.upgrade(req, socket, head, peer)
+      endpoint.upgrade(req, socket, head, peer)
+    },
   }
 }
 

@@ -23,7 +23,7 @@ import { stallTimeoutMs } from '../http/limits.ts'
 import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
 import { createRefusalLog } from '../http/refusal-log.ts'
 import { type Handlers, ServerSocket } from '../http/server-socket.ts'
-import { Upgrades } from '../http/upgrade.ts'
+import { guardUpgrades } from '../http/upgrade.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
 import { activityGauges } from './activity.ts'
@@ -226,7 +226,7 @@ export class McpHttpServer {
     }
     return {
       listener: listenerOf(createApp(this.#app)),
-      upgrades: host === null ? undefined : new Upgrades(host, this.#where, onRefused),
+      upgrades: host === null ? undefined : guardUpgrades(host, this.#where, onRefused),
     }
   }
 
