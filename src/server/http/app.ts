@@ -27,7 +27,7 @@ import {
 } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
-import { createPeerOf } from './trusted-proxies.ts'
+import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
 
 export interface AppEnv {
   Bindings: HttpBindings
@@ -167,12 +167,11 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   }
   if (metrics !== undefined) {
     const requireKey: MiddlewareHandler<AppEnv> = (c, next) =>
-      metrics.answers(c.env.incoming) ? next() : requireCaller(c, next)
-    const send: NodeHandler = (_req, res, { viewer }) => {
-      if (viewer === undefined) return metrics.send(res)
+      isLocalRequest(c.env.incoming) ? next() : requireCaller(c, next)
+    app.get(metricsPath, requireKey, c => {
+      if (c.var.call.viewer === undefined) return metrics.send(c)
       throw new ServiceError('route_not_found', 'metrics are for holders of the key of the server')
-    }
-    app.get(metricsPath, requireKey, answered(send))
+    })
   }
   app.route('/', parts.routes)
   app.notFound(parts.notFound ?? throwNotFound)

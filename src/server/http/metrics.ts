@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isLocalPeer, findForwardingHeader } from './trusted-proxies.ts'
+import type { Context } from 'hono'
 import type { AccessEntry } from '../../lib/util/logger.ts'
 import { version } from '../../lib/util/version.ts'
 import type { AccessLog } from './access-log.ts'
@@ -64,24 +63,15 @@ export class Metrics {
     this.#gauges.push(gauges)
   }
 
-  /** A request from this machine, not through a proxy, needs no key. */
-  answers({ method, headers, socket }: IncomingMessage): boolean {
-    const { remoteAddress, localAddress } = socket
-    if (method !== 'GET') return false
-    return isLocalPeer(remoteAddress, localAddress) && findForwardingHeader(headers) === null
-  }
-
-  send(res: ServerResponse): void {
-    const body = Buffer.from(this.text())
-    res.writeHead(200, {
+  /** Answers with all of them. */
+  send(c: Context): Response {
+    return c.body(this.#text(), 200, {
       'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
-      'Content-Length': body.length,
       'Cache-Control': 'no-store',
     })
-    res.end(body)
   }
 
-  text(): string {
+  #text(): string {
     const { user, system } = process.cpuUsage()
     const started = performance.timeOrigin / 1000
     const info = `{role="${this.#role}",version="${version}"}`

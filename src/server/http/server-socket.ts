@@ -16,14 +16,10 @@ import { baseUrlOf, type ListenOptions } from './listen-options.ts'
 import { followPair, readPair, type TlsPair } from './tls.ts'
 import type { Upgrades } from './upgrade.ts'
 
-/** Bytes of the header block of a request. */
-const maxHeaderBytes = 16 * 1024
 /** Idle keep-alive connections are closed after this. */
 const keepAliveTimeoutMs = 30_000
 /** The TLS handshake must be complete after this. */
 const tlsHandshakeMs = 10_000
-/** Connections open at once; further ones are closed at once. */
-const maxConnections = 16_384
 /** Pipelined requests that wait for their turn; a connection with more is closed. */
 const maxWaitingRequests = 64
 
@@ -79,10 +75,9 @@ export class ServerSocket {
 
   /** Throws `port_in_use` or `listen_failed`; then it may be called again. */
   async bind(handlers: Handlers): Promise<void> {
-    const { tls } = this.#where
+    const { host, port, tls } = this.#where
     const { log } = this.#parts
     const server = this.#create(handlers)
-    const { host, port } = this.#where
     try {
       await once(server.listen({ host, port }), 'listening')
     } catch (error) {
@@ -108,7 +103,6 @@ export class ServerSocket {
   #create({ listener, upgrades }: Handlers) {
     const { limits } = this.#parts
     const options: ServerOptions = {
-      maxHeaderSize: maxHeaderBytes,
       headersTimeout: limits.headersTimeoutMs,
       // A large body may take its time; what reads it has bounds of its own.
       requestTimeout: 0,
@@ -122,7 +116,6 @@ export class ServerSocket {
     }
     const secure = this.#pair && { ...this.#pair, handshakeTimeout: tlsHandshakeMs }
     const server = secure ? createSecureServer({ ...options, ...secure }) : createServer(options)
-    server.maxConnections = maxConnections
     server.timeout = stallTimeoutMs(limits)
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isInNetwork, isLoopback, parseNetwork, plainAddress } from '../../lib/util/net.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
@@ -58,4 +58,10 @@ export function isLocalPeer(
   if (remoteAddress === undefined || remoteAddress === '') return false
   if (isLoopback(remoteAddress)) return true
   return plainAddress(remoteAddress) === plainAddress(localAddress ?? '')
+}
+
+/** Whether a program on this machine sent the request, and no proxy. */
+export function isLocalRequest({ socket, headers }: IncomingMessage): boolean {
+  const { remoteAddress, localAddress } = socket
+  return isLocalPeer(remoteAddress, localAddress) && findForwardingHeader(headers) === null
 }

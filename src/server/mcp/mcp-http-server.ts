@@ -167,9 +167,8 @@ export class McpHttpServer {
     if (this.#app === null) throw new Error('the server does not listen')
     const outcome = { ok: true, principal: 'joined-gateway', mayWrite: false } as const
     const auth: AuthPolicy = { authenticate: () => outcome }
-    const routes = publicRoutes({ isReady: () => true })
     const { metrics: _, own: __, ...shared } = this.#app
-    return listenerOf(createApp({ ...shared, reach: null, auth, routes }))
+    return listenerOf(createApp({ ...shared, reach: null, auth }))
   }
 
   #assertNotServing(): void {
