@@ -64,7 +64,7 @@ async function clientEntries() {
   const { settingsPaths } = await import(`${settings}/settings-file.js`)
   const { quoteArgument } = await import('../dist/lib/cli/format.js')
   const [scope, platform] = ['user', 'linux']
-  const place = { platform, env: {}, home: '~', cwd: '.' }
+  const place = { platform, env: {}, home: '~' }
 
   const form = (client, needsKey) => {
     const usesFile = needsKey && client.key === undefined

@@ -45,10 +45,11 @@ export {
   type AuditOutcome,
   type AuditRecord,
 } from './server/resources/audit-log.ts'
-export type { SessionEvent, SessionEventInput } from './server/resources/session-event.ts'
 export {
+  type SessionEvent,
   SessionEventBuffer,
   type SessionEventBufferOptions,
+  type SessionEventInput,
   type SessionEventPage,
 } from './server/resources/session-event-buffer.ts'
 export {

@@ -135,24 +135,18 @@ function findOpening({ host, publicUrl, trustedProxies = [] }: Reached): string 
 }
 
 /** For a banner. */
-export function describeAccess(access: Access) {
+export function describeAccess({ auth }: Access) {
   return {
-    keyed: access.auth?.mode === 'api-key',
-    tokens: access.auth?.mode === 'oauth' || access.auth?.mode === 'accounts',
-    accounts: access.auth?.mode === 'accounts',
-    loopback: findOpening(access) === null,
+    keyed: auth?.mode === 'api-key',
+    tokens: auth?.mode === 'oauth' || auth?.mode === 'accounts',
   }
 }
 
-/** The warning of a server without authentication. */
-export interface OpenWarning {
-  readonly message: string
-  /** `info` for the default, a server for this machine only. */
-  readonly level: 'info' | 'warn'
-}
-
-/** Null for a server with authentication. Operators learn from the log that theirs has none. */
-export function openWarning(access: Access, env: NodeJS.ProcessEnv): OpenWarning | null {
+/**
+ * The warning in the log of a server without authentication; `info` for the default, a server for
+ * this machine only. Null for a server with authentication.
+ */
+export function openWarning(access: Access, env: NodeJS.ProcessEnv) {
   if (access.auth !== undefined && access.auth.mode !== 'none') return null
   const isOpened = findOpening(access) !== null
   const who = isOpened ? 'everyone who can reach this server' : 'every account of this machine'
@@ -161,7 +155,7 @@ export function openWarning(access: Access, env: NodeJS.ProcessEnv): OpenWarning
   const why = isEmpty ? ` (${keyVariable} is set but empty)` : ''
   return {
     message: `no key is required${why}: ${who} can read what it serves`,
-    level: isOpened || isEmpty ? 'warn' : 'info',
+    level: isOpened || isEmpty ? ('warn' as const) : ('info' as const),
   }
 }
 

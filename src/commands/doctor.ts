@@ -9,8 +9,8 @@ import { readStateDirectory } from './path-flags.ts'
 export default class Doctor extends BaseCommand {
   static override summary = 'Check this machine and suggest fixes'
 
-  static override description = `Checks Node, the state directory, the variables, the keys, the ports \
-of the servers, every running instance (whether it answers, whether a subscription works, whether its \
+  static override description = `Checks Node, the state directory, the keys, the ports of the servers, \
+every running instance (whether it answers, whether a subscription works, whether its \
 application is connected), the gateways that they join, with their certificates, whether windows can \
 be captured, and Blender. It also sends a change from a scene to a client, in a temporary server.
 
@@ -37,17 +37,18 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed; 
     const { flags } = await this.parse(Doctor)
     const { env } = process
     const registryDir = readStateDirectory(flags, env)
-    const [{ examine }, { anyFailed, reportJson, reportText }] = await Promise.all([
+    const [{ examine }, { anyFailed, reportText }] = await Promise.all([
       import('./doctor/examine.ts'),
       import('./doctor/finding.ts'),
     ])
     const findings = await examine(registryDir, readJoinToken(flags, env), env)
     const { stdout } = process
+    const ok = !anyFailed(findings)
     await writeStdout(
       flags.json
-        ? jsonLine(reportJson(findings))
+        ? jsonLine({ ok, checks: findings })
         : `${reportText(findings, hasColour(stdout), terminalWidth(stdout))}\n`,
     )
-    if (anyFailed(findings)) process.exitCode = 1
+    if (!ok) process.exitCode = 1
   }
 }

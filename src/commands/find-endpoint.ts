@@ -14,7 +14,7 @@ import { Secret } from '../lib/util/secret.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
 import { findApiKey } from './auth-flags.ts'
 import { readStateDirectory } from './path-flags.ts'
-import { findGateway, gatewayOwnerFileOf, gatewayWord, locateGateway } from './running-gateway.ts'
+import { findGateway, gatewayWord, locateGateway, runningGateways } from './running-gateway.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
 import { locateInstance } from './stdio/locate-instance.ts'
 
@@ -60,15 +60,16 @@ export async function findEndpoint(
     // A proxy that cannot be used is an error of the command, not of each request.
     proxyFor(url, env)
     const locate: Locate = async () => {
-      if (key !== null || !isLoopback(url.hostname)) return ok({ url, name: null })
+      if (key !== null || !isLoopback(url.hostname)) return ok({ url })
       // It may be the address of an instance or a gateway of this account.
       const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
       const instance = live.find(one => new URL(one.url).href === url.href)
-      const file =
-        instance === undefined
-          ? await gatewayOwnerFileOf(registryDir, url)
-          : ownerFile(instancesDir, instance.id)
-      return ok({ url, name: null, ownerFile: file })
+      if (instance !== undefined) {
+        return ok({ url, ownerFile: ownerFile(instancesDir, instance.id) })
+      }
+      const gateways = await runningGateways(registryDir)
+      const gateway = gateways.find(one => new URL(one.url).href === url.href)
+      return ok({ url, ownerFile: gateway?.ownerFile })
     }
     return { ...withOwnerToken(locate), found: { url: shownUrl(url) }, key }
   }
@@ -87,7 +88,7 @@ export async function findEndpoint(
   const isNext = (other: Instance) => other.hostname === first.hostname && mayHaveKey(other)
   const live = () => liveInstances({ ...here, nowMs: Date.now(), also: isNext })
   return {
-    ...withOwnerToken(locateInstance({ first, word, instancesDir, live, now: Date.now })),
+    ...withOwnerToken(locateInstance(first, word, instancesDir, live)),
     found: { url, instance: id, dcc_type: dccType, name: displayName },
     key,
   }
@@ -111,9 +112,12 @@ function withOwnerToken(locate: Locate): Pick<Endpoint, 'locate' | 'ownerToken'>
   }
 }
 
-function endpointUrl(word: string): URL {
-  const url = URL.canParse(word) ? new URL(word) : null
-  if (url === null) throw usage(`${word} is not an address`, 'example: http://127.0.0.1:8765/mcp')
+/** The address of an endpoint as the user wrote it. Throws `usage_invalid`. */
+export function endpointUrl(word: string): URL {
+  const url = URL.parse(word)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw usage(`${word} is not an http or https URL`, 'example: http://127.0.0.1:8765/mcp')
+  }
   if (url.username + url.password + url.hash !== '') {
     throw usage('the address must not contain a user name, password or #', 'keys: --api-key-file')
   }
@@ -121,7 +125,7 @@ function endpointUrl(word: string): URL {
 }
 
 /** True when a key would cross a network in plain http. */
-function isExposed(address: string | URL): boolean {
+export function isExposed(address: string | URL): boolean {
   const { protocol, hostname } = new URL(address)
   return protocol === 'http:' && !isLoopback(hostname)
 }

@@ -86,7 +86,6 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
   override async run(): Promise<void> {
     const { flags } = await this.parse(Gateway)
     const settings = await readGatewaySettings(flags, process.env)
-    // Loaded only now: help and usage errors need neither the log nor the gateway.
     await runGateway(settings, flags)
   }
 }

@@ -80,9 +80,8 @@ async function printList(
     if (list.capped) output.note(`only the first ${list.limit} of ${list.total} are shown`)
     return
   }
-  const filtered = query.dccType !== undefined
   const dead = query.dead ? 0 : list.dead_count
-  await writeStdout(`${emptyText({ dead, registryDir, filtered })}\n`)
+  await writeStdout(`${emptyText(registryDir, dead, query.dccType !== undefined)}\n`)
 }
 
 async function printChanges(

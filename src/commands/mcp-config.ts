@@ -7,28 +7,24 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { keyVariable } from '../lib/auth/api-key-config.ts'
 import { quoteArgument } from '../lib/cli/format.ts'
 import { type Output, processOutput, warningsTo } from '../lib/cli/output.ts'
-import { homeFolder, selectStateDirectory } from '../lib/config/paths.ts'
+import { homeFolder } from '../lib/config/paths.ts'
 import { storageError } from '../lib/config/private-file.ts'
 import type { Instance } from '../lib/instances/instance.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'
 import { namesId, selectInstance } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
-import { type Client, clients, type EntryFacts, scopes } from '../lib/mcp/settings/clients.ts'
+import { type Client, clients, scopes } from '../lib/mcp/settings/clients.ts'
 import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
-import {
-  findSettings,
-  type Place,
-  whySwitchedOff,
-  writeEntry,
-} from '../lib/mcp/settings/settings-file.ts'
+import { findSettings, whySwitchedOff, writeEntry } from '../lib/mcp/settings/settings-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import { isLoopback } from '../lib/util/net.ts'
 import { userAgent } from '../lib/util/version.ts'
 import { defaultPorts } from './default-ports.ts'
+import { endpointUrl, isExposed } from './find-endpoint.ts'
 import { readStateDirectory } from './path-flags.ts'
 import { instanceFlags } from './resources/endpoint-flags.ts'
 import { findGateway, gatewayWord, rootsOnly } from './running-gateway.ts'
-import { chooseInstance, refuseSilent } from './stdio/choose-instance.ts'
+import { chooseInstance } from './stdio/choose-instance.ts'
 
 const ids = clients.map(({ id }) => id).join(', ')
 
@@ -59,10 +55,6 @@ docs/clients.md lists the tested clients.`
     {
       description: 'one entry for all instances, by gateway --aggregate',
       command: '<%= config.bin %> mcp-config claude-code --gateway --write',
-    },
-    {
-      description: 'for a client without HTTP',
-      command: '<%= config.bin %> mcp-config claude-desktop --write',
     },
   ]
 
@@ -109,29 +101,25 @@ docs/clients.md lists the tested clients.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(McpConfig)
-    const { env, platform } = process
-    const place: Place = { platform, env, home: homeFolder(), cwd: process.cwd() }
-    await configure(args.client, flags, place, processOutput(flags))
+    const client = clients.find(({ id }) => id === args.client)
+    if (client === undefined) {
+      throw usage(`unknown client "${args.client}"`, `known clients: ${ids}`)
+    }
+    await configure(client, flags, processOutput(flags))
   }
 }
 
 type McpConfigFlags = Interfaces.InferredFlags<typeof McpConfig.flags> & { json: boolean }
 
-async function configure(
-  id: string,
-  flags: McpConfigFlags,
-  place: Place,
-  output: Output,
-): Promise<void> {
-  const { scope, force } = flags
-  const client = clients.find(known => known.id === id)
-  if (client === undefined) throw usage(`unknown client "${id}"`, `known clients: ${ids}`)
-  const { title, format, section } = client
-  const file = await findSettings(client, scope, place)
-  const server = await findServer(client, flags, place.env, output)
+async function configure(client: Client, flags: McpConfigFlags, output: Output): Promise<void> {
+  const { env, platform } = process
+  const { scope } = flags
+  const { id, title, format, section } = client
+  const file = findSettings(client, scope, { platform, env, home: homeFolder() })
+  const server = await findServer(client, flags, output)
   const made = makeEntry(client, { ...server, scope })
   const snippet = newSettings(client, made)
-  const own = made.own?.map(word => quoteArgument(word, place.platform)).join(' ')
+  const own = made.own?.map(word => quoteArgument(word, platform)).join(' ')
   const { name, url, keyed, bridge } = server
   const facts = {
     client: id,
@@ -149,15 +137,14 @@ async function configure(
     commands: own === undefined ? [] : [own],
     notes: made.notes,
   }
-  const isWritten = format === 'json' || format === 'jsonc'
+  const isWritten = format.startsWith('json')
   if (flags.write) {
     if (file === null || !isWritten) {
       const hint = own === undefined ? 'omit --write, and paste the printed entry' : `run: ${own}`
-      const where = `for --scope ${scope} on ${place.platform}`
+      const where = `for --scope ${scope} on ${platform}`
       throw usage(`settings of ${title} cannot be written ${where}`, hint)
     }
-    const parts = { path: file, client, entry: made, force, isPrivate: scope === 'user' }
-    const { change, backup } = await writeEntry(parts).catch(error => {
+    const { change, backup } = await writeEntry(file, client, made, flags).catch(error => {
       const failure = storageError(file, error)
       if (failure.code !== 'entry_exists') output.note(`The entry to paste:\n${snippet.trimEnd()}`)
       throw failure
@@ -179,150 +166,104 @@ async function configure(
   for (const note of made.notes) output.note(note)
 }
 
-type Server = Pick<EntryFacts, 'name' | 'url' | 'keyed' | 'bridge'>
-
 /** Throws `usage_invalid` for flags that do not fit together, or the client. */
-async function findServer(
-  client: Client,
-  flags: McpConfigFlags,
-  env: Place['env'],
-  output: Output,
-): Promise<Server> {
-  const { name, auth, 'api-key-file': keyFile } = flags
-  if (name !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+async function findServer(client: Client, flags: McpConfigFlags, output: Output) {
+  const { auth, 'api-key-file': keyFile } = flags
+  if (flags.name !== undefined && !/^[A-Za-z0-9_-]{1,64}$/.test(flags.name)) {
     throw usage('--name must be 1 to 64 letters, digits, - and _', 'example: blender')
   }
-  const isStarter = client.http === undefined
-  const isBridged = flags.stdio || isStarter
+  const isBridged = flags.stdio || client.http === undefined
   if (keyFile !== undefined && !isBridged) {
     const hint = `over HTTP the client itself holds the key, in ${keyVariable}`
     throw usage('--api-key-file is for --stdio', hint)
   }
-  const registryDir = readStateDirectory(flags, env)
-  const target = await findTarget(flags, registryDir, isStarter, output)
-  const { url } = target
-  const isDetected = auth === undefined && keyFile === undefined
-  // A server that does not answer counts as one that requires the key there is.
-  const asks = isDetected ? ((await asksForKey(url)) ?? Boolean(env[keyVariable])) : false
-  const keyed = keyFile === undefined && (asks || auth === 'api-key')
+  const { url, ...target } = await findTarget(flags, client.http === undefined, output)
+  const { name = target.name } = flags
+  const keyed =
+    keyFile === undefined && (auth === undefined ? await asksForKey(url) : auth === 'api-key')
   if (keyed && client.key === undefined) {
     throw usage(
       `settings of ${client.title} cannot refer to the key that the server requires`,
       `add ${isBridged ? '' : '--stdio '}--api-key-file FILE`,
     )
   }
-  const { protocol, hostname, host } = new URL(url)
-  if ((keyed || keyFile !== undefined) && protocol === 'http:' && !isLoopback(hostname)) {
+  if ((keyed || keyFile !== undefined) && isExposed(url)) {
     const more = '; service-cli connect sends it only with --allow-http among its arguments'
-    const open = `the key goes unencrypted to ${host}: use https where you can`
+    const open = `the key goes unencrypted to ${new URL(url).host}: use https where you can`
     output.warn(`${open}${isBridged ? more : ''}`)
   }
-  if (!isBridged) return { name: name ?? target.name, url, keyed, bridge: null }
-  // A client that shows an error when nothing runs gets a server in any case.
-  const serves = isStarter && target.serve !== null
-  const words = serves ? ['serve', '--stdio', ...target.serve] : ['connect', ...target.connect]
-  const isAddress = words.at(-1) === url
   const bridge = [
     // Desktop programs are started with hardly a PATH, so both are named by their place.
     process.execPath,
     fileURLToPath(new URL('../../bin/run.js', import.meta.url)),
-    ...words,
-    ...(isAddress ? [] : registryWords(registryDir, env)),
+    ...target.bridge,
     ...(keyFile === undefined ? [] : ['--api-key-file', resolve(keyFile)]),
   ]
-  return { name: name ?? target.name, url, keyed, bridge }
+  return { name, url, keyed, bridge: isBridged ? bridge : null }
 }
 
-/** The server of the entry. */
-interface Target {
-  readonly url: string
-  /** The default name of the entry. */
-  readonly name: string
-  /** Arguments of `service-cli connect`. */
-  readonly connect: readonly string[]
-  /** Arguments of `service-cli serve --stdio`; null: it could join another server. */
-  readonly serve: readonly string[] | null
-}
-
-async function findTarget(
-  flags: McpConfigFlags,
-  registryDir: string,
-  isStarter: boolean,
-  output: Output,
-): Promise<Target> {
+/**
+ * The server of the entry; `name` is the default one, `bridge` the arguments of service-cli when the
+ * client starts it. `serves`: a client that shows an error when nothing runs gets `serve --stdio`.
+ */
+async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output) {
+  const registryDir = readStateDirectory(flags, process.env)
+  // Clients pass on hardly a variable, also of those that move the default.
+  const place = ['--registry-dir', registryDir]
   if (flags.gateway) {
     const { url, aggregate } = await findGateway(registryDir)
     if (!aggregate) output.warn(rootsOnly)
-    return { url, name: 'service-gateway', connect: [gatewayWord], serve: null }
+    return { url, name: 'service-gateway', bridge: ['connect', gatewayWord, ...place] }
   }
   const { 'dcc-type': dccType, instance: word = dccType } = flags
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
-  const also = (instance: Instance): boolean => namesId(instance, word)
-  const parts = { registryDir, log: warningsTo(output), nowMs: Date.now(), also }
+  const log = warningsTo(output)
+  const also = (instance: Instance) => namesId(instance, word)
+  const parts = { registryDir, log, nowMs: Date.now(), also }
   const live = await liveInstances(parts)
   if (flags.url !== undefined) {
-    const url = checkUrl(flags.url)
+    const url = endpointUrl(flags.url).href
     const known = live.find(instance => instance.url === url)
-    return { url, name: entryName(known?.dccType), connect: [url], serve: null }
+    return { url, name: entryName(known?.dccType), bridge: ['connect', url] }
   }
-  const needsNone = word === undefined || (isStarter && word === dccType)
+  const serve = (kind: string[]) => ['serve', '--stdio', ...kind, ...place]
+  const needsNone = word === undefined || (serves && word === dccType)
   if (needsNone && selectInstance(live, word).kind === 'none') {
-    await refuseSilent(parts, word)
+    const url = `http://127.0.0.1:${defaultPorts.serve}/mcp`
     output.note(
-      isStarter
-        ? 'no server is running: the entry joins a server started later, or starts one'
-        : `no server is running: the entry uses the default address ${defaultUrl}`,
+      serves
+        ? 'found no running server: the entry joins a server started later, or starts one'
+        : `found no running server: the entry uses the default address ${url}`,
     )
-    const serve = dccType === undefined ? [] : ['--dcc-type', dccType]
-    return { url: defaultUrl, name: entryName(dccType), connect: [defaultUrl], serve }
+    const kind = dccType === undefined ? [] : ['--dcc-type', dccType]
+    return { url, name: entryName(dccType), bridge: serves ? serve(kind) : ['connect', url] }
   }
   const naming = '--instance ID, or --gateway for all of them'
   const { url, dccType: kind } = await chooseInstance(parts, word, naming)
-  const server = { url, name: entryName(kind) }
+  const name = entryName(kind)
   // A restart changes the id and maybe the port, but not the kind of application.
   const isOnlyOfKind = kind !== 'unknown' && live.filter(one => one.dccType === kind).length === 1
   if (!isLoopback(new URL(url).hostname) || (!isOnlyOfKind && live.length > 1)) {
-    return { ...server, connect: [url], serve: null }
+    return { url, name, bridge: ['connect', url] }
   }
-  if (!isOnlyOfKind) return { ...server, connect: [], serve: [] }
-  return { ...server, connect: [kind], serve: ['--dcc-type', kind] }
+  if (serves) return { url, name, bridge: serve(isOnlyOfKind ? ['--dcc-type', kind] : []) }
+  return { url, name, bridge: ['connect', ...(isOnlyOfKind ? [kind] : []), ...place] }
 }
 
-const defaultUrl = `http://127.0.0.1:${defaultPorts.serve}/mcp`
-
-function checkUrl(text: string): string {
-  const url = URL.parse(text)
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw usage(`--url ${text} is not an http or https URL`, `example: ${defaultUrl}`)
-  }
-  if (url.username + url.password + url.hash === '') return url.href
-  throw usage('--url must not contain a user name, password or #', `keys: ${keyVariable}`)
-}
-
-/** How long a server may take to say whether it requires a key. */
-const timeoutMs = 2000
-
-/** Whether the endpoint refuses requests without a key; null when it does not answer. */
-async function asksForKey(url: string): Promise<boolean | null> {
+/**
+ * Whether the endpoint refuses requests without a key. One that does not answer within two seconds
+ * counts as one that requires the key there is.
+ */
+async function asksForKey(url: string): Promise<boolean> {
   try {
     const answer = await fetch(url, {
       redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.timeout(2000),
       headers: { 'user-agent': userAgent },
     })
     await answer.body?.cancel()
     return answer.status === 401
   } catch {
-    return null
+    return Boolean(process.env[keyVariable])
   }
-}
-
-/**
- * Names the state directory wherever the client could lead to another one: clients pass on hardly a
- * variable, and macOS sets TMPDIR for every account.
- */
-function registryWords(registryDir: string, env: Place['env']): string[] {
-  const isDefault = registryDir === selectStateDirectory(undefined, {})
-  const isMoved = [env.TMPDIR, env.TMP, env.TEMP].some(Boolean)
-  return isDefault && !isMoved ? [] : ['--registry-dir', registryDir]
 }

@@ -5,7 +5,7 @@ import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { hasColour, writeStdout } from '../lib/cli/output.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Stoppable } from '../server/http/server-socket.ts'
-import type { OpenWarning } from './auth-flags.ts'
+import type { openWarning } from './auth-flags.ts'
 
 /** A line on stdout with `--json`. */
 type JsonLine = { readonly event: string } & Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ interface ServerRun<Settings, Handle extends Stoppable> {
   /** Everything needed to connect, without secrets. */
   readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
   /** Logged by a server without authentication. */
-  readonly warning?: OpenWarning | null
+  readonly warning?: ReturnType<typeof openWarning>
   /** For a terminal alone: it may show a login link. */
   readonly banner: (handle: Handle, shown: { colour: boolean }) => string | Promise<string>
   /** What a terminal is told after the banner, as soon as it is known; empty: nothing. */

@@ -117,7 +117,7 @@ export async function startServe(
   opened.defer(() => comparer.close())
   const checkpoints = new Checkpoints({
     store: () => new CheckpointFolder(join(folder(), 'checkpoints')),
-    scene: () => registry.freshScene(),
+    scene: () => registry.scene.fresh(),
     comparer,
     clock: systemClock,
   })
@@ -129,7 +129,7 @@ export async function startServe(
         open: name => new NoteFolder(join(documents, name, 'notes'), log),
         prover: new Prover({
           folder,
-          scene: () => registry.freshScene(),
+          scene: () => registry.scene.fresh(),
           checkpoints,
           camera: capture?.source ?? null,
           compare: (before, after) => pictures.compare(before, after),

@@ -15,6 +15,7 @@ import {
 import { connectWatcher } from './watcher.ts'
 
 const uri = 'capture://current_window'
+const viewport = 'capture://viewport'
 const waitMs = 30_000
 
 describe('the picture that Blender takes of itself', function () {
@@ -41,10 +42,10 @@ describe('the picture that Blender takes of itself', function () {
   const hasScene = async () =>
     (await readJson(client, 'scene://current'))['schema'] === 'dcc-scene/1'
 
-  async function read(query = ''): Promise<Buffer> {
+  async function read(of = uri): Promise<Buffer> {
     // The server shows a finished picture again for 250 ms.
     await delay(300)
-    const [content] = (await client.readResource({ uri: uri + query })).contents
+    const [content] = (await client.readResource({ uri: of })).contents
     return Buffer.from(content?.blob ?? '', 'base64')
   }
   async function failure(query = ''): Promise<{ code: number; data?: any } | null> {
@@ -82,12 +83,12 @@ describe('the picture that Blender takes of itself', function () {
   }
   const outside = () => join(linked.addon.folder, 'outside.png')
   /** Until Blender has drawn what changed, and nothing else changes. */
-  async function steady(query = ''): Promise<Buffer> {
-    let last = await read(query)
+  async function steady(picture = uri): Promise<Buffer> {
+    let last = await read(picture)
     await until(
       async () => {
         const before = last
-        last = await read(query)
+        last = await read(picture)
         return (await difference(before, last)) === 0
       },
       'a picture that stays the same',
@@ -113,11 +114,11 @@ describe('the picture that Blender takes of itself', function () {
   })
 
   it('can be of the 3D view alone, drawn anew: a moved object is at its new place', async () => {
-    const before = await steady('?view=viewport')
+    const before = await steady(viewport)
     expect(sizeOf(before).width).to.be.below(sizeOf(await read()).width)
     await tell('move')
     await until(
-      async () => (await difference(before, await read('?view=viewport'))) > 500,
+      async () => (await difference(before, await read(viewport))) > 500,
       'the cube at its new place',
       waitMs,
     )
@@ -168,13 +169,13 @@ describe('the picture that Blender takes of itself', function () {
 
   it('is the same when another window covers Blender', async () => {
     const free = await steady()
-    const freeView = await steady('?view=viewport')
+    const freeView = await steady(viewport)
     await tell('cover')
     try {
       await tell('outside')
       expect(await difference(free, outside()), 'it is covered').to.be.above(10_000)
       expect(await difference(free, await read())).to.equal(0)
-      expect(await difference(freeView, await read('?view=viewport'))).to.equal(0)
+      expect(await difference(freeView, await read(viewport))).to.equal(0)
     } finally {
       await tell('uncover')
     }
@@ -187,8 +188,9 @@ describe('the picture that Blender takes of itself', function () {
     const count = async () =>
       ((await readJson(client, 'audit://recent?limit=500')) as any).entries.length
     const before = [await revision(), await count(), updates.count('scene://current')]
-    for (const query of ['', '?max_width=99', '?view=viewport', '?view=viewport&max_width=99']) {
-      await read(query)
+    for (const picture of [uri, viewport]) {
+      await read(picture)
+      await read(`${picture}?max_width=99`)
     }
     expect(await ask('traces')).to.deep.equal(traces)
     expect(traces).to.deep.include({ files: [] })
@@ -199,8 +201,8 @@ describe('the picture that Blender takes of itself', function () {
 
   it('can be taken while a tool waits for the mouse', async () => {
     await tell('modal')
-    for (const query of ['', '?view=viewport', '?max_width=200']) {
-      expect(sizeOf(await read(query)).width).to.be.above(100)
+    for (const picture of [uri, viewport, `${uri}?max_width=200`]) {
+      expect(sizeOf(await read(picture)).width).to.be.above(100)
     }
     await tell('press_escape')
   })

@@ -3,11 +3,11 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { expect } from 'chai'
 import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
+import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import { newVisit, seriousFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { callStateless } from '../helpers/stateless.ts'
 
 const hostile = '<img src=x onerror="document.title=1">'
 
@@ -45,10 +45,6 @@ describe('the live page', function () {
     await serve?.stop()
   })
 
-  const read = async (uri: string) => {
-    const { json } = await callStateless(serve.url, 'resources/read', { uri })
-    return JSON.parse(json.result.contents[0].text)
-  }
   const sees = (page: Page, document = 'shot_010.blend') =>
     page.getByRole('heading', { name: `Your AI can see ${document}` }).waitFor()
 
@@ -101,8 +97,8 @@ describe('the live page', function () {
     await entry.getByText('not connected').waitFor()
     const codex = new Client({ name: 'codex-mcp-client', version: '1' })
     await codex.connect(new StreamableHTTPClientTransport(new URL(serve.url)))
-    await codex.listTools()
-    await entry.getByText('✓ listed tools').waitFor()
+    await codex.readResource({ uri: 'scene://current' })
+    await entry.getByText('✓ read the scene').waitFor()
     await codex.close()
   })
 
@@ -124,8 +120,8 @@ describe('the live page', function () {
   it('has no stream while its tab is hidden', async () => {
     const { page } = visit
     const streams = async () => {
-      const { clients } = await read('server://clients')
-      return clients.find(({ name }: any) => name === 'service-page').streams
+      const text = await (await fetch(`${serve.base}/metrics`)).text()
+      return Number(/^service_cli_streams (\d+)/m.exec(text)?.[1])
     }
     await page.evaluate(hide, true)
     await until(async () => (await streams()) === 0, 'the end of the stream')

@@ -68,16 +68,14 @@ describe('a command whose server is another program', () => {
     return runCommand(args, { env: cleanEnv({ HOME: home, ...link }) })
   }
 
-  const entry = (proof: unknown) => ({ ...note, entries: [{ action: 'answer', proof }] })
   const forms: [words: string, told: string, answer: unknown][] = [
     ['notes list', '/mcp to notes://open', { notes: [{ ...note, author: hostile }] }],
     ['notes show 1', '/mcp to notes://1', note],
-    ['notes show 1', '/mcp to notes://1', entry({ as_of: hostile })],
     ['resources list', '/mcp to resources/list', { resources: hostile }],
     ['resources read x://y', '/mcp to x://y', { contents: [hostile] }],
     ['notes add Higher', '/host to v1/notes', { note: { ...note, text: hostile } }],
     ['notes close 1', '/host to v1/notes/1/close', { note: [] }],
-    ['checkpoint one', '/host to v1/checkpoints', { checkpoint: { as_of: hostile } }],
+    ['checkpoint one', '/host to v1/checkpoints', { checkpoint: [] }],
     ['page', '/host to v1/page-login', { url: hostile }],
     ['artefacts put FILE', '/host to v1/artefacts', {}],
   ]
@@ -138,7 +136,13 @@ describe('a command whose server is another program', () => {
       ['resources list', 429, 6, /is busy .*\nhint: try again in 7 s\n/, { 'Retry-After': '7' }],
       ['resources list', 302, 3, /redirects to http:\/\/other\/\n/, { Location: 'http://other/' }],
       ['resources list', 503, 5, /refused the request \(HTTP 503\): no\n/],
-      ['resources list', 200, 3, /is not an MCP endpoint\n/, { 'Content-Type': 'text/html' }],
+      [
+        'resources list',
+        200,
+        3,
+        /is not an MCP endpoint: it answers with text\/html\n/,
+        { 'Content-Type': 'text/html' },
+      ],
       [
         'page',
         401,

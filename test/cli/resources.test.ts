@@ -35,7 +35,7 @@ describe('service-cli resources', () => {
     const none = await runCommand(['resources', 'list', 'nosuch', folder()])
     expect(none.stderr).to.match(/none of \d+ resources contains "nosuch"/)
     const json = JSON.parse((await runCommand(['resources', 'list', '--json', folder()])).stdout)
-    expect(json).to.deep.include({ list_ok: true, url: serve.url, capped: false })
+    expect(json).to.deep.include({ list_ok: true, url: serve.url })
     const read = await runCommand(['resources', 'read', 'scene://current', folder()])
     expect(read).to.deep.equal({ code: 0, stdout: '{"frame":7}', stderr: '' })
   })

@@ -73,6 +73,7 @@ describe('the election of a gateway', () => {
       `gateway-${port}.json`,
       `gateway-${port}.owner`,
       'instances',
+      `sessions-${port}.json`,
     ])
   })
 

@@ -154,7 +154,7 @@ describe('service-cli over stdio', () => {
     it('exits 5 without output on stdout when no server runs', async () => {
       const ended = await runCommand(['connect', '--registry-dir', folder])
       expect(ended).to.deep.include({ code: 5, stdout: '' })
-      expect(ended.stderr).to.contain('no service-cli serve of yours is running')
+      expect(ended.stderr).to.contain('found no running service-cli serve of yours')
     })
   })
 
@@ -208,7 +208,7 @@ describe('service-cli over stdio', () => {
       await client.subscribeResource({ uri: scene })
       const before = updates.count(scene)
       await first.stop()
-      await until(() => stderr.includes('the server is lost'), 'the loss')
+      await until(() => stderr.includes('no connection to the server'), 'the loss')
       const error = await client.readResource({ uri: scene }).catch(cause => cause)
       expect(error.message).to.contain('cannot be reached').and.contain('repeat the request')
       const second = await serve('--dcc-type', 'blender')
@@ -221,7 +221,7 @@ describe('service-cli over stdio', () => {
       expect(lines().map(line => JSON.parse(line).msg)).to.deep.equal([
         'messages on stdin go to the endpoint',
         'session opened',
-        'the server is lost',
+        'no connection to the server',
         'the server answers',
       ])
     })

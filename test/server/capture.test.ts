@@ -69,32 +69,29 @@ describe('capture://current_window, taken by the application itself', () => {
 
   it('brings the viewport alone, where the application draws it', async () => {
     await begin(both, ({ target }) => ({ png: pngOf(target === 'window' ? 40 : 20, 10) }))
-    const widthOf = async (query: string) => {
-      const { result, error } = await read(query)
-      if (error !== undefined) return error
-      return Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
+    const viewport = 'capture://viewport'
+    const widthOf = async (of: string) => {
+      const { result, error } = await session.call('resources/read', { uri: of })
+      return error ?? Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
     }
-    const templates = async () => {
+    const template = `${viewport}{?camera,of,view,max_width}`
+    const isOffered = async () => {
       const { result } = await session.call('resources/templates/list')
-      return result.resourceTemplates.map(({ uriTemplate }: any) => uriTemplate)
+      return result.resourceTemplates.some(({ uriTemplate }: any) => uriTemplate === template)
     }
-    expect(await widthOf('?view=viewport&max_width=30')).to.equal(20)
-    expect(await widthOf('?view=window')).to.equal(40)
-    expect(await widthOf('')).to.equal(40)
-    expect(await widthOf('?view=hologram')).to.include({ code: -32602 })
-    expect(await templates()).to.include(`${uri}{?max_width,view}`)
+    expect(await widthOf(`${viewport}?max_width=30`)).to.equal(20)
+    expect(await widthOf(uri)).to.equal(40)
+    expect(await isOffered()).to.equal(true)
     const completed = await session.call('completion/complete', {
-      ref: { type: 'ref/resource', uri: `${uri}{?max_width,view}` },
-      argument: { name: 'view', value: 'v' },
+      ref: { type: 'ref/resource', uri: template },
+      argument: { name: 'view', value: 'f' },
     })
-    expect(completed.result.completion.values).to.deep.equal(['viewport'])
+    expect(completed.result.completion.values).to.deep.equal(['front'])
 
     await offer(window)
-    await until(async () => (await templates()).includes(`${uri}{?max_width}`), 'another offer')
-    const refused = await widthOf('?view=viewport')
-    expect(refused).to.include({ code: -32602 })
-    expect(refused.message).to.contain('the application draws no picture of it')
-    expect(await widthOf('')).to.equal(40)
+    await until(async () => !(await isOffered()), 'the end of the offer')
+    expect(await widthOf(viewport)).to.include({ code: -32002 })
+    expect(await widthOf(uri)).to.equal(40)
   })
 
   it('draws the scene from where the reader says, where the application can', async () => {
@@ -217,7 +214,7 @@ describe('reads of the window by many clients', () => {
   it('are refused with a wrong parameter, and so are subscriptions', async () => {
     const session = await RawSession.open(server.url)
     for (const method of ['resources/read', 'resources/subscribe']) {
-      const { error } = await session.call(method, { uri: `${uri}?view=top` })
+      const { error } = await session.call(method, { uri: `${uri}?max_width=0` })
       expect(error?.code, method).to.equal(-32602)
     }
     const { result } = await session.call('resources/subscribe', { uri: `${uri}?max_width=640` })

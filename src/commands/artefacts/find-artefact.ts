@@ -4,20 +4,21 @@ import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/uris.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { cleanText } from '../../lib/util/text.ts'
 
+const prefix = /^artefact:\/\/sha256\/|^sha256:/
+
 /** The whole SHA-256, in `artefact://sha256/<hex>`, `sha256:<hex>` or `<hex>`; null without one. */
 export function hashIn(word: string): string | null {
-  const digits = word.replace(/^artefact:\/\/sha256\/|^sha256:/, '')
+  const digits = word.replace(prefix, '')
   return isArtefactHex(digits) ? digits : null
 }
 
 /** Finds an artefact by its display name or the start of its SHA-256. Rejects with `ServiceError`. */
 export async function findArtefact(word: string, server: McpServer): Promise<string> {
-  const digits = word.replace(/^artefact:\/\/sha256\/|^sha256:/, '')
-  const start = /^[0-9a-f]{4,64}$/.test(digits) ? digits : null
-  const { entries } = await listResources(server)
-  const found = entries.flatMap(({ uri, name }) => {
+  const digits = word.replace(prefix, '')
+  const isStart = /^[0-9a-f]{4,64}$/.test(digits)
+  const found = (await listResources(server)).flatMap(({ uri, name }) => {
     const hex = parseArtefactUri(uri)
-    const isMeant = name === word || (start !== null && hex?.startsWith(start))
+    const isMeant = name === word || (isStart && hex?.startsWith(digits))
     return hex !== null && isMeant ? hex : []
   })
   const [only, ...others] = found

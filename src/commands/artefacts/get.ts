@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +15,7 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { withServer } from '../resources/client.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
 import { findArtefact, hashIn, notStored } from './find-artefact.ts'
-import { Progress } from './progress.ts'
+import { Transfer } from './transfer.ts'
 
 /** Fetches an artefact. */
 export default class ArtefactsGet extends BaseCommand {
@@ -68,26 +67,20 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
         const hex = hashIn(args.artefact) ?? (await findArtefact(args.artefact, server))
         const url = new URL(`artefacts/sha256/${hex}`, server.url)
         const request = { url, method: 'GET', headers: {}, signal } as const
-        const answer = await openAnswer(server, request).catch((error: unknown) => {
-          const isMissing = error instanceof ServiceError && error.data?.status === 404
+        const answer = await openAnswer(server.link, request).catch((error: unknown) => {
+          const isMissing = error instanceof ServiceError && error.code === 'resource_not_found'
           throw isMissing ? notStored(hex) : error
         })
-        const progress = new Progress(hex.slice(0, 12), flags)
-        const chunks = checkedBytes(answer, { hex, progress, signal })
-        try {
-          if (out === '-') {
-            for await (const chunk of chunks) await writeStdout(chunk)
-            return
-          }
-          const file = await targetOf(out, nameOf(answer, hex))
-          await writeOutputFile(file, chunks, { force })
-          progress.end()
-          const facts = { got_ok: true, file, sha256: hex, size_bytes: progress.done }
-          await output.result(`saved ${file}, ${sizeText(progress.done)}`, facts)
-        } finally {
-          progress.end()
-          answer.destroy()
+        const transfer = new Transfer(hex.slice(0, 12), flags)
+        const chunks = checkedBytes(answer, { hex, transfer, signal })
+        if (out === '-') {
+          for await (const chunk of chunks) await writeStdout(chunk)
+          return
         }
+        const file = await targetOf(out, nameOf(answer, hex))
+        await writeOutputFile(file, chunks, { force })
+        const facts = { got_ok: true, file, sha256: hex, size_bytes: transfer.done }
+        await output.result(`saved ${file}, ${sizeText(transfer.done)}`, facts)
       })
     } finally {
       dispose()
@@ -101,23 +94,17 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
  */
 async function* checkedBytes(
   answer: IncomingMessage,
-  { hex, progress, signal }: { hex: string; progress: Progress; signal: AbortSignal },
+  { hex, transfer, signal }: { hex: string; transfer: Transfer; signal: AbortSignal },
 ): AsyncGenerator<Buffer> {
-  const hash = createHash('sha256')
-  progress.begin(Number(answer.headers['content-length'] ?? NaN))
   answer.setTimeout(answerMs, () => answer.destroy(new Error('the server stopped sending')))
   try {
-    for await (const chunk of answer as AsyncIterable<Buffer>) {
-      hash.update(chunk)
-      yield chunk
-      progress.add(chunk.length)
-    }
+    yield* transfer.pass(answer, Number(answer.headers['content-length'] ?? NaN))
   } catch (cause) {
     if (signal.aborted) throw new ServiceError('cancelled', 'cancelled')
     const message = 'the download is incomplete: the connection was cut'
     throw new ServiceError('network_failed', message, { cause, hint: 'run the command again' })
   }
-  if (hash.digest('hex') === hex) return
+  if (transfer.sha256() === hex) return
   throw new ServiceError('artefact_corrupt', `the received bytes do not match ${hex}`, {
     hint: 'try again; if it fails again, the stored artefact is damaged',
   })

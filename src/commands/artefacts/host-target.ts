@@ -1,9 +1,7 @@
-import { hostname } from 'node:os'
 import { withoutBrackets } from '../../lib/util/net.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { isOwnHost } from '../../lib/instances/instance.ts'
 import { readRecordFiles } from '../../lib/instances/record-files.ts'
-import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { HostTarget } from '../../lib/mcp/client/host-request.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -36,21 +34,14 @@ export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarge
   const { id } = await chooseInstance(parts, word, '--instance ID')
   const files = await readRecordFiles(registryDir, log)
   const record = files.find(file => file.record.instance_id === id)?.record
-  return foundAt(...(await opened(record, hostToken)), 'its record', log)
-}
-
-async function opened(
-  record: InstanceRecord | undefined,
-  envToken: string | undefined,
-): Promise<[string, string]> {
-  if (record === undefined || record.hostname !== hostname()) {
+  if (record === undefined) {
     throw new ServiceError('network_failed', 'the instance has ended', {
       hint: 'service-cli instances shows what runs',
     })
   }
-  const { host_url: hostUrl, host_token_file: file } = record
-  if (file !== null) return [hostUrl, await readSecretFile(file, 'host_token_file')]
-  if (envToken) return [hostUrl, envToken]
+  const { host_url: url, host_token_file: file } = record
+  const token = file === null ? hostToken : await readSecretFile(file, 'host_token_file')
+  if (token) return foundAt(url, token, 'its record', log)
   throw new ServiceError('auth_required', 'the host token of the instance is not in a file', {
     hint: 'set SERVICE_HOST_TOKEN to the token of the server',
   })

@@ -2,7 +2,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { columns } from '../../lib/cli/format.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
-import { listResources } from '../../lib/mcp/client/resources.ts'
+import { type Listed, listResources } from '../../lib/mcp/client/resources.ts'
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 import { ageText, expiryText, sizeText } from '../../lib/util/amounts.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
@@ -33,54 +33,42 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   override async run(): Promise<void> {
     const { flags } = await this.parse(ArtefactsList)
     await withServer(flags, async (server, output) => {
-      const { entries, isCut } = await listResources(server)
-      const artefacts = entries.flatMap(({ uri, name, mimeType, size, modified, raw }) => {
-        const sha256 = parseArtefactUri(uri)
-        if (sha256 === null) return []
-        const { 'service-cli/artefact': sidecar } = isJsonObject(raw._meta) ? raw._meta : {}
-        const known = { uri, sha256, display_name: name, mime: mimeType, size_bytes: size }
-        return { ...(isJsonObject(sidecar) ? sidecar : {}), ...known, created_at: modified }
-      })
+      const artefacts = (await listResources(server)).flatMap(artefactOf)
       const url = shownUrl(server.url)
-      if (flags.json) {
-        return writeStdout(jsonLine({ list_ok: true, url, artefacts, capped: isCut }))
-      }
+      if (flags.json) return writeStdout(jsonLine({ list_ok: true, url, artefacts }))
       if (artefacts.length === 0) output.note(`${url} has no artefacts`)
       else await writeStdout(`${artefactTable(artefacts)}\n`)
-      if (isCut) output.warn(`only the first ${artefacts.length} are shown`)
     })
   }
 }
 
-interface Artefact {
-  readonly sha256: string
-  readonly display_name: string
-  readonly mime: string | null
-  readonly size_bytes: number | null
-  readonly created_at: string | null
-  readonly expires_at?: unknown
+/** An artefact with what the server keeps beside it; empty for another resource. */
+function artefactOf({ uri, name, mimeType, size, modified, raw }: Listed) {
+  const sha256 = parseArtefactUri(uri)
+  if (sha256 === null) return []
+  const { 'service-cli/artefact': found } = isJsonObject(raw._meta) ? raw._meta : {}
+  const sidecar = isJsonObject(found) ? found : {}
+  const { expires_at } = sidecar
+  const known = { uri, sha256, display_name: name, mime: mimeType, size_bytes: size }
+  return [{ ...sidecar, ...known, created_at: modified, expires_at }]
 }
 
-function artefactTable(artefacts: Artefact[]): string {
-  return columns(
-    ['SHA256', 'NAME', 'TYPE', 'SIZE', 'STORED', 'EXPIRES'],
-    artefacts.map(
-      ({ sha256, display_name: name, mime, size_bytes: size, created_at, expires_at }) => [
-        // Twelve digits identify an artefact in all commands.
-        sha256.slice(0, 12),
-        name === sha256 ? '' : cleanText(name, 60),
-        cleanText(mime ?? '', 40),
-        size === null ? '' : sizeText(size),
-        ageText(created_at),
-        typeof expires_at === 'string' ? untilText(expires_at) : '',
-      ],
-    ),
-    { drop: ['EXPIRES', 'TYPE', 'STORED', 'SIZE'] },
-  )
+function artefactTable(artefacts: ReturnType<typeof artefactOf>): string {
+  const rows = artefacts.map(({ sha256, display_name: name, mime, size_bytes: size, ...times }) => [
+    // Twelve digits identify an artefact in all commands.
+    sha256.slice(0, 12),
+    name === sha256 ? '' : cleanText(name, 60),
+    cleanText(mime ?? '', 40),
+    size === null ? '' : sizeText(size),
+    ageText(times.created_at),
+    untilText(times.expires_at),
+  ])
+  const names = ['SHA256', 'NAME', 'TYPE', 'SIZE', 'STORED', 'EXPIRES']
+  return columns(names, rows, { drop: ['EXPIRES', 'TYPE', 'STORED', 'SIZE'] })
 }
 
-/** `in 2 h`; empty for an invalid time. */
-function untilText(time: string): string {
-  const timeMs = parseRfc3339(time)
+/** `in 2 h`; empty for a missing or invalid time. */
+function untilText(time: unknown): string {
+  const timeMs = typeof time === 'string' ? parseRfc3339(time) : null
   return timeMs === null ? '' : expiryText(timeMs, Date.now()).replace(/^expires /, '')
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -8,7 +7,6 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { typeOfName } from '../../lib/cli/file-name.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { jsonFault } from '../../lib/mcp/json-fault.ts'
@@ -18,7 +16,7 @@ import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 import { findHost } from './host-target.ts'
-import { Progress } from './progress.ts'
+import { Transfer } from './transfer.ts'
 
 /** Stores a file in the running server. */
 export default class ArtefactsPut extends BaseCommand {
@@ -76,45 +74,36 @@ ${hostEnvironment}`
       parameters.set('metadata', metadata)
     }
     const target = await findHost(flags, warningsTo(output))
-    const progress = new Progress(name ?? 'stdin', flags)
-    const hash = createHash('sha256')
-    async function* bytes(): AsyncGenerator<Buffer> {
-      try {
-        for await (const chunk of file === '-' ? process.stdin : createReadStream(file)) {
-          hash.update(chunk)
-          yield chunk
-          progress.add(chunk.length)
-        }
-      } catch (error) {
-        throw unreadable(file, error)
-      }
+    const transfer = new Transfer(name ?? 'stdin', flags)
+    const total = file === '-' ? NaN : await sizeOf(file)
+    const body = Readable.from(transfer.pass(bytesOf(file), total))
+    const path = `v1/artefacts?${parameters}`
+    const answer = await hostRequest(target, { method: 'POST', path, type, body })
+    if (typeof answer.sha256 !== 'string') throw unexpectedAnswer(target.url, 'v1/artefacts')
+    const sha256 = transfer.sha256()
+    if (answer.sha256 !== sha256) {
+      throw new ServiceError('artefact_corrupt', 'the server received other bytes than were sent')
     }
-    if (file !== '-') {
-      const { size } = await stat(file).catch((error: unknown) => {
-        throw unreadable(file, error)
-      })
-      progress.begin(size)
-    }
-    const { signal, dispose } = watchStopSignals()
-    try {
-      const path = `v1/artefacts?${parameters}`
-      const body = Readable.from(bytes())
-      const answer = await hostRequest(target, { method: 'POST', path, type, body, signal })
-      progress.end()
-      const sha256 = hash.digest('hex')
-      if (typeof answer.sha256 !== 'string') throw unexpectedAnswer(target.url, 'v1/artefacts')
-      if (answer.sha256 !== sha256) {
-        throw new ServiceError('artefact_corrupt', 'the server received other bytes than were sent')
-      }
-      const uri = artefactUri(sha256)
-      const existed = answer.existed === true
-      const facts = { put_ok: true, uri, sha256, size_bytes: progress.done, existed }
-      await output.result(uri, facts)
-      output.note(existed ? 'already stored' : `stored ${sizeText(progress.done)}`)
-    } finally {
-      progress.end()
-      dispose()
-    }
+    const uri = artefactUri(sha256)
+    const existed = answer.existed === true
+    const facts = { put_ok: true, uri, sha256, size_bytes: transfer.done, existed }
+    await output.result(uri, facts)
+    output.note(existed ? 'already stored' : `stored ${sizeText(transfer.done)}`)
+  }
+}
+
+async function sizeOf(file: string): Promise<number> {
+  const { size } = await stat(file).catch((error: unknown) => {
+    throw unreadable(file, error)
+  })
+  return size
+}
+
+async function* bytesOf(file: string): AsyncGenerator<Buffer> {
+  try {
+    yield* file === '-' ? process.stdin : createReadStream(file)
+  } catch (error) {
+    throw unreadable(file, error)
   }
 }
 

@@ -1,5 +1,6 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
+import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { connectionReason, isTlsError } from '../../lib/util/connection-reason.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
@@ -9,7 +10,7 @@ import { cleanText } from '../../lib/util/text.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import type { InstanceFacts } from './check-instance.ts'
 import { timeoutMs } from './check-push.ts'
-import type { Finding } from './finding.ts'
+import { type Finding, finding } from './finding.ts'
 
 const dayMs = 24 * 60 * 60 * 1000
 const soonDays = 14
@@ -33,34 +34,28 @@ export async function checkJoinedGateways(
 async function checkAddress(gateway: string, env: NodeJS.ProcessEnv): Promise<Finding> {
   const { host } = new URL(gateway)
   const check = `gateway_${host}`
+  const name = `the joined gateway ${host}`
   try {
     const { status, validUntilMs } = await askReady(gateway, env)
     if (status !== 200) {
-      const summary = `the joined gateway ${host} is not ready (HTTP ${status})`
-      return {
-        check,
-        status: 'fail',
-        summary,
-        hint: 'check the address, and the log of the gateway',
-      }
+      const hint = 'check the address, and the log of the gateway'
+      return finding(check, 'fail', `${name} is not ready (HTTP ${status})`, hint)
     }
-    const answers = `the joined gateway ${host} answers`
-    if (validUntilMs === null) return { check, status: 'ok', summary: answers }
+    if (validUntilMs === null) return finding(check, 'ok', `${name} answers`)
     const days = Math.floor((validUntilMs - Date.now()) / dayMs)
-    const summary = `${answers}; its certificate is valid for ${days} days`
-    if (days >= soonDays) return { check, status: 'ok', summary }
-    return { check, status: 'warn', summary, hint: 'have the certificate renewed' }
+    const summary = `${name} answers; its certificate is valid for ${days} days`
+    if (days >= soonDays) return finding(check, 'ok', summary)
+    return finding(check, 'warn', summary, 'have the certificate renewed')
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     const reason = code === '' ? cleanText(messageOf(error), 200) : connectionReason(code)
     if (isTlsError(code)) {
-      const summary = `the certificate of the joined gateway ${host} is not accepted: ${reason}`
       const hint = 'name the certificate authority of the studio in NODE_EXTRA_CA_CERTS'
-      return { check, status: 'fail', summary, hint }
+      const summary = `the certificate of ${name} is not accepted: ${reason}`
+      return finding(check, 'fail', summary, hint)
     }
-    const summary = `the joined gateway ${host} cannot be reached: ${reason}`
     const hint = 'check the address, the network, the firewall, and that the gateway runs'
-    return { check, status: 'fail', summary, hint }
+    return finding(check, 'fail', `${name} cannot be reached: ${reason}`, hint)
   }
 }
 
@@ -91,42 +86,25 @@ function askReady(
 async function checkToken(gateway: string, read: () => Promise<Secret>): Promise<Finding> {
   const { host } = new URL(gateway)
   const check = `join_${host}`
-  const [{ connectLink }, { joinDefaults }] = await Promise.all([
-    import('../../server/join/connect-link.ts'),
-    import('../../server/join/limits.ts'),
-  ])
+  const { connectLink } = await import('../../server/join/connect-link.ts')
+  const { joinDefaults } = await import('../../server/join/limits.ts')
   try {
     const token = await read()
-    const stop = new AbortController()
-    const late = setTimeout(() => stop.abort(), timeoutMs)
-    let isAccepted = false
-    const { isRefused, reason } = await connectLink({
-      gateway,
-      token,
-      limits: joinDefaults,
-      signal: stop.signal,
-      opened(stream) {
-        stream.once('data', () => {
-          isAccepted = true
-          stop.abort()
-        })
-      },
-    })
-    clearTimeout(late)
-    if (isAccepted) {
-      return {
-        check,
-        status: 'ok',
-        summary: `the gateway ${host} accepts the token of serve --join`,
-      }
+    const accepted = new AbortController()
+    const signal = AbortSignal.any([accepted.signal, AbortSignal.timeout(timeoutMs)])
+    const opened = (stream: Duplex) => void stream.once('data', () => accepted.abort())
+    const link = { gateway, token, limits: joinDefaults, signal, opened }
+    const { isRefused, reason } = await connectLink(link)
+    if (accepted.signal.aborted) {
+      return finding(check, 'ok', `the gateway ${host} accepts the token of serve --join`)
     }
-    const why = stop.signal.aborted ? 'nothing came through the link in time' : reason
+    const why = signal.aborted ? 'nothing came through the link in time' : reason
     const hint = isRefused
       ? 'make another token with service-cli token create NAME --scope instance'
       : 'let a proxy in between pass WebSockets, and check --accept-joins of the gateway'
-    return { check, status: 'fail', summary: `the gateway ${host} cannot be joined: ${why}`, hint }
+    return finding(check, 'fail', `the gateway ${host} cannot be joined: ${why}`, hint)
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    return { check, status: 'fail', summary: error.message, hint: error.hint }
+    return finding(check, 'fail', error.message, error.hint)
   }
 }

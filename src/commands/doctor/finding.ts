@@ -10,23 +10,19 @@ export interface Finding {
   /** One sentence for people. Never a secret. */
   readonly summary: string
   /** Details, one a line. */
-  readonly details?: readonly string[]
+  readonly details: readonly string[]
   /** What to do. */
-  readonly hint?: string
+  readonly hint: string | null
 }
 
-/** `ok` is true when no check failed. */
-export function reportJson(findings: Finding[]): object {
-  return {
-    ok: !anyFailed(findings),
-    checks: findings.map(({ check, status, summary, details = [], hint = null }) => ({
-      check,
-      status,
-      summary,
-      details,
-      hint,
-    })),
-  }
+export function finding(
+  check: string,
+  status: Finding['status'],
+  summary: string,
+  hint: string | null = null,
+  details: string[] = [],
+): Finding {
+  return { check, status, summary, details, hint }
 }
 
 export function anyFailed(findings: Finding[]): boolean {
@@ -40,14 +36,12 @@ const detailIndent = ' '.repeat(8)
 
 /** The findings for people, each with its hint, wrapped to `width` columns. */
 export function reportText(findings: Finding[], colour: boolean, width = Infinity): string {
-  const lines = findings.flatMap(({ status, summary, details = [], hint }) => {
+  const lines = findings.flatMap(({ status, summary, details, hint }) => {
     const first = paint(colour, colours[status], status.padEnd(summaryIndent.length))
     return [
       ...wrapWords(summary, width, first, summaryIndent),
       ...details.flatMap(detail => wrapWords(detail, width, detailIndent, detailIndent)),
-      ...(hint === undefined || status === 'ok'
-        ? []
-        : wrapWords(hint, width, '      > ', detailIndent)),
+      ...(hint === null || status === 'ok' ? [] : wrapWords(hint, width, '      > ', detailIndent)),
     ]
   })
   return [...lines, '', conclusion(findings)].join('\n')
@@ -58,9 +52,6 @@ function conclusion(findings: Finding[]): string {
     findings.filter(({ status }) => status === wanted).length
   const [failed, warned] = [count('fail'), count('warn')]
   if (failed + warned === 0) return 'Everything is in order.'
-  const parts = [
-    ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(warned > 0 ? [`${warned} to look at`] : []),
-  ]
-  return `${counted(findings.length, 'check')}: ${parts.join(', ')}.`
+  const parts = [failed > 0 && `${failed} failed`, warned > 0 && `${warned} to look at`]
+  return `${counted(findings.length, 'check')}: ${parts.filter(Boolean).join(', ')}.`
 }

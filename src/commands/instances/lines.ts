@@ -5,19 +5,20 @@ import { absenceText } from '../../lib/instances/instance.ts'
 import { cleanText } from '../../lib/util/text.ts'
 
 /** The shown part of a row. */
-export interface ShownRow {
-  readonly instance_short: string
-  readonly dcc_type: string
-  readonly version: string | null
-  readonly display_name: string
-  readonly status: string
-  readonly health: string
-  readonly reason: string
-  readonly scene: string | null
-  readonly scene_set_at?: string | null
-  readonly mcp_url: string | null
-  readonly application?: { readonly connected: boolean; readonly since: string | null }
-}
+export type ShownRow = Pick<
+  import('../../server/gateway/instance-rows.ts').InstanceRow,
+  | 'instance_short'
+  | 'dcc_type'
+  | 'version'
+  | 'display_name'
+  | 'status'
+  | 'health'
+  | 'reason'
+  | 'scene'
+  | 'scene_set_at'
+  | 'mcp_url'
+  | 'application'
+>
 
 const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
 const maxNameChars = 40
@@ -66,12 +67,12 @@ function cellsOf(row: ShownRow, nowMs: number): string[] {
 /** The health, with the reason where something is wrong: a live server may lack its application. */
 function healthText({ health, reason, application }: ShownRow): string {
   if (health !== 'live') return `${health}: ${reason}`
-  const absence = application === undefined ? null : absenceText(application)
+  const absence = absenceText(application)
   return absence === null ? health : `${health}: ${absence}`
 }
 
 /** The open document, or when a scene without one was set. */
-function sceneText({ scene, scene_set_at: setAt = null }: ShownRow, nowMs: number): string {
+function sceneText({ scene, scene_set_at: setAt }: ShownRow, nowMs: number): string {
   if (scene !== null) return shortenedPath(scene)
   return setAt === null ? '' : `set ${ageText(setAt, nowMs)}`
 }
@@ -94,17 +95,10 @@ export function changeLine(event: string, row: ShownRow, time: Date, width = Inf
   return wrapWords([first, ...shown].join('  '), width, '', indent).join('\n')
 }
 
-interface Hidden {
-  readonly dead: number
-  readonly registryDir: string
-  /** A filter was given. */
-  readonly filtered: boolean
-}
-
-/** The text for an empty list. */
-export function emptyText({ dead, registryDir, filtered }: Hidden): string {
+/** The text for an empty list. `dead`: instances that ended, where they are not shown. */
+export function emptyText(registryDir: string, dead: number, isFiltered: boolean): string {
   const ended = dead === 0 ? [] : [`${counted(dead, 'instance')} ended; --all shows them.`]
-  if (filtered) return ['No instance matches.', ...ended].join(' ')
+  if (isFiltered) return ['No instance matches.', ...ended].join(' ')
   return [
     `No server running (looked in ${registryDir}).`,
     ...ended,

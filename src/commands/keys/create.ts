@@ -71,7 +71,7 @@ async function findServers(log: Logger): Promise<{ name: string; url: string }[]
   const gateways = await runningGateways(registryDir)
   return [
     ...instances.map(({ displayName: name, url }) => ({ name, url })),
-    ...gateways.map(({ written }) => ({ name: 'gateway', url: written.url })),
+    ...gateways.map(({ url }) => ({ name: 'gateway', url })),
   ]
 }
 

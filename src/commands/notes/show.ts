@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { processOutput } from '../../lib/cli/output.ts'
-import { isNoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
+import { type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
@@ -34,14 +34,12 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 function isWholeNote(
   value: unknown,
 ): value is ShownNote & { readonly entries: readonly JsonObject[] } {
-  const isEntry = (entry: unknown) =>
-    isJsonObject(entry) && (entry.proof === undefined || isNoteProof(entry.proof))
-  return isNote(value) && Array.isArray(value.entries) && value.entries.every(isEntry)
+  return isNote(value) && Array.isArray(value.entries) && value.entries.every(isJsonObject)
 }
 
 function entryLines({ action, by, at, text = '', proof }: JsonObject): readonly string[] {
   const words = [asText(at), asText(action), `by ${asText(by)}`].map(word => cleanText(word, 60))
   const head = `   ${words.join('  ')}${text === '' ? '' : `: ${cleanText(asText(text), 4000)}`}`
-  const seen = isNoteProof(proof) ? proofLines(proof) : []
+  const seen = proof === undefined ? [] : proofLines(proof as NoteProof)
   return [head, ...seen.map(line => `     ${cleanText(line, 400)}`)]
 }

@@ -1,9 +1,9 @@
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { HttpLink, overdueText } from '../../lib/mcp/bridge/http-link.ts'
 import type { McpServer } from '../../lib/mcp/client/call.ts'
-import { ServiceError, usage } from '../../lib/util/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { userAgent } from '../../lib/util/version.ts'
-import { type EndpointFlags, findEndpoint } from '../find-endpoint.ts'
+import { type EndpointFlags, endpointUrl, findEndpoint } from '../find-endpoint.ts'
 
 /** The flags of `endpoint-flags.ts` as the parser returns them, with the global ones. */
 export interface ClientFlags extends EndpointFlags {
@@ -23,9 +23,7 @@ export async function withClient<Value>(
   use: (find: () => Promise<McpServer>, output: Output) => Promise<Value>,
 ): Promise<Value> {
   const { url, instance, 'dcc-type': dccType } = flags
-  if (url !== undefined && !/^https?:\/\//i.test(url)) {
-    throw usage(`--url ${url} is not an address`, 'example: http://127.0.0.1:8765/mcp')
-  }
+  if (url !== undefined) endpointUrl(url)
   const output = processOutput(flags)
   const log = warningsTo(output)
   const naming = '--instance ID, or --dcc-type when only one has it'

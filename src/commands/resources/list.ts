@@ -4,7 +4,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { columns } from '../../lib/cli/format.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
-import { type Listed, listResources, listTemplates } from '../../lib/mcp/client/resources.ts'
+import { type Listed, listResources } from '../../lib/mcp/client/resources.ts'
 import { ageText, sizeText } from '../../lib/util/amounts.ts'
 import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { withServer } from './client.ts'
@@ -65,16 +65,16 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     const { filter = '' } = args
     const { templates, all, json } = flags
     await withServer(flags, async (server, output) => {
-      const { entries: listed, isCut } = await (templates ? listTemplates : listResources)(server)
+      const member = templates ? 'resourceTemplates' : 'resources'
+      const listed = await listResources(server, member)
       const wanted = filter.toLowerCase()
       const entries = listed.filter(({ uri, name, title }) =>
         [uri, name, title].some(text => text?.toLowerCase().includes(wanted)),
       )
       const url = shownUrl(server.url)
       if (json) {
-        const member = templates ? 'resourceTemplates' : 'resources'
         const raw = entries.map(entry => entry.raw)
-        return writeStdout(jsonLine({ list_ok: true, url, [member]: raw, capped: isCut }))
+        return writeStdout(jsonLine({ list_ok: true, url, [member]: raw }))
       }
       const what = templates ? 'templates' : 'resources'
       if (listed.length === 0) return output.note(`${url} has no ${what}`)
@@ -89,7 +89,6 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
         if (length <= most) continue
         output.note(`… and ${length - most} more of ${scheme}://; show them with --all`)
       }
-      if (isCut) output.warn(`only the first ${listed.length} were fetched`)
     })
   }
 }

@@ -7,13 +7,13 @@ import { openLiveLines } from '../../lib/cli/live-lines.ts'
 import { terminalWidth } from '../../lib/cli/output.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import { listen, type McpServer } from '../../lib/mcp/client/call.ts'
-import { createEventFollower } from '../../lib/mcp/client/event-follower.ts'
-import { createFollower, type News } from '../../lib/mcp/client/follower.ts'
+import { createFollower } from '../../lib/mcp/client/follower.ts'
+import { createLogFollower } from '../../lib/mcp/client/log-follower.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
 import { Throttle } from '../../lib/mcp/throttle.ts'
 import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
 import { cleanText, jsonLine } from '../../lib/util/text.ts'
-import { pause, retryDelay, systemTimer } from '../../lib/util/time.ts'
+import { pause, systemTimer } from '../../lib/util/time.ts'
 import { withClient } from './client.ts'
 import { endpointFlags } from './endpoint-flags.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
@@ -21,8 +21,8 @@ import { checkUri, withNearest } from './uri-argument.ts'
 /** Never announced, but small enough to poll. */
 const polled = /^(?:events:|resources:\/\/gateway\/events)/i
 const minIntervalMs = 500
-/** The longest pause is 2 s. */
-const maxAttempt = 3
+/** The pause before the server is looked for again. */
+const retryMs = 1000
 /** Errors that retrying cannot fix. */
 const permanentCodes: readonly ErrorCode[] = [
   'auth_required',
@@ -93,7 +93,8 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
             const line = { event, time: new Date().toISOString(), uri, ...facts }
             if (flags.json) out.write(jsonLine(event === 'changed' ? { ...line, lines } : line))
             // Each event has its own time.
-            else if (isOfEvents(uri) && event === 'changed') out.write(`${lines.join('\n')}\n`)
+            else if (/^events:/i.test(uri) && event === 'changed')
+              out.write(`${lines.join('\n')}\n`)
             else out.write(screenText(lines))
           },
         })
@@ -114,60 +115,47 @@ interface Watch {
   print(event: string, facts: object, lines: readonly string[]): void
 }
 
-/** Since when, by the monotonic clock, and why a resource cannot be read. */
-interface Absence {
-  readonly reason: string
-  readonly sinceMs: number
-}
-
 /**
  * Watches a resource; reconnects after restarts of the server. Rejects with `ServiceError` when the
  * first attempt fails or an error is permanent.
  */
 async function watch({ find, uri, settleMs, over, print }: Watch): Promise<void> {
-  const follower = isOfEvents(uri) ? createEventFollower(uri) : createFollower(uri)
-  const tell = (news: News | null | undefined, more: object = {}) => {
-    if (news) print('changed', { ...more, ...news.facts }, news.lines)
-  }
+  const follower = isLog(uri) ? createLogFollower(uri) : createFollower(uri)
   let isFirst = true
-  let absence: Absence | null = null
-  let attempt = 0
+  /** Since when, by the monotonic clock, and why the resource cannot be read. */
+  let absence = null as { reason: string; sinceMs: number } | null
 
   /** Watches over one connection, to its end. */
-  async function watchOnce(): Promise<void> {
+  async function watchOnce(): Promise<never> {
     const server = await find()
     const connection = new AbortController()
     const signal = AbortSignal.any([over, connection.signal])
     const read = async (wanted: string) => (await readResource(server, wanted, signal)).contents
-    const run = async (updates: number) => {
-      await follower.look(read).then(
-        news => tell(news, { updates }),
-        error => connection.abort(error),
-      )
+    const look = async (updates: number) => {
+      const news = await follower.look(read)
+      if (news) print('changed', { updates, ...news.facts }, news.lines)
     }
+    const run = (updates: number) => look(updates).catch(error => connection.abort(error))
     const throttle = new Throttle({ timer: systemTimer, minIntervalMs, settleMs, run })
-    let isBegun = false
-    try {
-      for await (const _ of polled.test(uri) ? ticks(signal) : listen(server, uri, signal)) {
-        if (isBegun) throttle.poke()
-        else {
-          const { text, facts, news } = await follower.start(read)
-          const url = shownUrl(server.url)
-          if (absence === null) {
-            const line = `watching ${uri} at ${url} (${text}); Ctrl-C ends`
-            print('watching', { url, ...facts }, [line])
-          } else {
-            const { reason, sinceMs } = absence
-            const away_ms = Math.round(performance.now() - sinceMs)
-            const seconds = (away_ms / 1000).toFixed(1)
-            const line = `could not be read for up to ${seconds} s; watching again at ${url} (${text})`
-            print('reconnected', { url, reason, away_ms, ...facts }, [line])
-          }
-          tell(news)
-          isBegun = true
-          ;[isFirst, absence, attempt] = [false, null, 0]
-        }
+    async function begun(): Promise<void> {
+      const { text, facts } = await follower.start(read)
+      const url = shownUrl(server.url)
+      if (absence === null) {
+        print('watching', { url, ...facts }, [`watching ${uri} at ${url} (${text}); Ctrl-C ends`])
+      } else {
+        const { reason, sinceMs } = absence
+        const away_ms = Math.round(performance.now() - sinceMs)
+        const seconds = (away_ms / 1000).toFixed(1)
+        const line = `could not be read for up to ${seconds} s; watching again at ${url} (${text})`
+        print('reconnected', { url, reason, away_ms, ...facts }, [line])
       }
+      isFirst = false
+      absence = null
+    }
+    const updated = () => throttle.poke()
+    try {
+      if (!polled.test(uri)) return await listen(server, uri, { signal, begun, updated })
+      for (await begun(); ; await sleep(minIntervalMs, undefined, { signal })) updated()
     } catch (error) {
       if (connection.signal.aborted) throw connection.signal.reason
       throw isFirst ? await withNearest(error, uri, server) : error
@@ -188,19 +176,12 @@ async function watch({ find, uri, settleMs, over, print }: Watch): Promise<void>
       const line = `cannot be read (${error.message}); trying again`
       print('away', { reason: error.message }, [line])
     }
-    await pause(systemTimer, retryDelay(Math.min(attempt++, maxAttempt), Math.random), over)
+    await pause(systemTimer, retryMs, over)
   }
 }
 
-function isOfEvents(uri: string): boolean {
-  return /^events:/i.test(uri)
-}
-
-async function* ticks(signal: AbortSignal): AsyncGenerator<undefined> {
-  for (;;) {
-    yield
-    await sleep(minIntervalMs, undefined, { signal })
-  }
+function isLog(uri: string): boolean {
+  return /^(?:events:|audit:\/\/recent)/i.test(uri)
 }
 
 /** Milliseconds of `--settle`; 0 without. Throws `usage_invalid`. */

@@ -1,14 +1,8 @@
 import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
-import {
-  findSilent,
-  liveInstances,
-  type LiveInstancesParts,
-} from '../../lib/instances/live-instances.ts'
-import { maxRecordAgeMs } from '../../lib/instances/record-files.ts'
+import { liveInstances, type LiveInstancesParts } from '../../lib/instances/live-instances.ts'
 import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts'
-import { cleanText } from '../../lib/util/text.ts'
 
 const startHint = 'start one with: service-cli serve'
 
@@ -32,32 +26,14 @@ export async function chooseInstance(
     case 'too_short':
       throw usage(`${word} is too short: write at least 4 characters of the id`)
     case 'none':
-      await refuseSilent(parts, word)
-      if (word === undefined) {
-        throw new ServiceError('network_failed', 'no service-cli serve of yours is running', {
-          hint: `${startHint}, or give the address of an MCP endpoint`,
-        })
-      }
-      throw notRunning(instances, word)
+      throw word === undefined ? noneFound() : notFound(instances, word)
   }
 }
 
-/** Rejects with `network_failed` when a server that `word` may name runs without a heartbeat. */
-export async function refuseSilent(
-  parts: LiveInstancesParts,
-  word: string | undefined,
-): Promise<void> {
-  const silent = await findSilent(parts, word)
-  if (silent === null) return
-  const { displayName, pid } = silent
-  const server = `the server of ${cleanText(displayName, 50)} (pid ${pid})`
-  throw new ServiceError(
-    'network_failed',
-    `${server} has given no heartbeat for more than ${maxRecordAgeMs / 1000} s`,
-    {
-      hint: `service-cli doctor shows whether it answers; if it hangs, continue or end process ${pid}`,
-    },
-  )
+function noneFound(): ServiceError {
+  return new ServiceError('network_failed', 'found no running service-cli serve of yours', {
+    hint: `${startHint}, or give the address of an MCP endpoint; service-cli doctor shows one that hangs`,
+  })
 }
 
 export function several(
@@ -72,12 +48,12 @@ export function several(
   )
 }
 
-function notRunning(instances: Instance[], word: string): ServiceError {
+function notFound(instances: Instance[], word: string): ServiceError {
   if (/[./:]/.test(word)) {
     return usage(`"${word}" is not an instance`, 'addresses start with http:// or https://')
   }
   const others = instances.length === 0 ? '' : `; running:\n${table(instances)}`
-  return new ServiceError('network_failed', `no instance "${word}" is running${others}`, {
+  return new ServiceError('network_failed', `found no running instance "${word}"${others}`, {
     hint: instances.length === 0 ? startHint : 'choose one of these by the start of its id',
   })
 }

@@ -9,10 +9,9 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { ServeHandle } from '../../server/host/serve-options.ts'
 import { several } from './choose-instance.ts'
-import { targetOf } from './locate-instance.ts'
 
 /** A server in this process. */
-interface OwnServer extends Pick<ServeHandle, 'url' | 'hostUrl' | 'hostTokenFile' | 'instanceId'> {
+type OwnServer = Pick<ServeHandle, 'url' | 'hostUrl' | 'hostTokenFile' | 'instanceId'> & {
   stop(): Promise<unknown>
 }
 
@@ -29,6 +28,7 @@ interface JoinOrServeParts {
 /** Joins a running server of the user, or starts one in this process. */
 export class JoinOrServe {
   readonly #parts: JoinOrServeParts
+  /** A random delay, so that one client starts a server and the others join it. */
   readonly #takeoverMs: number
   #own: OwnServer | null = null
   #joined: Instance | null = null
@@ -36,10 +36,8 @@ export class JoinOrServe {
   #lostMs: number | null = null
 
   constructor(parts: JoinOrServeParts) {
-    const { takeoverMs = 3000 } = parts
     this.#parts = parts
-    // A random delay, so that one client starts a server and the others join it.
-    this.#takeoverMs = takeoverMs * (1 + Math.random())
+    this.#takeoverMs = (parts.takeoverMs ?? 3000) * (1 + Math.random())
   }
 
   /** Throws `usage_invalid` when several servers match, and the errors of a start. */
@@ -102,7 +100,7 @@ export class JoinOrServe {
     }
     this.#joined = instance
     this.#lostMs = null
-    return targetOf(instance)
+    return { url: new URL(url) }
   }
 
   async #serve(): Promise<Target> {
@@ -118,7 +116,7 @@ export class JoinOrServe {
 
 /** The local address: `url` may be that of a proxy. */
 function ownTarget({ hostUrl }: OwnServer): Target {
-  return { url: new URL('/mcp', hostUrl), name: null }
+  return { url: new URL('/mcp', hostUrl) }
 }
 
 /**

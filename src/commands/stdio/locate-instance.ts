@@ -3,31 +3,24 @@ import type { Instance } from '../../lib/instances/instance.ts'
 import { findNextRun } from '../../lib/instances/live-instances.ts'
 import { selectInstance } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/util/result.ts'
-import type { Locate, Target } from '../../lib/mcp/bridge/context.ts'
-
-interface LocateInstanceParts {
-  readonly first: Instance
-  /** The argument of the user, if any. */
-  readonly word: string | undefined
-  /** `<registry_dir>/instances` */
-  readonly instancesDir: string
-  readonly live: () => Promise<Instance[]>
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
+import type { Locate } from '../../lib/mcp/bridge/context.ts'
 
 /**
  * Locates the chosen instance, and after a loss its next run. Unless the user named that instance
- * by id, another instance that matches the argument also counts.
+ * by id, another instance that matches `word` also counts. `instancesDir` has the owner's tokens.
  */
-export function locateInstance(parts: LocateInstanceParts): Locate {
-  const { first, word, instancesDir, live, now } = parts
+export function locateInstance(
+  first: Instance,
+  word: string | undefined,
+  instancesDir: string,
+  live: () => Promise<Instance[]>,
+): Locate {
   const particular = word !== undefined && word !== first.dccType
   let current = first
   let lostMs: number | null = null
   return async () => {
     const instances = await live()
-    const missedMs = lostMs ?? now()
+    const missedMs = lostMs ?? Date.now()
     const chosen = selectInstance(instances, word)
     const other = !particular && chosen.kind === 'one' ? chosen.instance : null
     const next = findNextRun(instances, { previous: current, lostMs: missedMs }) ?? other
@@ -36,10 +29,6 @@ export function locateInstance(parts: LocateInstanceParts): Locate {
       return fail(`the instance ${current.displayName} does not run or does not answer`)
     }
     current = next
-    return ok({ ...targetOf(next), ownerFile: ownerFile(instancesDir, next.id) })
+    return ok({ url: new URL(next.url), ownerFile: ownerFile(instancesDir, next.id) })
   }
-}
-
-export function targetOf(instance: Instance): Target {
-  return { url: new URL(instance.url), name: instance.displayName, pid: instance.pid }
 }

@@ -7,15 +7,6 @@ import type { OutputFlags } from '../server-flags.ts'
 import { JoinOrServe } from './join-or-serve.ts'
 import { runStdio } from './run.ts'
 
-interface ServeStdioSettings {
-  /** The settings of a server in this process. */
-  readonly serve: ServeSettings
-  /** The kind of server to join; undefined for any. */
-  readonly dccType: string | undefined
-  /** Sent to the server. */
-  readonly key: Secret | null
-}
-
 /** Joins the running server of the user, or starts one, for one client on stdio. */
 export async function runServeStdio(
   flags: ServeFlags & OutputFlags,
@@ -43,12 +34,14 @@ export async function readServeStdioSettings(
   flags: ServeFlags,
   given: string[],
   env: NodeJS.ProcessEnv,
-): Promise<ServeStdioSettings> {
+) {
   const serve = await readServeSettings(flags, env)
   return {
     // A client starts many of them; the usual port is for the one that a person starts.
     serve: given.includes('port') ? serve : { ...serve, port: 0 },
+    /** The kind of server to join; undefined for any. */
     dccType: given.includes('dcc-type') ? serve.dccType : undefined,
+    /** Sent to the server. */
     key: keyOf(serve),
   }
 }

@@ -4,7 +4,6 @@ import type { Logger } from '../util/logger.ts'
 import { isRunning, processStart } from './process.ts'
 import { type Instance, instanceOf, isDead, isOwnHost } from './instance.ts'
 import { maxRecordAgeMs, readRecordFiles } from './record-files.ts'
-import { selectInstance } from './select-instance.ts'
 
 export interface LiveInstancesParts {
   readonly registryDir: string
@@ -39,35 +38,10 @@ async function isReachable(
   instance: Instance,
   also: (instance: Instance) => boolean,
 ): Promise<boolean> {
-  const { hostname: owner, url } = instance
+  const { hostname: owner, url, pid, pidStart } = instance
   const host = withoutBrackets(new URL(url).hostname)
   if (owner !== hostname()) return also(instance) && !isLoopback(host)
-  return !(await hasEnded(instance)) && isOwnHost(host)
-}
-
-/** Whether it is an instance of this machine whose process is gone. */
-async function hasEnded({ hostname: owner, pid, pidStart }: Instance): Promise<boolean> {
-  return owner === hostname() && isDead(pidStart, isRunning(pid), await processStart(pid))
-}
-
-/**
- * An instance of this machine that fits `word` as in `selectInstance`, and whose process runs
- * without a heartbeat: it is stopped, it hangs, or it cannot touch its record. Null when none does,
- * or where the system does not tell a process from a later one of the same pid. Never rejects.
- */
-export async function findSilent(
-  { registryDir, log, nowMs }: LiveInstancesParts,
-  word: string | undefined,
-): Promise<Instance | null> {
-  const silent: Instance[] = []
-  for (const { record, modifiedMs } of await readRecordFiles(registryDir, log)) {
-    const instance = instanceOf(record)
-    if (nowMs - modifiedMs <= maxRecordAgeMs || instance.hostname !== hostname()) continue
-    if (instance.pidStart !== null && !(await hasEnded(instance))) silent.push(instance)
-  }
-  const selected = selectInstance(silent, word)
-  if (selected.kind === 'several') return selected.instances[0] ?? null
-  return selected.kind === 'one' ? selected.instance : null
+  return !isDead(pidStart, isRunning(pid), await processStart(pid)) && isOwnHost(host)
 }
 
 interface NextRunFacts {

@@ -66,8 +66,8 @@ function wordsOf({ changes, truncated, summary }: JsonObject) {
 }
 
 const verbs: Readonly<Record<string, string>> = {
-  omitted: 'no longer listed, and still in the scene',
-  listed: 'listed again',
+  omitted: 'no longer listed, and perhaps still in the scene',
+  listed: 'listed now',
 }
 
 /**
@@ -98,10 +98,7 @@ function spotOf(change: JsonChange): Spot {
 }
 
 /** An object or setting, and what is said of it. */
-interface Thing extends Pick<Spot, 'list' | 'label'> {
-  readonly key: string
-  /** The same for those of which the same is said; `words` are shortened. */
-  readonly meaning: string
+interface Thing extends Pick<Spot, 'key' | 'list' | 'label'> {
   readonly words: string
   readonly isUnsure: boolean
 }
@@ -117,17 +114,13 @@ function thingsIn(
     Map.groupBy(told, ({ key }) => key),
     ([key, same]) => {
       const { list, label } = same[0]!
-      const isUnsure = same.some(({ change }) => change.matched !== undefined)
-      const words = joined(same.map(textOf))
       const renaming = renamingOf(key)
-      const called = renaming ? valueText(renaming.before) : label && short(label)
       return {
         key,
         list,
-        label: called,
-        words,
-        meaning: JSON.stringify(same.map(meaningOf)),
-        isUnsure,
+        label: renaming ? valueText(renaming.before) : label && short(label),
+        words: joined(same.map(textOf)),
+        isUnsure: same.some(({ change }) => change.matched !== undefined),
       }
     },
   )
@@ -135,25 +128,22 @@ function thingsIn(
 
 /** One line for all objects of a list of which the same is said. */
 function linesOf(things: readonly Thing[]): readonly string[] {
-  const alike = Map.groupBy(things, ({ key, list, label, meaning }) =>
-    JSON.stringify(list === null || label === null ? key : [list, meaning]),
+  const alike = Map.groupBy(things, ({ key, list, label, words }) =>
+    JSON.stringify(list === null || label === null ? key : [list, words]),
   )
   const lines = Array.from(alike.values(), same => {
     const [{ list, label, words }] = same as [Thing]
     if (list === null || label === null) return words
     const isObject = objectLists.has(list)
-    if (same.length > 1) {
-      const labels = same.map(each => each.label ?? '')
-      return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
-    }
-    return `${isObject ? '' : `${short(list)}: `}${label}${words.startsWith('id ') ? ':' : ''} ${words}`
+    if (same.length === 1) return `${isObject ? '' : `${short(list)}: `}${label} ${words}`
+    const labels = same.map(each => each.label ?? '')
+    return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
   })
   const unsure = new Set(things.flatMap(({ label, isUnsure }) => (isUnsure ? [label] : [])))
-  const isUnnamed = unsure.delete(null)
-  const same = few([...unsure] as string[])
-  if (same !== '') lines.push(`several have one identity and may be confused: ${same}`)
-  if (isUnnamed)
+  if (unsure.delete(null))
     lines.push('items without id and name are compared by place: more may have changed')
+  if (unsure.size > 0)
+    lines.push(`several have one identity and may be confused: ${few([...unsure] as string[])}`)
   return lines
 }
 
@@ -188,16 +178,6 @@ function textOf({ change, list, label, member }: Spot): string {
   if (path === '/selection/active')
     return `active object ${valueText(before)} → ${valueText(after)}`
   return movementText(member, list !== null, change) ?? valueChange(way, before, after)
-}
-
-/** Equal for changes of which the same is said; words are shortened, and leave values out. */
-function meaningOf({ change, list, member }: Spot): unknown {
-  const { kind, before, after } = change
-  if (member.length === 0) return [kind, ((after ?? before) as JsonObject).type]
-  if (kind === 'removed') return [kind, member, before === true]
-  const isMatrix = isVector(before) && isVector(after) && after.length > 4
-  const said = isMatrix ? 'changed' : movementText(member, list !== null, change)
-  return [kind, member, said ?? [before, after]]
 }
 
 function valueChange(way: string, before: unknown, after: unknown): string {
@@ -246,7 +226,7 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && !isVector(value)
 }
 
-/** "objects: Lamp added; Cube removed", or how long the lists are where that does not tell it. */
+/** "objects: Lamp added; Cube removed" */
 function listText(way: string, before: readonly unknown[], after: readonly unknown[]): string {
   const [old, now] = [before, after].map(list => new Set(list.map(valueText)))
   const [joined, left] = [now!.difference(old!), old!.difference(now!)]
@@ -254,9 +234,7 @@ function listText(way: string, before: readonly unknown[], after: readonly unkno
     ...(joined.size > 0 ? [`${few([...joined])} added`] : []),
     ...(left.size > 0 ? [`${few([...left])} removed`] : []),
   ]
-  if (words.length > 0) return `${way}: ${words.join('; ')}`
-  if (before.length === after.length) return `${way} changed`
-  return `${way}: ${counted(before.length, 'item')} → ${after.length}`
+  return words.length === 0 ? `${way} changed` : `${way}: ${words.join('; ')}`
 }
 
 function valueText(value: unknown): string {
@@ -268,11 +246,7 @@ function valueText(value: unknown): string {
   }
   if (Array.isArray(value)) {
     const isNamed = value.every(each => !isJsonObject(each) || labelOf(each) !== null)
-    return value.length === 0
-      ? 'none'
-      : isNamed
-        ? few(value.map(valueText))
-        : counted(value.length, 'item')
+    return isNamed ? few(value.map(valueText)) || 'none' : counted(value.length, 'item')
   }
   if (!isJsonObject(value)) return short(asText(value))
   const members = Object.keys(value).map(short)

@@ -1,6 +1,6 @@
 import { numberOf } from '../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../util/json.ts'
-import { isVector, type JsonChange, objectLists } from './json-diff.ts'
+import { isVector, type JsonChange } from './json-diff.ts'
 
 /** A change, and where it is. */
 export interface Spot {
@@ -21,29 +21,25 @@ export function isLabel({ path, name }: JsonChange): boolean {
   return path.endsWith('/name') || name === undefined
 }
 
-/** Members that name objects, or items of the list that is called as they are. */
+/** Members that name objects, or other items of a scene. */
 const reference = /^(?:parent|target|camera|active|ids|selection|children|collections|materials)$/
-const countedTypes = new Map([
-  ['meshes', 'mesh'],
-  ['lights', 'light'],
-  ['cameras', 'camera'],
-])
+const isOfCollection = /^\/collections\/\d+\/objects$/
 
 /** What needs no words because others say just that, and what objects are called otherwise. */
 export function explanationsIn(spots: readonly Spot[]) {
   const names = new Map<string, JsonChange>()
   const moves = new Map<string, JsonChange>()
-  /** By list: what its items were called by others, and what they are called now. */
-  const renamed = new Map<string, Map<unknown, unknown>>()
-  /** Of lists of the scene. */
-  const passed: { readonly list: string; readonly kind: string; readonly item: JsonObject }[] = []
+  /** What items were called by others, and what they are called now; undefined: of several. */
+  const renamed = new Map<unknown, unknown>()
+  /** Items of the lists of the scene, by 1 for those that came and -1 for those that went. */
+  const passed: { readonly list: string; readonly by: number; readonly item: JsonObject }[] = []
   const inCollections: number[] = []
   for (const { change, key, list, member } of spots) {
     const { kind, path, before, after, id, matched } = change
     const [, top] = /^\/([^/]+)\/\d+$/.exec(path) ?? []
     const item = after ?? before
-    if (member.length === 0 && top !== undefined && isJsonObject(item))
-      passed.push({ list: top, kind, item })
+    const by = kind === 'added' ? 1 : kind === 'removed' ? -1 : 0
+    if (by !== 0 && top !== undefined && isJsonObject(item)) passed.push({ list: top, by, item })
     if (isOfCollection.test(path)) inCollections.push(amountBy(change))
     if (list === null || kind !== 'changed' || member.length !== 1) continue
     if (member[0] === 'translate') moves.set(key, change)
@@ -51,49 +47,38 @@ export function explanationsIn(spots: readonly Spot[]) {
     if (isLabel(change)) names.set(key, change)
     // Where objects have an id, a name may be that of several.
     if (matched !== undefined || (member[0] === 'name' && id !== undefined)) continue
-    const family = familyOf(list)
-    const references = renamed.get(family) ?? new Map<unknown, unknown>()
-    renamed.set(family, references.set(before, references.has(before) ? undefined : after))
+    renamed.set(before, renamed.has(before) ? undefined : after)
   }
-  const isReference = ({ change: { kind, before, after }, list, member }: Spot): boolean => {
-    const name = member.at(-1) ?? ''
-    if (kind !== 'changed' || !reference.test(name)) return false
-    const isOwn = name === 'parent' && list !== null
-    const family = isOwn ? familyOf(list) : /^(?:collections|materials)$/.test(name) ? name : ''
-    const references = renamed.get(family)
-    if (![before].flat().some(each => references?.has(each))) return false
-    if (references === undefined || Array.isArray(before) !== Array.isArray(after)) return false
-    const texts = [
-      [before].flat().map(each => (references.has(each) ? references.get(each) : each)),
-      [after].flat(),
-    ].map(each => each.map(one => JSON.stringify(one) ?? ''))
-    const [old, now] = name === 'materials' ? texts : texts.map(each => each.toSorted())
-    return JSON.stringify(old) === JSON.stringify(now)
+  const isReference = ({ change: { kind, path, before, after }, member }: Spot): boolean => {
+    if (kind !== 'changed' || !reference.test(member.at(-1) ?? '')) return false
+    const [olds, nows] = [before, after].map(value => [value].flat()) as [unknown[], unknown[]]
+    if (!olds.some(each => renamed.has(each))) return false
+    const texts = [olds.map(each => (renamed.has(each) ? renamed.get(each) : each)), nows].map(
+      each => each.map(one => JSON.stringify(one) ?? ''),
+    )
+    // The application may sort what is selected.
+    const [old, now] = path.startsWith('/selection') ? texts.map(each => each.sort()) : texts
+    return Array.isArray(before) === Array.isArray(after) && String(old) === String(now)
   }
   const chosen = spots.find(spot => /^\/selection(?:\/ids)?$/.test(spot.change.path))
   const selected =
     chosen && Array.isArray(chosen.change.after) && !isReference(chosen)
       ? arrayOf(chosen.change.after)
       : null
-  const idsOf = (kind: string) =>
-    new Set(passed.flatMap(each => (each.kind === kind ? [each.item.id] : [])))
-  /** How many more items the list of the scene has. */
-  const cameTo = (list: string, isMeant: (item: JsonObject) => boolean = () => true): number =>
-    passed.reduce((sum, each) => {
-      const by = each.kind === 'added' ? 1 : each.kind === 'removed' ? -1 : 0
-      return each.list === list && isMeant(each.item) ? sum + by : sum
-    }, 0)
-  const isCount = (change: JsonChange, [, part = '', type = countedTypes.get(part)]: string[]) =>
-    amountBy(change) ===
-    (type === undefined ? cameTo(part) : cameTo('objects', item => item.type === type))
-  /** Each object is in a collection: no other one is concerned if all came, or all went. */
-  const isMembership = (change: JsonChange): boolean => {
-    const by = cameTo('objects')
+  /** How many more there are of what is meant. */
+  const cameTo = (isMeant: (list: string, type: unknown) => boolean): number =>
+    passed.reduce((sum, { list, by, item }) => (isMeant(list, item.type) ? sum + by : sum), 0)
+  /** `counts.materials`, `counts.meshes` and `counts.by_type.mesh` of `dcc-scene/1`. */
+  const isCount = (change: JsonChange, [, part = '', type]: readonly string[]): boolean => {
+    const single = type ?? (part === 'meshes' ? 'mesh' : part.replace(/s$/, ''))
+    const came = cameTo((list, each) => list === part || (list === 'objects' && each === single))
+    return amountBy(change) === came
+  }
+  /** Each object is in a collection: all that came to collections are those that came. */
+  const isMembership = (): boolean => {
+    const by = cameTo(list => list === 'objects')
     const sum = inCollections.reduce((all, each) => all + each, 0)
-    const isAll = passed.every(({ list, kind }) => list !== 'objects' || kind === kindBy(by))
-    if (isAll && sum === by && inCollections.every(each => each * by > 0)) return true
-    const inThis = cameTo('objects', item => arrayOf(item.collections).includes(change.name))
-    return amountBy(change) === inThis
+    return sum === by && inCollections.every(each => each * by > 0)
   }
   /** Whether the object is where its own movement took it. */
   const isMove = ({ before, after }: JsonChange, move: JsonChange | undefined): boolean => {
@@ -106,12 +91,7 @@ export function explanationsIn(spots: readonly Spot[]) {
     const { path, before, after, id = change.name } = change
     const [name = '', part = ''] = member
     if (list === null) {
-      if (name === 'counts') return isCount(change, [...member])
-      if (path === '/omitted') {
-        const [old, now] = [before, after].map(each => new Set(arrayOf(each)))
-        const isTold = now!.difference(old!).isSubsetOf(idsOf('omitted'))
-        return isTold && old!.difference(now!).isSubsetOf(idsOf('listed'))
-      }
+      if (name === 'counts') return isCount(change, member)
       if (selected !== null && name === 'selection') {
         if (part === 'count') return numberOf(after) === selected.length
         if (part === 'truncated') return true
@@ -119,11 +99,7 @@ export function explanationsIn(spots: readonly Spot[]) {
       }
       return isReference(spot)
     }
-    if (isOfCollection.test(path)) return isMembership(change)
-    if (/^\/materials\/\d+\/users$/.test(path)) {
-      const users = cameTo('objects', item => arrayOf(item.materials).includes(change.name))
-      return amountBy(change) === users
-    }
+    if (isOfCollection.test(path)) return isMembership()
     if (name === 'selected') return selected?.includes(id) === (after === true)
     if (name === 'world_translate') return isMove(change, moves.get(key))
     if (name === 'matrix_world') return moves.has(key)
@@ -132,17 +108,6 @@ export function explanationsIn(spots: readonly Spot[]) {
     return !isLabel(change) && before === label?.before && after === label?.after
   }
   return { isExplained, renamingOf: (key: string) => names.get(key) }
-}
-
-const isOfCollection = /^\/collections\/\d+\/objects$/
-
-/** Objects have one family, in whatever list they are. */
-function familyOf(list: string): string {
-  return objectLists.has(list) ? '' : list
-}
-
-function kindBy(amount: number): string {
-  return amount > 0 ? 'added' : 'removed'
 }
 
 /** Not a number for what is no amount. */

@@ -1,12 +1,12 @@
 import { digitsOf, type ExactNumber, numberOf } from '../util/exact-json.ts'
-import { arrayOf, escapePointer, isJsonObject, type JsonObject } from '../util/json.ts'
+import { escapePointer, isJsonObject, type JsonObject } from '../util/json.ts'
 import { asText } from '../util/text.ts'
 
 /** One difference between two JSON values. */
 export interface JsonChange {
   /** Pointer into the new value. An item that left a list ends with its place in the old list. */
   readonly path: string
-  /** `omitted` and `listed`: an object is left out of its list now, or no longer. */
+  /** `omitted` and `listed`: `removed` and `added` where not all objects are listed. */
   readonly kind: 'added' | 'removed' | 'changed' | 'omitted' | 'listed'
   readonly before?: unknown
   readonly after?: unknown
@@ -31,15 +31,14 @@ interface DiffOptions {
   readonly maxChanges: number
   /** Objects that both lists `objects` have and that are left out because they are equal. */
   readonly others?: () => readonly JsonObject[]
-  /** Whether an item that left `objects` or joined it is left out of the other list. */
-  readonly isOmitted?: (kind: 'added' | 'removed', item: JsonObject) => boolean
+  /** Whether the scene has more objects than the list `objects`, before and after. */
+  readonly isPartial?: readonly [before: boolean, after: boolean]
 }
 
 /**
  * What differs between two JSON values; linear in their size.
  *
- * - Objects in lists are matched as `matchObjects` says, also beside other items. Their order is no
- *   change.
+ * - Lists of objects are compared as `matchObjects` matches them. Their order is no change.
  * - Up to 16 numbers, as of a position, and lists of texts: one change for the whole list.
  * - Other lists of one length are compared place by place, else as a whole.
  * - Numbers are equal when their digits are: 1 and 1.0.
@@ -62,8 +61,6 @@ interface Place {
 
 /** Items of these lists stand for themselves, wherever the list is; '' is the whole value. */
 export const objectLists: ReadonlySet<unknown> = new Set(['objects', 'nodes', 'children', ''])
-/** Further ones are counted together. */
-const maxTypes = 50
 
 class Diff implements JsonDifferences {
   readonly changes: JsonChange[] = []
@@ -78,8 +75,9 @@ class Diff implements JsonDifferences {
   /** `undefined` stands for a missing value. */
   compare(place: Place, before: unknown, after: unknown): void {
     if (isSame(before, after)) return
-    if (haveObjects(before, after)) {
-      this.#compareItems(place, arrayOf(before), arrayOf(after))
+    const [olds, nows] = [objectsIn(before), objectsIn(after)]
+    if (olds !== null && nows !== null && olds.length + nows.length > 0) {
+      this.#compareItems(place, olds, nows)
     } else if (isJsonObject(before) && isJsonObject(after)) {
       this.#compareMembers(place, before, after)
     } else if (isLong(before) && isLong(after) && before.length === after.length) {
@@ -104,49 +102,29 @@ class Diff implements JsonDifferences {
     }
   }
 
-  #compareItems(list: Place, before: readonly unknown[], after: readonly unknown[]): void {
-    const [oldPlaces, places] = [objectsIn(before), objectsIn(after)]
-    const [olds, nows] = [[...oldPlaces.keys()], [...places.keys()]]
-    const isMixed = olds.length < before.length || nows.length < after.length
-    if (!isMixed && areAligned(olds, nows)) {
-      for (const [key, item] of nows.entries()) {
-        this.#compareMembers({ parent: list, key, item }, olds[key]!, item)
+  #compareItems(list: Place, before: readonly JsonObject[], after: readonly JsonObject[]): void {
+    if (areAligned(before, after)) {
+      for (const [key, item] of after.entries()) {
+        this.#compareMembers({ parent: list, key, item }, before[key]!, item)
       }
       return
     }
     const isOfScene = list.key === 'objects' && list.parent?.parent === null
-    const { others = () => [], isOmitted = () => false } = isOfScene ? this.#options : {}
-    const { partners, unsure } = matchObjects(olds, nows, others)
+    const { others = () => [], isPartial = [] } = isOfScene ? this.#options : {}
+    const [wasPartial = false, isStillPartial = false] = isPartial
+    const { partners, unsure } = matchObjects(before, after, others)
     const stayed = new Set(partners.values())
     const placeOf = (key: number, item: JsonObject): Place => {
       return { parent: list, key, item, isUnsure: unsure.has(item) }
     }
-    for (const [old, at] of oldPlaces) {
+    for (const [at, old] of before.entries()) {
       if (stayed.has(old)) continue
-      this.#add(placeOf(at, old), isOmitted('removed', old) ? 'omitted' : 'removed', old, undefined)
+      this.#add(placeOf(at, old), isStillPartial ? 'omitted' : 'removed', old, undefined)
     }
-    for (const [now, at] of places) {
+    for (const [at, now] of after.entries()) {
       const old = partners.get(now)
       if (old !== undefined) this.#compareMembers(placeOf(at, now), old, now)
-      else this.#add(placeOf(at, now), isOmitted('added', now) ? 'listed' : 'added', undefined, now)
-    }
-    if (isMixed) this.#compareRest(list, before, after)
-  }
-
-  /** Items beside objects, in their order. */
-  #compareRest(list: Place, before: readonly unknown[], after: readonly unknown[]): void {
-    const [old, now] = [before, after].map(items =>
-      [...items.entries()].filter(([, item]) => !isJsonObject(item)),
-    ) as [[number, unknown][], [number, unknown][]]
-    if (old.length !== now.length) {
-      while (old.length > 0 && now.length > 0 && isSame(old.at(-1)![1], now.at(-1)![1])) {
-        old.pop()
-        now.pop()
-      }
-    }
-    for (let at = 0; at < Math.max(old.length, now.length); at++) {
-      const [key] = (now[at] ?? old[at])!
-      this.compare({ parent: list, key }, old[at]?.[1], now[at]?.[1])
+      else this.#add(placeOf(at, now), wasPartial ? 'listed' : 'added', undefined, now)
     }
   }
 
@@ -186,8 +164,7 @@ class Diff implements JsonDifferences {
 
   #count(kind: string, type: unknown): void {
     const counts = (this.summary[kind] ??= Object.create(null) as Record<string, number>)
-    const isKnown = Object.hasOwn(counts, asText(type)) || Object.keys(counts).length < maxTypes
-    const name = isKnown ? asText(type) : 'other'
+    const name = asText(type)
     counts[name] = (counts[name] ?? 0) + 1
   }
 }
@@ -198,19 +175,13 @@ export function labelOf({ name, id, uuid }: JsonObject): string | null {
   return label === undefined ? null : asText(label)
 }
 
-/** Whether both are lists, and one has an object. Nothing is an empty list. */
-function haveObjects(...lists: [before: unknown, after: unknown]): boolean {
-  const areLists = lists.every(list => list === undefined || Array.isArray(list))
-  return areLists && lists.some(list => Array.isArray(list) && list.some(isJsonObject))
-}
-
-/** The objects of a list with their places. */
-function objectsIn(list: readonly unknown[]): ReadonlyMap<JsonObject, number> {
-  return new Map(list.flatMap((item, at) => (isJsonObject(item) ? [[item, at]] : [])))
+/** The items of a list of objects; null for anything else. A missing list is an empty one. */
+function objectsIn(value: unknown): readonly JsonObject[] | null {
+  if (value === undefined) return []
+  return Array.isArray(value) && value.every(isJsonObject) ? value : null
 }
 
 const maxVector = 16
-const maxTexts = 1000
 
 /** A short list of numbers: a position, a colour, a matrix. */
 export function isVector(value: unknown): value is readonly (number | ExactNumber)[] {
@@ -221,19 +192,14 @@ export function isVector(value: unknown): value is readonly (number | ExactNumbe
 /** A list that is not one value, as a vector or a list of names is. */
 function isLong(value: unknown): value is readonly unknown[] {
   if (!Array.isArray(value)) return false
-  const isNames = value.length <= maxTexts && value.every(each => typeof each === 'string')
-  return !isNames && !isVector(value)
+  return !value.every(each => typeof each === 'string') && !isVector(value)
 }
 
-/** A matrix is a list of vectors. */
-const vectorLevels = 1
-
-/** False where it cannot be told at once: for objects, and deeper levels. */
-function isSame(before: unknown, after: unknown, levels = vectorLevels): boolean {
+/** False where it cannot be told at once: for objects. */
+function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true
   if (Array.isArray(before) && Array.isArray(after)) {
-    const isLikely = before.length === after.length && levels >= 0
-    return isLikely && before.every((each, at) => isSame(each, after[at], levels - 1))
+    return before.length === after.length && before.every((each, at) => isSame(each, after[at]))
   }
   const isExact = JSON.isRawJSON(before) || JSON.isRawJSON(after)
   return isExact && digitsOf(before) !== null && digitsOf(before) === digitsOf(after)
@@ -247,9 +213,6 @@ function areAligned(before: readonly JsonObject[], after: readonly JsonObject[])
   return before.every(isSameObject) && new Set(before.map(({ id }) => id)).size === before.length
 }
 
-type Key = string | number
-type KeyOf = (item: JsonObject) => Key | null
-
 interface Matched {
   /** What items of the new list were in the old one. */
   readonly partners: ReadonlyMap<JsonObject, JsonObject>
@@ -259,9 +222,8 @@ interface Matched {
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`; those with a name only, among themselves. Then those with one identity among themselves,
- * equal ones first, and those without any, by their places. Objects with different uids of one run
- * are never matched.
+ * `name`. Then those with one identity among themselves, equal ones first, and those without any,
+ * by their places. Objects with different uids of one run are never matched.
  */
 function matchObjects(
   before: readonly JsonObject[],
@@ -285,9 +247,12 @@ function matchObjects(
     const [a, b] = [keyOf(one.uid), keyOf(other.uid)]
     return a !== null && b !== null && a !== b && isOneRun()
   }
-  const matchBy = (key: KeyOf, more: () => readonly JsonObject[] = () => []): void => {
+  const matchBy = (
+    key: (item: JsonObject) => string | null,
+    more: () => readonly JsonObject[] = () => [],
+  ): void => {
     if (partners.size === Math.min(before.length, after.length)) return
-    let further: ReadonlySet<Key | null> | undefined
+    let further: ReadonlySet<string | null> | undefined
     const olds = Map.groupBy(before, key)
     for (const [own, [item, ...twins]] of Map.groupBy(after, key)) {
       const [partner, ...oldTwins] = olds.get(own) ?? []
@@ -297,21 +262,6 @@ function matchObjects(
       if (!further.has(own)) pair(item, partner)
     }
   }
-  /** Which of the others an item is, is known where all are known to be other ones. */
-  const markUnsure = (items: readonly JsonObject[], others: readonly JsonObject[]): void => {
-    const uids = new Set(others.map(({ uid }) => keyOf(uid)))
-    for (const item of others.length === 0 ? [] : items) {
-      const uid = keyOf(item.uid)
-      if (uid === null || uids.has(null) || uids.has(uid) || !isOneRun()) unsure.add(item)
-    }
-  }
-  const pairEqual = (olds: readonly JsonObject[], nows: readonly JsonObject[]): void => {
-    const same = Map.groupBy(olds, contentOf)
-    for (const item of nows) {
-      const partner = same.get(contentOf(item))?.shift()
-      if (partner !== undefined && !areTwo(item, partner)) pair(item, partner)
-    }
-  }
   matchBy(item =>
     keyOf(item.id) === null ? null : JSON.stringify([item.id, item.uid, item.uuid].map(keyOf)),
   )
@@ -319,36 +269,44 @@ function matchObjects(
   matchBy(({ id }) => keyOf(id))
   matchBy(({ uuid }) => keyOf(uuid), equal)
   matchBy(({ name }) => keyOf(name), equal)
-  matchBy(({ id, uid, uuid, name }) =>
-    [id, uid, uuid].some(each => keyOf(each) !== null) ? null : keyOf(name),
-  )
-  const left = Map.groupBy(
-    before.filter(each => !taken.has(each)),
-    identityOf,
-  )
+  const left = before.filter(each => !taken.has(each))
   const joined = after.filter(each => !partners.has(each))
+  const known = new Set(left.map(each => identityBy(identities, each)))
+  if (!joined.some(each => known.has(identityBy(identities, each)))) return { partners, unsure }
+  const ranks = isOneRun() ? ['uid', ...identities] : identities
+  const identityOf = (item: JsonObject) => identityBy(ranks, item)
+  const leftOf = Map.groupBy(left, identityOf)
   for (const [identity, nows] of Map.groupBy(joined, identityOf)) {
-    const olds = left.get(identity) ?? []
-    markUnsure(olds, nows)
-    markUnsure(nows, olds)
+    const olds = leftOf.get(identity) ?? []
+    if (olds.length > 0) for (const each of [...olds, ...nows]) unsure.add(each)
     // Where nothing tells objects apart, their order may mean something.
-    if (identity !== nothing) pairEqual(olds, nows)
+    const same = Map.groupBy(identity === null ? [] : olds, contentOf)
+    for (const item of nows) {
+      const partner = same.get(contentOf(item))?.shift()
+      if (partner !== undefined) pair(item, partner)
+    }
     const waiting = nows.filter(each => !partners.has(each))
     for (const [at, partner] of olds.filter(each => !taken.has(each)).entries()) {
-      const item = waiting[at]
-      if (item !== undefined && !areTwo(item, partner)) pair(item, partner)
+      if (at < waiting.length) pair(waiting[at]!, partner)
     }
   }
   return { partners, unsure }
 }
 
-/** A text, or a number by its digits; null for anything else. */
-function keyOf(value: unknown): Key | null {
+/** Of objects in which nothing was unique. */
+const identities = ['id', 'uuid', 'name', 'uid']
+
+/** By the first of these members that the object has; null: it has none. */
+function identityBy(members: readonly string[], item: JsonObject): string | null {
+  const member = members.find(name => keyOf(item[name]) !== null)
+  return member === undefined ? null : JSON.stringify([member, keyOf(item[member])])
+}
+
+/** A text, or the digits of a number; null for anything else. */
+function keyOf(value: unknown): string | null {
   if (typeof value === 'string') return value === '' ? null : value
-  const number = numberOf(value)
-  if (number === undefined || typeof value === 'number') return number ?? null
   const digits = digitsOf(value)
-  return digitsOf(number) === digits ? number : `\0${digits}`
+  return digits === null ? null : `\0${digits}`
 }
 
 function haveCommonUid(before: readonly JsonObject[], after: readonly JsonObject[]): boolean {
@@ -356,21 +314,6 @@ function haveCommonUid(before: readonly JsonObject[], after: readonly JsonObject
   return after.some(({ uid }) => keyOf(uid) !== null && uids.has(keyOf(uid)))
 }
 
-/** The same text for objects between which no change is found. */
 function contentOf({ uid: _, ...item }: JsonObject): string {
-  return JSON.stringify(item, (_name, value: unknown) => {
-    const digits = digitsOf(value)
-    if (digits !== null) return [digits, 'digits']
-    if (!isJsonObject(value)) return value
-    return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  })
-}
-
-/** The `identityOf` all without one. */
-const nothing = JSON.stringify([-1, null])
-
-function identityOf({ id, uuid, name, uid }: JsonObject): string {
-  const keys = [id, uuid, name, uid].map(keyOf)
-  const at = keys.findIndex(key => key !== null)
-  return at === -1 ? nothing : JSON.stringify([at, keys[at]])
+  return JSON.stringify(item)
 }

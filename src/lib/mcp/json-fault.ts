@@ -1,13 +1,13 @@
 import { type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser'
 
-export interface JsonFault {
+interface JsonFault {
   readonly what: string
   readonly line: number
   readonly column: number
 }
 
 /** `jsonc` is JSON with comments and trailing commas. */
-export type JsonDialect = 'json' | 'jsonc'
+type JsonDialect = 'json' | 'jsonc'
 
 const faults: Readonly<Record<string, string>> = {
   CloseBraceExpected: 'has neither a comma nor }',
@@ -16,7 +16,7 @@ const faults: Readonly<Record<string, string>> = {
   CommaExpected: 'has no comma after a value',
   EndOfFileExpected: 'has text after its end',
   InvalidCommentToken: 'has a comment, which JSON does not allow',
-  PropertyNameExpected: 'has no name before a colon',
+  PropertyNameExpected: 'has no name in double quotes before a colon',
   UnexpectedEndOfComment: 'has an unterminated comment',
   UnexpectedEndOfString: 'has an unterminated string',
 }
@@ -55,7 +55,7 @@ function describe(text: string, code: string, offset: number): JsonFault {
   return faultAt(text, offset, what ?? 'has an invalid value')
 }
 
-export function faultAt(text: string, offset: number, what: string): JsonFault {
+function faultAt(text: string, offset: number, what: string): JsonFault {
   let [line, start] = [1, 0]
   // Not split: there may be millions of lines.
   for (let at = 0; at < offset; at++) {

@@ -1,4 +1,3 @@
-import { isJsonObject } from '../util/json.ts'
 import { nothingFollowed } from './change-words.ts'
 import { type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
 
@@ -46,16 +45,6 @@ export const nothingListed =
 export const comparedOnly =
   'of objects that the note does not name, only what the scene lists is compared: changes of ' +
   'materials, lights and modifiers may be missing'
-
-/** Returns whether `proofLines` can tell this answer of a server. */
-export function isNoteProof(value: unknown): value is NoteProof {
-  if (!isJsonObject(value)) return false
-  const { asked = [], also_changed: also = [], difference = { share: 0, uri: '' } } = value
-  const { no_changes: unknown = '', no_picture: without = '', after = '' } = value
-  if (!Array.isArray(asked) || !Array.isArray(also) || !isJsonObject(difference)) return false
-  const texts: readonly unknown[] = [...asked, ...also, unknown, without, after, difference.uri]
-  return typeof difference.share === 'number' && texts.every(text => typeof text === 'string')
-}
 
 /** What the server itself saw after the answer. Names are data from the document. */
 export function proofLines(proof: NoteProof): readonly string[] {

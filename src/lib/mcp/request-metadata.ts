@@ -19,16 +19,12 @@ export function claimOf(params: JsonObject): JsonObject | null {
   return isJsonObject(meta) && metaKeys.protocolVersion in meta ? meta : null
 }
 
-const named: ReadonlyMap<string, string> = new Map([
+/** The member of `params` that the `Mcp-Name` header repeats, by method. */
+export const namedMembers: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'uri'],
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
 ])
-
-/** The member of `params` that the `Mcp-Name` header repeats, for the methods that have one. */
-export function namedMember(method: string): string | undefined {
-  return named.get(method)
-}
 
 const encodedForm = /^=\?base64\?(.*)\?=$/s
 /** RFC 4648, section 4, with its padding. */

@@ -1,7 +1,8 @@
-import type { Timer } from '../util/time.ts'
+import { type Clock, monotonicClock, type Timer } from '../util/time.ts'
 
-interface ThrottleParts {
+interface ThrottleOptions {
   readonly timer: Timer
+  readonly clock?: Clock
   /** Between the starts of two runs. */
   readonly minIntervalMs: number
   /** Run only after this time without a poke; 0 by default. */
@@ -18,70 +19,53 @@ const maxSettles = 10
  * concurrently, and always once after the last poke.
  */
 export class Throttle {
-  readonly #parts: ThrottleParts
+  readonly #options: ThrottleOptions
+  readonly #clock: Clock
   #waiting = 0
-  #running = false
-  /** The interval since the last run has not passed. */
-  #resting = false
-  #isQuiet = true
-  /** The pokes have waited for the longest time. */
-  #isLate = false
-  #stopped = false
-  #cancelRest = (): void => {}
-  #cancelQuiet = (): void => {}
-  #cancelLate = (): void => {}
+  #firstPokeMs = 0
+  #lastPokeMs = 0
+  #lastRunMs = -Infinity
+  #isRunning = false
+  #isStopped = false
+  #cancel: (() => void) | null = null
 
-  constructor(parts: ThrottleParts) {
-    this.#parts = parts
+  constructor(options: ThrottleOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? monotonicClock
   }
 
   poke(): void {
-    if (this.#stopped) return
-    this.#waiting++
-    this.#settle()
-    this.#go()
+    this.#lastPokeMs = this.#clock.now()
+    if (this.#waiting++ === 0) this.#firstPokeMs = this.#lastPokeMs
+    this.#plan()
   }
 
   stop(): void {
-    this.#stopped = true
-    this.#cancelRest()
-    this.#cancelQuiet()
-    this.#cancelLate()
+    this.#isStopped = true
+    this.#cancel?.()
   }
 
-  #settle(): void {
-    const { timer, settleMs = 0 } = this.#parts
-    if (settleMs === 0) return
-    this.#isQuiet = false
-    this.#cancelQuiet()
-    this.#cancelQuiet = timer.after(settleMs, () => {
-      this.#isQuiet = true
-      this.#go()
-    })
-    if (this.#waiting > 1) return
-    this.#cancelLate = timer.after(maxSettles * settleMs, () => {
-      this.#isLate = true
-      this.#go()
+  /** Runs, or waits until the next run may be due. */
+  #plan(): void {
+    if (this.#isStopped || this.#isRunning || this.#waiting === 0 || this.#cancel !== null) return
+    const { timer, minIntervalMs, settleMs = 0 } = this.#options
+    const latestMs = this.#firstPokeMs + maxSettles * settleMs
+    const settledMs = Math.min(this.#lastPokeMs + settleMs, latestMs)
+    const waitMs = Math.max(settledMs, this.#lastRunMs + minIntervalMs) - this.#clock.now()
+    if (waitMs <= 0) return void this.#run()
+    this.#cancel = timer.after(waitMs, () => {
+      this.#cancel = null
+      this.#plan()
     })
   }
 
-  #go(): void {
-    if (this.#stopped || this.#running || this.#resting || this.#waiting === 0) return
-    if (!this.#isQuiet && !this.#isLate) return
-    const { timer, minIntervalMs, run } = this.#parts
+  async #run(): Promise<void> {
     const updates = this.#waiting
     this.#waiting = 0
-    this.#isLate = false
-    this.#cancelLate()
-    this.#running = true
-    this.#resting = true
-    this.#cancelRest = timer.after(minIntervalMs, () => {
-      this.#resting = false
-      this.#go()
-    })
-    void run(updates).then(() => {
-      this.#running = false
-      this.#go()
-    })
+    this.#lastRunMs = this.#clock.now()
+    this.#isRunning = true
+    await this.#options.run(updates)
+    this.#isRunning = false
+    this.#plan()
   }
 }

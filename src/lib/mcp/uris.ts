@@ -15,8 +15,3 @@ export function artefactUri(hex: string): string {
 export function parseArtefactUri(uri: string): string | null {
   return uriForm.exec(uri)?.[1] ?? null
 }
-
-/** True for a valid scheme of resource URIs, without `:`, in lower case. */
-export function isScheme(value: unknown): value is string {
-  return typeof value === 'string' && /^[a-z][a-z0-9+.-]{0,63}$/.test(value)
-}

@@ -65,7 +65,6 @@ export class WindowCapture implements CaptureSource {
   #target: Result<CaptureTarget, Unavailable>
   #state: CaptureState
   #hasViewport = false
-  #hasShots = false
   #closed = false
 
   /** Nothing is asked before `aim`. */
@@ -147,10 +146,6 @@ export class WindowCapture implements CaptureSource {
     return this.#pictures.viewport.read({ maxWidth, shot })
   }
 
-  get hasShots(): boolean {
-    return this.#hasShots
-  }
-
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -206,12 +201,11 @@ export class WindowCapture implements CaptureSource {
   #update(): void {
     const before = this.#state
     this.#state = this.#plan()
-    const had = [this.#hasViewport, this.#hasShots]
+    const hadViewport = this.#hasViewport
     const { backends } = this.#parts
     this.#hasViewport = backends.some(({ viewport }) => viewport?.offered() === true)
-    this.#hasShots = offersShots(backends)
     if (before.ok !== this.#state.ok) this.#logState()
-    else if (had[0] === this.#hasViewport && had[1] === this.#hasShots) return
+    else if (hadViewport === this.#hasViewport) return
     for (const listener of this.#listeners) listener()
   }
 

@@ -1,7 +1,7 @@
 import { arrayOf, isJsonObject, type JsonObject, pointerParts } from '../../lib/util/json.ts'
 import { asText } from '../../lib/util/text.ts'
 import { diffJson, type JsonChange, type JsonDifferences } from '../../lib/mcp/json-diff.ts'
-import { changesBetween, omissionOf, parseScene } from '../resources/scene/changes.ts'
+import { changesBetween, isPartial, parseScene } from '../resources/scene/changes.ts'
 
 /** What an object is called. */
 export interface SceneTarget {
@@ -74,13 +74,12 @@ function familyOf(before: JsonObject, after: JsonObject, targets: readonly Scene
   const old = withChildren(olds, found.map(({ was }) => was).flat())
   const now = withChildren(news, found.map(({ is }) => is).flat())
   const both = [...old, ...now]
-  const mayOmit = omissionOf(after)
   return {
     // What joined the targets or left them is told of in both scenes.
     family: new Set(both.flatMap(each => [each, oldOf.get(each) ?? each, newOf.get(each) ?? each])),
     now: found.map(({ is: [item] }, at) => {
       if (item !== undefined) return { id: keyOf(item) ?? '', name: asText(item.name ?? item.id) }
-      return mayOmit(targets[at]!.id) ? targets[at]! : null
+      return isPartial(after) ? targets[at]! : null
     }),
   }
 }

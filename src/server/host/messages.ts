@@ -1,8 +1,8 @@
-import { maxEventMetadataBytes } from '../resources/session-event.ts'
+import { maxEventMetadataBytes } from '../resources/session-event-buffer.ts'
 import { omitUndefined } from '../../lib/util/members.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import type { AuditOutcome, AuditRecord } from '../resources/audit-log.ts'
-import type { SessionEventInput, SessionEventLevel } from '../resources/session-event.ts'
+import type { SessionEventInput, SessionEventLevel } from '../resources/session-event-buffer.ts'
 import { type MemberFailure, MemberReader, pointerTo } from '../../lib/host-link/member-reader.ts'
 
 /** Characters of a name or an id that the application sends. */

@@ -189,7 +189,6 @@ export class McpHttpServer {
   #assemble(): Handlers {
     const { auth = openPolicy, accessLog = accessLogOn(this.#log), metrics } = this.#parts
     const registry = this.#registry
-    registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
     const endpoint = this.#createEndpoint()
     this.#endpoint = endpoint

@@ -5,7 +5,7 @@ import {
   claimOf,
   decodeHeaderValue,
   metaKeys,
-  namedMember,
+  namedMembers,
 } from '../../lib/mcp/request-metadata.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { rpcCodes } from './errors.ts'
@@ -178,7 +178,7 @@ function nameProblem(
   method: string,
   params: JsonObject,
 ): RpcError | null {
-  const member = namedMember(method)
+  const member = namedMembers.get(method)
   if (member === undefined) return null
   const value = params[member]
   if (header === undefined) return typeof value === 'string' ? missingHeader('Mcp-Name') : null

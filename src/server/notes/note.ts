@@ -126,7 +126,7 @@ export function resolveTargets(
 /** Ids and names of now of the objects that are still there, as a proof finds them; others are gone. */
 export function targetsNow(
   targets: readonly NoteTarget[],
-  { names, ids, mayOmit }: Pick<SceneNow, 'names' | 'ids' | 'mayOmit'>,
+  { names, ids, isPartial }: Pick<SceneNow, 'names' | 'ids' | 'isPartial'>,
 ): readonly NoteTarget[] {
   const uids = targets.some(({ uid }) => uid !== undefined) ? [...ids.keys()] : []
   const named = Map.groupBy(names.keys(), id => names.get(id))
@@ -139,7 +139,7 @@ export function targetsNow(
     const id = idNow(target)
     const name = names.get(id ?? '')
     if (id === undefined || name === undefined)
-      return mayOmit(target.id) ? target : { ...target, gone: true }
+      return isPartial ? target : { ...target, gone: true }
     return { ...target, id, name, ...(name !== target.name && { was: target.name }) }
   })
 }

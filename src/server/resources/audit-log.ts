@@ -24,11 +24,10 @@ export interface AuditLogOptions {
 export class AuditLog {
   readonly #capacity: number
   readonly #clock: Clock
-  /** A ring: the entry with id n is in slot (n - 1) % capacity. */
-  readonly #ring: AuditEntry[] = []
+  /** Oldest first. */
+  readonly #entries: AuditEntry[] = []
   readonly #listeners = new Set<(entry: AuditEntry) => void>()
   #lastId = 0
-  #lastRecordedMs: number | null = null
 
   /** Throws `TypeError` when `capacity` is not a positive integer. */
   constructor({ capacity = 10_000, clock = systemClock }: AuditLogOptions = {}) {
@@ -44,27 +43,15 @@ export class AuditLog {
     return this.#lastId
   }
 
-  /** When the newest entry was recorded, by this machine's clock; null before the first. */
-  get lastRecordedMs(): number | null {
-    return this.#lastRecordedMs
-  }
-
-  /** Entries held now. */
-  get size(): number {
-    return this.#ring.length
-  }
-
   /**
    * Adds an entry and tells the listeners. Members of `params` whose names look like secrets
    * are redacted. Throws `TypeError` for an action, outcome or other field of the wrong type;
    * nothing is recorded then. `params` never make it throw.
    */
   record(record: AuditRecord): AuditEntry {
-    const nowMs = this.#clock.now()
-    const entry = auditEntry(record, { id: this.#lastId + 1, nowMs })
-    this.#ring[this.#lastId % this.#capacity] = entry
+    const entry = this.#entryOf(record)
     this.#lastId = entry.id
-    this.#lastRecordedMs = nowMs
+    if (this.#entries.push(entry) > this.#capacity) this.#entries.shift()
     for (const listener of this.#listeners) {
       try {
         listener(entry)
@@ -77,16 +64,29 @@ export class AuditLog {
 
   /** The newest entries, at most `limit`, oldest first. */
   recent(limit: number): readonly AuditEntry[] {
-    const count = Math.max(0, Math.min(Math.floor(limit), this.#ring.length))
-    const start = (this.#lastId - count) % this.#capacity
-    const tail = this.#ring.slice(start, start + count)
-    return tail.length === count ? tail : tail.concat(this.#ring.slice(0, count - tail.length))
+    return limit < 1 ? [] : this.#entries.slice(-limit)
   }
 
   /** Calls the listener on every record. Returns the unsubscribe. */
   onRecord(listener: (entry: AuditEntry) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  #entryOf(record: AuditRecord): AuditEntry {
+    const { success, data, error } = form.safeParse(record)
+    if (!success) throw new TypeError(`invalid audit record: ${firstIssue(error)}`)
+    const bounds = { maxBytes: maxAuditParamsBytes, maxDepth: maxJsonDepth }
+    return Object.freeze({
+      id: this.#lastId + 1,
+      timestamp: toRfc3339(data.timestamp ?? this.#clock.now()),
+      actor: data.actor,
+      action: data.action,
+      params: boundedJson(data.params, bounds, redacted),
+      duration_ms: data.durationMs,
+      outcome: data.outcome,
+      session_id: data.sessionId,
+    })
   }
 }
 
@@ -154,23 +154,6 @@ const form = z.object({
   sessionId: textOrNull,
   timestamp: time.optional(),
 })
-
-/** Throws `TypeError` for a record of the wrong types; only `params` may be anything. */
-function auditEntry(record: AuditRecord, { id, nowMs }: { id: number; nowMs: number }): AuditEntry {
-  const { success, data, error } = form.safeParse(record)
-  if (!success) throw new TypeError(`invalid audit record: ${firstIssue(error)}`)
-  const paramsBounds = { maxBytes: maxAuditParamsBytes, maxDepth: maxJsonDepth }
-  return Object.freeze({
-    id,
-    timestamp: toRfc3339(data.timestamp ?? nowMs),
-    actor: data.actor,
-    action: data.action,
-    params: boundedJson(data.params, paramsBounds, redacted),
-    duration_ms: data.durationMs,
-    outcome: data.outcome,
-    session_id: data.sessionId,
-  })
-}
 
 function redacted(name: string, value: unknown): unknown {
   return isSecretMember(name, value) ? '[redacted]' : value

@@ -1,5 +1,5 @@
 import type { AuditLog } from './audit-log.ts'
-import { type SchemeProducer, changedAt, freezeAll } from './scheme-producer.ts'
+import { type SchemeProducer, builtIn } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -17,40 +17,34 @@ export const auditRecentUri = 'audit://recent'
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.5 } as const
 
-const templates: readonly Template[] = freezeAll([
+const about = { mimeType: 'application/json', annotations }
+
+const descriptors: readonly Descriptor[] = builtIn([
   {
-    uriTemplate: 'audit://recent{?limit}',
+    uri: auditRecentUri,
+    name: 'Recent actions',
+    description: `The last ${defaultAuditLimit} actions in the application; ?limit=N for up to ${maxAuditLimit}`,
+    ...about,
+  },
+])
+
+const templates: readonly Template[] = builtIn([
+  {
+    uriTemplate: `${auditRecentUri}{?limit}`,
     name: 'Recent actions, as many as asked for',
-    title: 'Recent actions, as many as asked for',
     description: `The last \`limit\` actions in the application, at most ${maxAuditLimit}`,
-    mimeType: 'application/json',
-    annotations,
+    ...about,
   },
 ])
 
 /** `audit://recent`: the end of the wired audit log. */
 export class AuditProducer implements SchemeProducer {
   readonly #kept = new KeptAnswers()
-  #log: AuditLog | undefined
-  #listedId = -1
-  #descriptors: readonly Descriptor[] = []
+  /** Wired before the server starts, if at all. */
+  log: AuditLog | undefined
 
-  get log(): AuditLog | undefined {
-    return this.#log
-  }
-
-  wire(log: AuditLog): void {
-    this.#log = log
-  }
-
-  /** Made when asked for after a record, so that recording costs nothing here. */
   list(): readonly Descriptor[] {
-    const { lastId = 0, lastRecordedMs = null } = this.#log ?? {}
-    if (lastId !== this.#listedId) {
-      this.#descriptors = describe(lastRecordedMs)
-      this.#listedId = lastId
-    }
-    return this.#descriptors
+    return descriptors
   }
 
   templates(): readonly Template[] {
@@ -64,32 +58,19 @@ export class AuditProducer implements SchemeProducer {
   }
 
   checkParameters(uri: ResourceUri): void {
-    this.#limitOf(uri)
+    limitOf(uri)
   }
 
   read(uri: ResourceUri): readonly Content[] {
     if (uri.path !== 'recent') throw new ResourceNotFound(uri.text)
-    const limit = this.#limitOf(uri)
-    return this.#kept.get(this.#log?.lastId ?? 0, uri.text, () => {
-      const entries = this.#log?.recent(limit) ?? []
+    const limit = limitOf(uri)
+    return this.#kept.get(this.log?.lastId ?? 0, uri.text, () => {
+      const entries = this.log?.recent(limit) ?? []
       return JSON.stringify({ limit, count: entries.length, entries })
     })
   }
-
-  #limitOf(uri: ResourceUri): number {
-    return limitParameter(uri, defaultAuditLimit, maxAuditLimit)
-  }
 }
 
-function describe(recordedMs: number | null): readonly Descriptor[] {
-  return freezeAll([
-    {
-      uri: auditRecentUri,
-      name: 'Recent actions',
-      title: 'Recent actions',
-      description: `The last ${defaultAuditLimit} actions in the application; ?limit=N for up to ${maxAuditLimit}`,
-      mimeType: 'application/json',
-      annotations: { ...annotations, ...changedAt(recordedMs) },
-    },
-  ])
+function limitOf(uri: ResourceUri): number {
+  return limitParameter(uri, defaultAuditLimit, maxAuditLimit)
 }

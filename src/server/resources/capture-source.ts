@@ -24,10 +24,8 @@ export interface CaptureSource {
   readonly unavailable: NoCapture | null
   /** Pixels; wider pictures are scaled down. */
   readonly maxWidth: number
-  /** Whether there is also a picture of the view of the scene alone. Absent: no. */
-  readonly hasViewport?: boolean
-  /** Whether that view can also be drawn from a given place. Absent: no. */
-  readonly hasShots?: boolean
+  /** Whether there is also a picture of the view of the scene alone. */
+  readonly hasViewport: boolean
   /**
    * A PNG file, at most so wide. Rejects with a `ServiceError` of a `resource_` code, which reaches
    * the reader as it is. `signal`: of the reader; once every one has left, the answer may be anything.
@@ -52,6 +50,7 @@ export const noCapture: CaptureSource = Object.freeze<CaptureSource>({
     hint: 'start it as service-cli serve, without --capture off',
   }),
   maxWidth: 1,
+  hasViewport: false,
   read: () => Promise.reject(new Error('there is no window')),
   onChange: () => () => {},
 })

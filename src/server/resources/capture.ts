@@ -1,10 +1,10 @@
-import { type SchemeProducer, freezeAll } from './scheme-producer.ts'
-import type { CaptureSource, CaptureView } from './capture-source.ts'
+import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
+import type { CaptureSource } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { Content, Descriptor, Reader, Template } from './producer.ts'
-import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
-import { listParameter, rangeParameter, wordParameter } from './query-parameters.ts'
+import { listParameter, integerParameter, wordParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
+import { type SchemeProducer, builtIn } from './scheme-producer.ts'
 
 const currentWindowUri = 'capture://current_window'
 
@@ -12,11 +12,10 @@ const annotations = { audience: ['user', 'assistant'], priority: 0.7 } as const
 const mimeType = 'image/png'
 const nothing: readonly never[] = Object.freeze([])
 
-const descriptors: readonly Descriptor[] = freezeAll([
+const descriptors: readonly Descriptor[] = builtIn([
   {
     uri: currentWindowUri,
     name: 'Application window',
-    title: 'Application window',
     description:
       'What the window of the application looks like: a picture taken when it is read, never pushed. ' +
       '?max_width=N for one at most N pixels wide',
@@ -25,49 +24,28 @@ const descriptors: readonly Descriptor[] = freezeAll([
   },
 ])
 
-const templates: readonly Template[] = freezeAll([
-  {
-    uriTemplate: 'capture://current_window{?max_width}',
-    name: 'Application window, as wide as asked for',
-    title: 'Application window, as wide as asked for',
-    description:
-      'The same picture, scaled down to at most `max_width` pixels; 1024 shows most of it',
-    mimeType,
-    annotations,
-  },
-])
+const windowTemplate: Template = Object.freeze({
+  uriTemplate: `${currentWindowUri}{?max_width}`,
+  name: 'Application window, as wide as asked for',
+  description: 'The same picture, scaled down to at most `max_width` pixels; 1024 shows most of it',
+  mimeType,
+  annotations,
+})
 
-const viewTemplates: readonly Template[] = freezeAll([
-  {
-    uriTemplate: 'capture://current_window{?max_width,view}',
-    name: 'Application window, or its view of the scene',
-    title: 'Application window, or its view of the scene',
-    description:
-      'The same picture, scaled down to at most `max_width` pixels; `view` viewport: the view of ' +
-      'the scene alone, drawn by the application when it is read, without menus and panels',
-    mimeType,
-    annotations,
-  },
-])
-
-const shotTemplates: readonly Template[] = freezeAll([
-  {
-    uriTemplate: 'capture://viewport{?camera,of,view,max_width}',
-    name: 'The scene from where you say',
-    title: 'The scene from where you say',
-    description:
-      'A picture of the scene, drawn by the application when it is read; the view of the user does ' +
-      'not move. `camera`: through that camera. `of`: ids of objects that fill the picture, seen ' +
-      'from `view` front, right, top or three-quarter. Without them: the view on the screen',
-    mimeType,
-    annotations,
-  },
-])
+const viewportTemplate: Template = Object.freeze({
+  uriTemplate: 'capture://viewport{?camera,of,view,max_width}',
+  name: 'The scene from where you say',
+  description:
+    'A picture of the scene, drawn by the application when it is read; the view of the user does ' +
+    'not move. `camera`: through that camera. `of`: ids of objects that fill the picture, seen ' +
+    'from `view` front, right, top or three-quarter. Without them: the view on the screen',
+  mimeType,
+  annotations,
+})
 
 /** All that a server may have. */
-export const captureTemplates = [...viewTemplates, ...shotTemplates] as const
+export const captureTemplates = [windowTemplate, viewportTemplate] as const
 
-const views: readonly CaptureView[] = ['window', 'viewport']
 const maxShown = 100
 
 /** The bound of a server whose user set no other. */
@@ -76,7 +54,7 @@ const usualWidth = 8192
 /** Widths worth suggesting: enough for a look first. */
 const widths: readonly number[] = [1024, 640, 1600, 2560]
 
-/** `capture://current_window`: there only while a picture can be had. */
+/** `capture://current_window` and `capture://viewport`: there only while a picture can be had. */
 export class CaptureProducer implements SchemeProducer {
   readonly #source: CaptureSource
 
@@ -89,58 +67,56 @@ export class CaptureProducer implements SchemeProducer {
   }
 
   templates(): readonly Template[] {
-    const { unavailable, hasViewport, hasShots } = this.#source
-    const shots = hasShots === true ? shotTemplates : nothing
-    if (unavailable !== null) return shots
-    return [...(hasViewport === true ? viewTemplates : templates), ...shots]
+    const { unavailable, hasViewport } = this.#source
+    return [
+      ...(unavailable === null ? [windowTemplate] : []),
+      ...(hasViewport ? [viewportTemplate] : []),
+    ]
   }
 
   complete(variable: string, prefix: string): readonly string[] {
-    const { maxWidth, hasViewport, hasShots } = this.#source
-    if (variable === 'view' && hasViewport === true) {
-      const sides = hasShots === true ? shotSides : []
-      return [...views, ...sides].filter(view => view.startsWith(prefix))
+    const known: Record<string, readonly string[]> = {
+      view: shotSides,
+      max_width: widths.filter(width => width <= this.#source.maxWidth).map(String),
     }
-    if (variable !== 'max_width') return []
-    const values = widths.filter(width => width <= maxWidth).map(String)
-    return values.filter(text => text.startsWith(prefix))
+    return (known[variable] ?? []).filter(value => value.startsWith(prefix))
   }
 
-  /** A picture of the view may be offered later, so `view` only has to be a known word. */
   checkParameters(uri: ResourceUri): void {
     this.#widthOf(uri)
     if (uri.path === 'viewport') shotOf(uri)
-    else wordParameter(uri, 'view', views)
   }
 
   async read(uri: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
     const isViewport = uri.path === 'viewport'
     if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
-    const { unavailable, hasViewport = false } = this.#source
+    const { unavailable, hasViewport } = this.#source
     // Some applications draw their scene where there is no window.
-    if (unavailable !== null && !(isViewport && hasViewport)) {
-      const { message, hint } = unavailable
+    if (isViewport ? !hasViewport : unavailable !== null) {
+      const { message, hint } = unavailable ?? noViewport
       throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
     }
-    const maxWidth = this.#widthOf(uri)
-    const shot = isViewport ? shotOf(uri) : undefined
-    const view = isViewport ? 'viewport' : (wordParameter(uri, 'view', views) ?? 'window')
-    if (view === 'viewport' && !hasViewport) {
-      throw new ResourceUriInvalid('no viewport: the application draws no picture of it', {
-        hint: `read ${currentWindowUri} for the whole window`,
-      })
-    }
-    const taken = await this.#source.read(maxWidth, reader?.signal, view, shot)
-    const meta = taken.view && { _meta: { 'service-cli/capture': { view: taken.view } } }
-    return Object.freeze([Object.freeze({ uri: uri.text, mimeType, blob: taken.blob, ...meta })])
+    const picture = await this.#source.read(
+      this.#widthOf(uri),
+      reader?.signal,
+      isViewport ? 'viewport' : 'window',
+      isViewport ? shotOf(uri) : undefined,
+    )
+    const meta = picture.view && { _meta: { 'service-cli/capture': { view: picture.view } } }
+    return Object.freeze([Object.freeze({ uri: uri.text, mimeType, blob: picture.blob, ...meta })])
   }
 
   #widthOf(uri: ResourceUri): number {
     const { maxWidth: widest } = this.#source
     // Any usual width may be asked for: a server that allows less makes a smaller picture.
-    const asked = rangeParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
+    const asked = integerParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
     return Math.min(asked ?? widest, widest)
   }
+}
+
+const noViewport = {
+  message: 'the application draws no picture of its scene',
+  hint: `read ${currentWindowUri} for the whole window`,
 }
 
 /** Undefined: the view as it is on the screen. */

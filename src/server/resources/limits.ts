@@ -8,8 +8,6 @@ export const resourceDefaults = {
   maxSceneRevisionBytes: 32 * 1024 * 1024,
   /** Objects of a scene that is patched. */
   maxPatchedObjects: 100_000,
-  /** Changes listed in one delta. */
-  maxSceneChanges: 1000,
 }
 
 export type ResourceLimits = Limits & typeof resourceDefaults

@@ -1,5 +1,4 @@
 import { wellFormedJson } from '../../lib/util/json.ts'
-import { toRfc3339 } from '../../lib/util/time.ts'
 import type {
   CompletionContext,
   CompletionValues,
@@ -66,11 +65,13 @@ export function jsonContents(
   return textContents(uri, 'application/json', wellFormedJson(text), meta)
 }
 
-/** The annotation of what changed then; null: it never did. */
-export function changedAt(timeMs: number | null): { readonly lastModified?: string } {
-  return timeMs === null ? {} : { lastModified: toRfc3339(timeMs) }
-}
-
-export function freezeAll<Item extends object>(items: Item[]): readonly Item[] {
-  return Object.freeze(items.map(item => Object.freeze(item)))
+/**
+ * Built-in entries, frozen. Their title is the name, which clients older than 2025-06-18 show; they
+ * are JSON unless they say otherwise.
+ */
+export function builtIn<Item extends Descriptor | Template>(items: Item[]): readonly Item[] {
+  const json = { mimeType: 'application/json' }
+  return Object.freeze(
+    items.map(item => Object.freeze<Item>({ ...json, ...item, title: item.name })),
+  )
 }

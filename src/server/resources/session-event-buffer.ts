@@ -1,9 +1,72 @@
+import { z } from 'zod'
+import { firstIssue } from '../../lib/util/first-issue.ts'
+import { maxJsonDepth } from '../../lib/util/json.ts'
+import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
+import { boundedJson, cutUtf8 } from './bounded-json.ts'
 import { maxUriChars } from './resource-uri.ts'
-import { type Clock, systemClock } from '../../lib/util/time.ts'
-import { type SessionEvent, type SessionEventInput, sessionEvent } from './session-event.ts'
 
 /** Events of one page when the reader names no `limit`. */
 export const defaultEventLimit = 100
+
+/** Bytes of the `metadata` of one event. */
+export const maxEventMetadataBytes = 4 * 1024
+
+/** Bytes of each text of an event beside its message: source, stream, ids. */
+const maxEventTextBytes = 256
+
+export type SessionEventLevel = 'trace' | 'debug' | 'info' | 'warning' | 'error'
+
+const text = z.string().transform(value => cutUtf8(value, maxEventTextBytes).text)
+const textOrNull = text.nullish().transform(value => value ?? null)
+const form = z.object({
+  source: text,
+  stream: text,
+  level: z.enum(['trace', 'debug', 'info', 'warning', 'error', 'warn']).default('info'),
+  message: z.string(),
+  toolCallId: textOrNull,
+  jobId: textOrNull,
+  correlationId: textOrNull,
+  metadata: z.unknown().optional(),
+})
+
+/** What a host says about one event. */
+export interface SessionEventInput {
+  /** The sender, e.g. `maya` or `render-farm`. */
+  source: string
+  /** Which of its voices, e.g. `stdout`. */
+  stream: string
+  /** Default `info`; `warn` is taken for `warning`. */
+  level?: SessionEventLevel | 'warn'
+  message: string
+  toolCallId?: string | null
+  jobId?: string | null
+  correlationId?: string | null
+  /** Any JSON value; above 4 KiB only its size is kept. */
+  metadata?: unknown
+}
+
+/** One event as it goes on the wire. */
+export interface SessionEvent {
+  /** From 1, without holes, per buffer. */
+  readonly id: number
+  /** RFC 3339, milliseconds, UTC. */
+  readonly timestamp: string
+  readonly session_id: string
+  readonly tool_call_id: string | null
+  readonly job_id: string | null
+  readonly correlation_id: string | null
+  readonly source: string
+  readonly stream: string
+  readonly level: SessionEventLevel
+  readonly message: string
+  /** Bytes of UTF-8; present when the message was cut. */
+  readonly truncation?: {
+    readonly original_size: number
+    readonly truncated_size: number
+    readonly max_size: number
+  }
+  readonly metadata?: unknown
+}
 
 export interface SessionEventBufferOptions {
   /** Part of the URI, percent-encoded there. */
@@ -56,7 +119,6 @@ export class SessionEventBuffer {
   readonly #retained: { readonly event: SessionEvent; readonly bytes: number }[] = []
   #bytes = 0
   #newest = 0
-  #newestAt: string | null = null
   #dropped = 0
   #lostThrough = 0
   #drainedThrough = 0
@@ -78,19 +140,9 @@ export class SessionEventBuffer {
     return this.#newest
   }
 
-  /** RFC 3339: when the newest event was appended; null before the first. */
-  get lastAppendedAt(): string | null {
-    return this.#newestAt
-  }
-
   /** Events lost to retention; drained ones are not lost. */
   get droppedCount(): number {
     return this.#dropped
-  }
-
-  /** Events held now. */
-  get retainedCount(): number {
-    return this.#retained.length
   }
 
   /**
@@ -98,15 +150,9 @@ export class SessionEventBuffer {
    * an unknown level; nothing is added then.
    */
   append(input: SessionEventInput): SessionEvent {
-    const event = sessionEvent(input, {
-      id: this.#newest + 1,
-      nowMs: this.#clock.now(),
-      sessionId: this.sessionId,
-      maxMessageBytes: this.#maxMessageBytes,
-    })
+    const event = this.#eventOf(input)
     const bytes = this.#maxBytes === Infinity ? 0 : Buffer.byteLength(JSON.stringify(event))
     this.#newest = event.id
-    this.#newestAt = event.timestamp
     this.#retained.push({ event, bytes })
     this.#bytes += bytes
     while (this.#isFull()) {
@@ -138,6 +184,33 @@ export class SessionEventBuffer {
       gap,
       events,
     }
+  }
+
+  #eventOf(input: SessionEventInput): SessionEvent {
+    const { success, data, error } = form.safeParse(input)
+    if (!success) throw new TypeError(`invalid event: ${firstIssue(error)}`)
+    const cut = cutUtf8(data.message, this.#maxMessageBytes)
+    const bounds = { maxBytes: maxEventMetadataBytes, maxDepth: maxJsonDepth }
+    return Object.freeze({
+      id: this.#newest + 1,
+      timestamp: toRfc3339(this.#clock.now()),
+      session_id: this.sessionId,
+      tool_call_id: data.toolCallId,
+      job_id: data.jobId,
+      correlation_id: data.correlationId,
+      source: data.source,
+      stream: data.stream,
+      level: data.level === 'warn' ? 'warning' : data.level,
+      message: cut.text,
+      ...(cut.bytes < cut.originalBytes && {
+        truncation: Object.freeze({
+          original_size: cut.originalBytes,
+          truncated_size: cut.bytes,
+          max_size: this.#maxMessageBytes,
+        }),
+      }),
+      ...(data.metadata !== undefined && { metadata: boundedJson(data.metadata, bounds) }),
+    })
   }
 
   #isFull(): boolean {

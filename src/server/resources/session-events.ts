@@ -1,26 +1,23 @@
-import { defaultEventLimit } from './session-event-buffer.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { type SchemeProducer, freezeAll, jsonContents } from './scheme-producer.ts'
+import { type SchemeProducer, builtIn, jsonContents } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
-import { countParameter, limitParameter, switchParameter } from './query-parameters.ts'
+import { integerParameter, limitParameter, switchParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
-import type { SessionEventBuffer } from './session-event-buffer.ts'
+import { defaultEventLimit, type SessionEventBuffer } from './session-event-buffer.ts'
 
 /** Events of one page at most: a greater `limit` counts as this. */
 const maxEventLimit = 1000
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const
 
-export const sessionEventTemplates: readonly Template[] = freezeAll([
+export const sessionEventTemplates: readonly Template[] = builtIn([
   {
     uriTemplate: 'events://session/{session_id}{?cursor,limit,drain}',
     name: 'Session events by cursor',
-    title: 'Session events by cursor',
     description:
       'Events of a session with an id greater than `cursor`; drain=true removes what was returned',
-    mimeType: 'application/json',
     annotations,
   },
 ])
@@ -29,9 +26,6 @@ export const sessionEventTemplates: readonly Template[] = freezeAll([
 export class SessionEventsProducer implements SchemeProducer {
   readonly #buffers = new Map<string, SessionEventBuffer>()
   #descriptors: readonly Descriptor[] = Object.freeze([])
-  /** Buffers that came and went, and the events in them when they were listed last. */
-  #registrations = 0
-  #listed = '0 0'
 
   /** Throws when a buffer of the same session is there already. */
   register(buffer: SessionEventBuffer): void {
@@ -43,25 +37,18 @@ export class SessionEventsProducer implements SchemeProducer {
       )
     }
     this.#buffers.set(buffer.sessionId, buffer)
-    this.#registrations++
+    this.#describe()
   }
 
   /** False when it is not registered. */
   remove(buffer: SessionEventBuffer): boolean {
     if (this.#buffers.get(buffer.sessionId) !== buffer) return false
-    this.#registrations++
-    return this.#buffers.delete(buffer.sessionId)
+    this.#buffers.delete(buffer.sessionId)
+    this.#describe()
+    return true
   }
 
-  /** Looks at the buffers when asked, so that appending costs nothing here. */
   list(): readonly Descriptor[] {
-    const buffers = [...this.#buffers.values()]
-    const events = buffers.reduce((sum, { newestCursor }) => sum + newestCursor, 0)
-    const state = `${this.#registrations} ${events}`
-    if (state !== this.#listed) {
-      this.#descriptors = freezeAll(buffers.map(describe))
-      this.#listed = state
-    }
     return this.#descriptors
   }
 
@@ -83,19 +70,15 @@ export class SessionEventsProducer implements SchemeProducer {
     const id = uri.path.startsWith('session/') ? uri.path.slice('session/'.length) : ''
     const buffer = this.#buffers.get(id)
     if (buffer === undefined) throw new ResourceNotFound(uri.text)
-    return jsonContents(uri.text, JSON.stringify(buffer.page(this.#pageOf(uri))))
+    return jsonContents(uri.text, JSON.stringify(buffer.page(pageOf(uri))))
   }
 
   checkParameters(uri: ResourceUri): void {
-    this.#pageOf(uri)
+    pageOf(uri)
   }
 
-  #pageOf(uri: ResourceUri) {
-    return {
-      cursor: countParameter(uri, 'cursor') ?? 0,
-      limit: limitParameter(uri, defaultEventLimit, maxEventLimit),
-      drain: switchParameter(uri, 'drain') ?? false,
-    }
+  #describe(): void {
+    this.#descriptors = builtIn(Array.from(this.#buffers.values(), describe))
   }
 
   /** Invalid values of `drain` count as changes, too: a read then reports what is wrong. */
@@ -104,18 +87,20 @@ export class SessionEventsProducer implements SchemeProducer {
   }
 }
 
-function describe({ uri, sessionId, lastAppendedAt }: SessionEventBuffer): Descriptor {
-  const name = `Events of session ${sessionId}`
+function pageOf(uri: ResourceUri) {
+  return {
+    cursor: integerParameter(uri, 'cursor') ?? 0,
+    limit: limitParameter(uri, defaultEventLimit, maxEventLimit),
+    drain: switchParameter(uri, 'drain') ?? false,
+  }
+}
+
+function describe({ uri, sessionId }: SessionEventBuffer): Descriptor {
   return {
     uri,
-    name,
-    title: name,
+    name: `Events of session ${sessionId}`,
     description:
       'Diagnostics: console output, errors and progress of the session, read by ?cursor=N; never pushed',
-    mimeType: 'application/json',
-    annotations: {
-      ...annotations,
-      ...(lastAppendedAt !== null && { lastModified: lastAppendedAt }),
-    },
+    annotations,
   }
 }

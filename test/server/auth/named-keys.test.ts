@@ -142,7 +142,7 @@ describe('a server with named keys', () => {
       reader = await keys.create('reader', { scope: 'read' })
       server.events.append(event)
     })
-    const buffered = () => server.events.retainedCount
+    const buffered = () => server.events.page().retained_count
 
     it('reads, lists and subscribes on both transports', async () => {
       const session = await open(reader)

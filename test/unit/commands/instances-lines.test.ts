@@ -15,6 +15,8 @@ const row: ShownRow = {
   health: 'live',
   reason: 'its process runs',
   scene: '/shots/a.blend',
+  scene_set_at: null,
+  application: { connected: true, since: null },
   mcp_url: 'http://127.0.0.1:8765/mcp',
 }
 
@@ -22,13 +24,13 @@ const since = '2026-03-04T05:06:07.250Z'
 const gone = { ...row, version: null, application: { connected: false, since } }
 
 describe('instanceTable', () => {
-  const stale = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat for 45 s' }
+  const stale: ShownRow = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat' }
 
   it('says why something is not well, and not why it is', () => {
     const [head, first, , trouble] = instanceTable([row, stale]).split('\n')
     expect(head).to.match(/^ID +APPLICATION +NAME +STATUS +HEALTH +SCENE +URL$/)
     expect(first).to.contain('blender 4.2.0').and.not.contain('its process runs')
-    expect(trouble).to.equal('38e471f8  stale: no heartbeat for 45 s')
+    expect(trouble).to.equal('38e471f8  stale: no heartbeat')
   })
 
   it('keeps its columns at every width when the application of an instance goes', () => {
@@ -77,12 +79,11 @@ describe('changeLine', () => {
 
 describe('emptyText', () => {
   it('says what to do, and tells of those that ended', () => {
-    const nowhere = { dead: 0, registryDir: '/tmp/r', filtered: false }
-    const text = emptyText(nowhere)
+    const text = emptyText('/tmp/r', 0, false)
     expect(text).to.contain('/tmp/r').and.contain('service-cli serve').and.contain('doctor')
     expect(text).not.to.contain('--all')
-    expect(emptyText({ ...nowhere, dead: 2 })).to.contain('2 instances ended; --all')
-    const filtered = emptyText({ ...nowhere, dead: 1, filtered: true })
+    expect(emptyText('/tmp/r', 2, false)).to.contain('2 instances ended; --all')
+    const filtered = emptyText('/tmp/r', 1, true)
     expect(filtered).to.equal('No instance matches. 1 instance ended; --all shows them.')
   })
 })

@@ -155,7 +155,7 @@ describe('locateInstance', () => {
   const blender = instance('blender-1')
   const second = instance('blender-2')
   const maya = instance('maya-1', { dccType: 'maya' })
-  const next = instance('blender-1b', { displayName: 'blender-1', startedMs: 2_000_000 })
+  const next = instance('blender-1b', { displayName: 'blender-1', startedMs: Infinity })
   const nowhere = 'the instance blender-1 does not run or does not answer'
   const cases: [word: string | undefined, live: Instance[], place: string][] = [
     [undefined, [blender, maya], blender.url],
@@ -168,8 +168,7 @@ describe('locateInstance', () => {
   for (const [word, live, place] of cases) {
     const names = live.map(({ id }) => id).join(', ')
     it(`returns ${place} for ${word} among ${names}`, async () => {
-      const parts = { first: blender, word, instancesDir: '/r', now: () => 2e6 }
-      const locate = locateInstance({ ...parts, live: async () => live })
+      const locate = locateInstance(blender, word, '/r', async () => live)
       expect(url(await locate())).to.equal(place)
     })
   }

@@ -47,9 +47,9 @@ describe('a change in words', () => {
     [{ path: '/rows', kind: 'changed', before: [{}], after: [{}, { a: 1 }] }, 'rows: {a} added'],
     [
       { path: '/objects/0', kind: 'omitted', before: inCube, ...inCube },
-      'Cube no longer listed, and still in the scene',
+      'Cube no longer listed, and perhaps still in the scene',
     ],
-    [{ path: '/objects/0', kind: 'listed', after: inCube, ...inCube }, 'Cube listed again'],
+    [{ path: '/objects/0', kind: 'listed', after: inCube, ...inCube }, 'Cube listed now'],
   ]
   for (const [change, words] of table) {
     it(`is "${words}"`, () => expect(describeChanges([change])).to.deep.equal([words]))
@@ -106,7 +106,7 @@ describe('what differs between two scenes in words', () => {
       'another id of a unique name',
       { objects: [{ id: 4, name: 'Cube', size: 2 }] },
       { objects: [{ id: 9, name: 'Cube', size: 2 }] },
-      ['Cube: id 4 → 9'],
+      ['Cube id 4 → 9'],
     ],
     [
       'an object that is known by its uid, and what refers to it',
@@ -167,7 +167,7 @@ describe('what differs between two scenes in words', () => {
         'counts.lights 2 → 1',
         'counts.materials 1 → 0',
         '2 collections objects 2 → 1: P, Q',
-        'materials: Blue users 2 → 1',
+        '2 materials users 2 → 1: Red, Blue',
         'A (mesh) removed',
       ],
     ],
@@ -203,12 +203,6 @@ describe('what differs between two scenes in words', () => {
       { objects: [mesh('A', { ...at(0, 0, 0), ...world(1) }), mesh('B', matrix(0))] },
       { objects: [mesh('A', { ...at(1, 0, 0), ...world(2) }), mesh('B', matrix(1))] },
       ['2 objects moved 1.00 along x: A, B'],
-    ],
-    [
-      'different values of which the same words are said',
-      { objects: [mesh('A'), mesh('B')] },
-      { objects: [mesh('A', { m: { a: 1 } }), mesh('B', { m: { a: 2 } })] },
-      ['A m set to {a}', 'B m set to {a}'],
     ],
     [
       'equal changes',
@@ -259,31 +253,6 @@ describe('what differs between two scenes in words', () => {
       expect(describeChanges(changes)).to.have.members(lines)
     })
   }
-
-  it('tell once of an object that is omitted, and of what else left the list of omitted ones', () => {
-    const words = (before: object, after: object) =>
-      describeChanges(
-        diffJson(before, after, { maxChanges: 9, isOmitted: (_, { id }) => id === 'A' }).changes,
-      )
-    const listed = { objects: [mesh('A')] }
-    expect(words(listed, { objects: [], omitted: ['A'] })).to.deep.equal([
-      'A (mesh) no longer listed, and still in the scene',
-    ])
-    expect(words({ objects: [], omitted: ['A', 'B'] }, { ...listed, omitted: [] })).to.have.members(
-      ['A (mesh) listed again', 'omitted A, B → none'],
-    )
-  })
-
-  it('group no objects whose changes differ where their lines are cut', () => {
-    const objects = (last: number) =>
-      ['A', 'B'].map((name, nth) => {
-        const many = Array.from({ length: 60 }, (_, at) => [`member_${at}`, last === 0 ? 0 : 1])
-        return mesh(name, { ...Object.fromEntries(many), z: last * (nth + 1) })
-      })
-    const { changes } = diffJson(objects(0), objects(1), { maxChanges: 1000 })
-    const lines = describeChanges(changes)
-    expect(lines.map(line => line[0])).to.deep.equal(['A', 'B'])
-  })
 
   it('show digits as they were written', () => {
     const [before, after] = ['{"x":9007199254740993,"at":[1.0,2.0]}', '{"x":1.50,"at":[1.0,2.50]}']

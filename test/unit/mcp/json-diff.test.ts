@@ -99,12 +99,11 @@ describe('diffJson', () => {
       'changed /1/x 1 2',
     ],
     [
-      'objects beside other items, which are compared in their order',
-      '{"objects":[{"id":"A","x":1},null,{"id":"B"}],"things":[{"name":"A","x":1},"t","u"]}',
-      '{"objects":[{"id":"B"},null,{"id":"A","x":2}],"things":["u",{"name":"A","x":2}]}',
-      'changed /objects/2/x 1 2',
-      'changed /things/1/x 1 2',
-      'removed /things/1 "t"',
+      'a position in a list of objects and other items',
+      '{"slots":[{"id":"A","x":1},null,{"id":"B"}]}',
+      '{"slots":[{"id":"A","x":2},null,"B"]}',
+      'changed /slots/0/x 1 2',
+      'changed /slots/2 {"id":"B"} "B"',
     ],
     [
       'no other id where another object has the uuid',
@@ -160,10 +159,10 @@ describe('diffJson', () => {
 
   it('takes another order of duplicates for no change', () => {
     const [one, two] = [
-      { id: 'A', x: 1, y: { a: 1, b: [] } },
+      { id: 'A', x: 1, y: { a: 1 } },
       { id: 'A', x: 2 },
     ]
-    expect(changesOf([one, two], [two, { ...one, y: { b: [], a: 1 } }])).to.deep.equal([])
+    expect(changesOf([one, two], [two, one])).to.deep.equal([])
     expect(brief([one, two], [two, { ...one, x: 3 }])).to.deep.equal(['changed /1/x 1 3'])
     const places = changesOf([{ x: 1 }, { x: 2 }], [{ x: 2 }, { x: 1 }])
     expect(places.map(({ path }) => path)).to.deep.equal(['/0/x', '/1/x'])

@@ -14,6 +14,7 @@ describe('findFault', () => {
     ['', '1:1 ends too early'],
     ['{"a":1', '1:7 has neither a comma nor }'],
     ['{"a" 1}', '1:6 has no colon after a name'],
+    ['{a: 1}', '1:2 has no name in double quotes before a colon'],
     ['{\r\n  "a": nope\r\n}', '2:8 has an invalid value'],
     ['{"a":"x\n"}', '1:6 has an unterminated string'],
     ['{"a":1} {}', '1:9 has text after its end'],

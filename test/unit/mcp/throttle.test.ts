@@ -8,6 +8,7 @@ function paced(run: (updates: number) => Promise<void> = async () => {}, settleM
   const runs: number[] = []
   const throttle = new Throttle({
     timer: time,
+    clock: time,
     minIntervalMs: 500,
     settleMs,
     run: updates => {

@@ -45,7 +45,7 @@ describe('the objects of a note', () => {
     targetsNow([target], {
       names: new Map([[id, name]]),
       ids: new Map([[uid, id]]),
-      mayOmit: () => false,
+      isPartial: false,
     })
 
   it('have the id of now', () => {

@@ -20,22 +20,22 @@ describe('a scene that is patched', () => {
     ])
   })
 
-  it('calls objects that only leave the list omitted', () => {
+  it('calls objects omitted that leave a list of some of the objects', () => {
     const resources = registry()
     resources.setScene(scene)
-    resources.patchScene({ removed: ['Rig'], members: { omitted: ['Rig'] } })
+    resources.patchScene({ removed: ['Rig'], members: { truncated: { total: 3 } } })
     const { changes } = payload(resources, 'scene://delta') as { changes: Change[] }
-    expect(changes.map(({ kind }) => kind)).to.deep.equal(['omitted', 'added'])
+    expect(changes.map(({ kind }) => kind)).to.deep.equal(['omitted'])
   })
 
   it('cuts a long delta, and sums it up', () => {
-    const resources = registry({ maxSceneChanges: 2 })
-    resources.setScene(scene)
-    const objects = scene.objects.map(each => ({ ...each, x: 7 }))
-    resources.patchScene({ objects })
+    const resources = registry()
+    const objects = (x: number) => Array.from({ length: 1001 }, (_, at) => ({ id: `${at}`, x }))
+    resources.setScene({ objects: objects(0) })
+    resources.patchScene({ objects: objects(7) })
     const delta: any = payload(resources, 'scene://delta')
-    expect([delta.changes.length, delta.truncated]).to.deep.equal([2, true])
-    expect(delta.summary).to.deep.equal({ changed: { objects: 3 } })
+    expect([delta.changes.length, delta.truncated]).to.deep.equal([1000, true])
+    expect(delta.summary).to.deep.equal({ changed: { objects: 1001 } })
   })
 
   it('keeps its application, its revision and its listing as any scene', async () => {

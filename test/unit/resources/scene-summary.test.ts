@@ -71,6 +71,10 @@ describe('view=summary of scene://current', () => {
     expect(counted['objects'].by_type).to.deep.equal({ mesh: 2 })
   })
 
+  it('has no camera where the scene names none', () => {
+    expect(summaryOf({ schema: 'dcc-scene/1', objects: [{ name: 'A' }] })['camera']).to.equal(null)
+  })
+
   it('names the objects of a small scene', () => {
     const { objects: summarised } = summaryOf(dcc(3))
     expect(summarised['ids']).to.deep.equal(['Object.0', 'Object.1', 'Object.2'])

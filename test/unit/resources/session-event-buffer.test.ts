@@ -28,7 +28,7 @@ describe('SessionEventBuffer', () => {
     // What was drained gives its room back.
     buffer.page({ drain: true })
     for (let n = 0; n < sizes.length; n++) buffer.append({ ...line, message })
-    expect(buffer.retainedCount).to.equal(sizes.length)
+    expect(buffer.page().retained_count).to.equal(sizes.length)
   })
 
   it('retains the newest event, however large', () => {

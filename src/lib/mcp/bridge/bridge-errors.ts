@@ -1,40 +1,22 @@
 import { connectionReason } from '../../util/connection-reason.ts'
-import { isJsonObject } from '../../util/json.ts'
-import { cleanText } from '../../util/text.ts'
+import { httpFailure } from '../client/failure.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
-import { shownUrl, type Target } from './context.ts'
 import type { Refused } from './exchange.ts'
-import { parseServerText, parseText } from './rpc.ts'
+import { parseServerText } from './rpc.ts'
 
-/** Error reasons of the bridge. Stable: clients read them in `data.reason`. */
-type Reason =
-  | 'server_unreachable'
-  | 'answer_cut'
-  | 'answer_missing'
-  | 'answer_too_large'
-  | 'auth_required'
-  | 'auth_refused'
-  | 'redirected'
-  | 'server_refused'
-  | 'stopping'
-
-function bridgeError(reason: Reason, message: string, more: object = {}): RpcError {
+/** `reason` is stable: clients read it. */
+function bridgeError(reason: string, message: string, more: object = {}): RpcError {
   return { code: jsonRpcCodes.internalError, message, data: { reason, ...more } }
 }
 
 export const bridgeFailed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
 
-export const answerCut = bridgeError(
-  'answer_cut',
-  'the connection was cut in the middle of the answer; repeat the request',
-)
-
-export const answerMissing = bridgeError(
-  'answer_missing',
-  'the server ended its answer without a message for this request',
-)
-
 export const stopping = bridgeError('stopping', 'the connection to the server is being closed')
+
+export const answerIncomplete = bridgeError(
+  'answer_incomplete',
+  'the server ended its answer before it was complete; repeat the request',
+)
 
 /** `clause`: why the server is unreachable, such as "connection refused". */
 export function serverGone(clause: string): RpcError {
@@ -53,50 +35,17 @@ export function answerTooLarge(maxBytes: number): RpcError {
 }
 
 /** Translates an HTTP refusal into the error of the request. */
-export function refusalError(refused: Refused, { url }: Target, keyed: boolean): RpcError {
-  const { status, headers } = refused
-  const detail = detailOf(refused)
-  const words = detail === null ? '' : `: ${detail}`
-  if (status === 401) {
-    const what = keyed ? 'does not accept the key or token' : 'requires a key or token'
-    const hint =
-      'start connect with SERVICE_MCP_API_KEY or --api-key-file, a key of the server; service-cli keys create makes one'
-    const message = `the server ${what} (HTTP 401)${words}; ${hint}`
-    return bridgeError(keyed ? 'auth_refused' : 'auth_required', message)
-  }
-  if (status >= 300 && status < 400) {
-    const to = redirectedTo(headers.location, url)
-    const message = `${shownUrl(url)} redirects to ${to}; redirects are not followed: use that address if you trust it`
-    return bridgeError('redirected', message, { status })
-  }
+export function refusalError(refused: Refused, url: URL, isKeyed: boolean): RpcError {
+  const { status, body } = refused
   // The JSON-RPC error of the server says more, and shows which transport it serves.
-  const [message, ...others] = parseServerText(String(refused.body)) ?? []
-  if (message?.kind === 'response' && message.error !== null && others.length === 0) {
-    return message.error
-  }
-  const type = cleanText(String(headers['content-type']), 100)
-  const what =
-    status === 404
-      ? 'has no MCP endpoint (HTTP 404)'
-      : status === 200
-        ? `is not an MCP endpoint: it answers with ${type}`
-        : `answered with HTTP ${status}`
-  const isRoot = url.pathname === '/' && (status === 404 || status === 200)
-  const root = isRoot ? '; the endpoint of service-cli is at /mcp' : ''
-  return bridgeError('server_refused', `${shownUrl(url)} ${what}${root}${words}`, { status })
-}
-
-function redirectedTo(location: string | undefined, from: URL): string {
-  const to = location === undefined ? null : URL.parse(location, from.href)
-  return to === null ? 'another address' : cleanText(shownUrl(to), 200)
-}
-
-/** The readable text of a problem document (RFC 9457) or an OAuth error. */
-function detailOf({ body }: Refused): string | null {
-  const value = parseText(String(body))
-  if (!isJsonObject(value)) return null
-  const text = value.detail ?? value.error_description ?? value.title
-  return typeof text === 'string' ? cleanText(text, 300) : null
+  const [answer, ...others] = parseServerText(String(body)) ?? []
+  const error = answer?.kind === 'response' && others.length === 0 ? answer.error : null
+  if (error !== null && status !== 401) return error
+  const { message, hint } = httpFailure(refused, { url, method: 'POST', isKeyed })
+  const refusal = status >= 300 && status < 400 ? 'redirected' : 'server_refused'
+  const keyReason = isKeyed ? 'auth_refused' : 'auth_required'
+  const words = hint === undefined ? message : `${message}; ${hint}`
+  return bridgeError(status === 401 ? keyReason : refusal, words, { status })
 }
 
 /** The server is unreachable. The message is the reason as one clause. */

@@ -1,65 +1,48 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import type { Logger } from '../../util/logger.ts'
+import type { JsonObject } from '../../util/json.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
 import {
   claimOf,
   encodeHeaderValue,
   isHeaderText,
   metaKeys,
-  namedMember,
+  namedMembers,
 } from '../request-metadata.ts'
-import { answerCut, answerMissing, answerTooLarge, serverGone } from './bridge-errors.ts'
-import { type Connection, maxAnswerBytes, type Upstream } from './connection.ts'
-import { postHeaders } from './context.ts'
+import { answerIncomplete, answerTooLarge, serverGone } from './bridge-errors.ts'
+import { maxAnswerBytes, type Upstream } from './connection.ts'
+import { type BridgeContext, postHeaders } from './context.ts'
 import type { Exchanged, ServerText } from './exchange.ts'
-import type { Output } from './output.ts'
-import { errorMessage, type RpcMessage, type RpcRequest, type RpcResponse } from './rpc.ts'
-
-interface CallParts {
-  readonly connection: Connection
-  readonly output: Output
-  readonly log: Logger
-}
-
-/** Called before the client gets the answer to one of its requests. */
-export type Answered = (
-  request: RpcRequest,
-  response: RpcResponse,
-  headers: IncomingHttpHeaders,
-) => void
+import { errorMessage, type RpcMessage, type RpcRequest } from './rpc.ts'
+import type { ClientSession } from './session.ts'
 
 /** A line of the client on its way: one message, or a batch. */
 export class Call {
   readonly line: string
   /** Null for a batch. */
   readonly message: RpcMessage | null
-  readonly #parts: CallParts
+  /** The headers of a request of 2026-07-28, which names its revision; null for any other. */
+  readonly statelessHeaders: Record<string, string> | null
+  readonly #context: BridgeContext
   readonly #unanswered = new Map<RequestId, RpcRequest>()
   readonly #cancelled = new AbortController()
-  /** `tools/call` is never sent twice, and may take its time, such as for wait_for_change. */
-  readonly #hasEffects: boolean
 
-  constructor(parts: CallParts, line: string, messages: (RpcMessage | null)[], isBatch: boolean) {
-    this.#parts = parts
+  constructor(
+    context: BridgeContext,
+    line: string,
+    messages: (RpcMessage | null)[],
+    isBatch: boolean,
+  ) {
+    this.#context = context
     this.line = line
     this.message = isBatch ? null : (messages[0] ?? null)
+    this.statelessHeaders = statelessHeaders(this.message)
     for (const message of messages) {
       if (message?.kind === 'request') this.#unanswered.set(message.id, message)
     }
-    this.#hasEffects = this.unanswered.some(({ method }) => method === 'tools/call')
   }
 
   /** The requests that wait for an answer: several in a batch, none for a notification. */
   get unanswered(): RpcRequest[] {
     return [...this.#unanswered.values()]
-  }
-
-  /** The headers of a request of 2026-07-28, which names its revision; null for any other. */
-  get statelessHeaders(): Record<string, string> | null {
-    if (this.message?.kind !== 'request' || claimOf(this.message.params) === null) return null
-    const { method, params } = this.message
-    return { ...postHeaders, ...statelessHeaders(method, params) }
   }
 
   /** Aborted when the client no longer waits for the answer. */
@@ -74,78 +57,89 @@ export class Call {
   }
 
   /** Sends the POST and passes the messages of the answer to the client. */
-  send(
-    upstream: Upstream,
-    headers: Record<string, string>,
-    answered: Answered,
-  ): Promise<Exchanged> {
-    const asked = { headers, body: this.line, signal: this.cancelled }
-    const ask = { method: 'POST', ...asked, hasEffects: this.#hasEffects } as const
-    return this.#parts.connection.exchange(upstream, ask, {
-      deliver: async text => {
-        await this.#pass(text, answered)
-        return true
-      },
+  send(upstream: Upstream, session: ClientSession | null): Promise<Exchanged> {
+    const headers = this.statelessHeaders ?? session?.headers ?? postHeaders
+    const ask = {
+      method: 'POST',
+      headers,
+      body: this.line,
+      signal: this.cancelled,
+      // A tool is never called twice.
+      repeatable: !this.unanswered.some(({ method }) => method === 'tools/call'),
+    } as const
+    return this.#context.connection.exchange(upstream, ask, {
+      deliver: text =>
+        this.pass(text, (request, result) =>
+          session?.answered(request, result, text.headers, upstream),
+        ),
     })
+  }
+
+  /** Passes messages of the server on. `answered` is called before the client has a result. */
+  async pass(
+    { line, messages }: ServerText,
+    answered?: (request: RpcRequest, result: JsonObject) => void,
+  ): Promise<void> {
+    const { output, log } = this.#context
+    let unknown = 0
+    for (const message of messages) {
+      if (message.kind !== 'response') continue
+      const { id, result, error } = message
+      if (id === null) {
+        // A server that could not read the id sends an error without it. In a batch it answers one
+        // invalid element, beside the answers to the valid ones.
+        if (this.message !== null && error !== null) return this.refuse(error)
+        continue
+      }
+      const request = this.#unanswered.get(id)
+      if (request === undefined) {
+        log.warn({ id }, 'dropped a response with an unknown id')
+        unknown++
+        continue
+      }
+      this.#unanswered.delete(id)
+      if (result !== null) answered?.(request, result)
+    }
+    // The client ignores the unknown ones of a batch.
+    if (unknown < messages.length) await output.send(line)
   }
 
   /** Answers all unanswered requests with an error. */
   async refuse(error: RpcError): Promise<void> {
     const { unanswered } = this
     this.#unanswered.clear()
-    for (const { id } of unanswered) await this.#parts.output.send(errorMessage(id, error))
+    for (const { id } of unanswered) await this.#context.output.send(errorMessage(id, error))
   }
 
   /** Answers the unanswered requests according to the end of the exchange. */
-  async settle(ended: Exchanged, upstream: Upstream): Promise<void> {
+  settle(ended: Exchanged, upstream: Upstream): Promise<void> {
     switch (ended.kind) {
       case 'aborted':
-        return
+        return this.refuse(serverGone('the connection was cut'))
       case 'ended':
-        return this.refuse(answerMissing)
+        return this.refuse(answerIncomplete)
       case 'oversize':
         return this.refuse(answerTooLarge(maxAnswerBytes))
       case 'refused':
-        return this.refuse(this.#parts.connection.refusal(ended, upstream))
+        return this.refuse(this.#context.connection.refusal(ended, upstream))
       case 'broken':
-        return this.refuse(ended.begun ? answerCut : serverGone(ended.reason))
+        return this.refuse(ended.begun ? answerIncomplete : serverGone(ended.reason))
     }
-  }
-
-  async #pass({ line, messages, headers }: ServerText, answered: Answered): Promise<void> {
-    let unknown = 0
-    for (const message of messages) {
-      if (message.kind !== 'response') continue
-      if (message.id === null) {
-        // A server that could not read the id sends an error without it. In a batch it answers one
-        // invalid element, beside the answers to the valid ones.
-        if (this.message !== null && message.error !== null) return this.refuse(message.error)
-        continue
-      }
-      const request = this.#unanswered.get(message.id)
-      if (request === undefined) {
-        this.#parts.log.warn({ id: message.id }, 'dropped a response with an unknown id')
-        unknown++
-        continue
-      }
-      this.#unanswered.delete(message.id)
-      answered(request, message, headers)
-    }
-    // The client ignores the unknown ones of a batch.
-    if (unknown < messages.length) await this.#parts.output.send(line)
   }
 }
 
 /**
  * The headers that repeat parts of a 2026-07-28 request (Streamable HTTP, request metadata). Omits
- * values that no header can carry; the server then reports the error.
+ * values that no header can carry; the server then reports the error. Null for any other message.
  */
-export function statelessHeaders(method: string, params: JsonObject): Record<string, string> {
-  const meta = isJsonObject(params._meta) ? params._meta : {}
-  const revision = meta[metaKeys.protocolVersion]
-  const member = namedMember(method)
-  const name = member === undefined ? null : params[member]
+function statelessHeaders(message: RpcMessage | null): Record<string, string> | null {
+  if (message?.kind !== 'request') return null
+  const { method, params } = message
+  const revision = claimOf(params)?.[metaKeys.protocolVersion]
+  if (revision === undefined) return null
+  const name = params[namedMembers.get(method) ?? '']
   return {
+    ...postHeaders,
     ...(typeof revision === 'string' &&
       isHeaderText(revision) && { 'MCP-Protocol-Version': revision }),
     ...(isHeaderText(method) && { 'Mcp-Method': method }),

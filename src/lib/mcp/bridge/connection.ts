@@ -1,16 +1,16 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
 import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
-import { type Locate, shownUrl, type Target } from './context.ts'
+import { type Locate, shownUrl } from './context.ts'
 import {
   askOnce,
   exchange,
   type Exchanged,
   type ExchangeHooks,
-  type ExchangeParts,
   type Refused,
   type RpcAnswer,
 } from './exchange.ts'
@@ -18,29 +18,43 @@ import { type HttpAsk, HttpLink } from './http-link.ts'
 
 /** The server from the moment it was located until it is lost. */
 export interface Upstream {
-  readonly target: Target
-  /** Aborted with an `Unreachable` when the server is lost. */
+  readonly url: URL
+  /** Aborted when the server is lost. */
   readonly lost: AbortController
 }
 
-/** A session or a subscription, which the loss of a server takes away. */
-interface Restorable {
+/** The stream of a session or a subscription, which the loss of a server takes away. */
+interface KeptStream {
   /** Makes it usable at this server, before requests go there. Rejects with `Unreachable`. */
   restore?(upstream: Upstream): Promise<void>
-  /** Opens its stream unless it is open. Resolves with false when it must be tried again. */
-  openStream(upstream: Upstream): Promise<boolean>
+  /**
+   * Runs to the end of the stream. Resolves with the pause in ms before it must be opened again;
+   * null when it must not.
+   */
+  run(upstream: Upstream, begun: () => void): Promise<number | null>
+  /** Sends what the client may have missed. Called when the stream was opened again. */
+  catchUp?(): Promise<void>
 }
 
-interface ConnectionParts {
+/** Where a stream is open. */
+interface Place {
+  /** Null when it must be opened again. */
+  upstream: Upstream | null
+  readonly opened: Promise<void>
+}
+
+/** How to find the server, and what is sent there. */
+export interface ConnectionParts {
+  /** Finds the endpoint. */
   readonly locate: Locate
+  /** Sent as Bearer to that endpoint. */
   readonly key: Secret | null
+  /** Holds the proxy variables. */
   readonly env: NodeJS.ProcessEnv
   readonly log: Logger
 }
 
-interface ConnectionAsk extends Pick<HttpAsk, 'method' | 'headers' | 'body' | 'signal'> {
-  /** May not be sent twice, and may take its time. */
-  readonly hasEffects?: boolean
+interface ConnectionAsk extends Omit<HttpAsk, 'url' | 'answerMs'> {
   /** May be idle, and ends when the server is lost. */
   readonly isStream?: boolean
 }
@@ -48,7 +62,7 @@ interface ConnectionAsk extends Pick<HttpAsk, 'method' | 'headers' | 'body' | 's
 /** The official SDKs drop a server that sends a line over 10 MiB. */
 export const maxAnswerBytes = 9 * 1024 * 1024
 /** Some servers begin a stream only with the first notification: it then counts as open. */
-export const streamOpenMs = 1000
+const streamOpenMs = 1000
 /** A request fails after this time without data. */
 const answerMs = 5 * 60_000
 /** For one step of restoring a session. */
@@ -60,11 +74,9 @@ const ownId = 'service-cli'
 
 /** HTTP to one server at a time. Finds it again after a loss, and restores what that took away. */
 export class Connection {
-  /** Restored after a loss. */
-  readonly restorables = new Set<Restorable>()
   readonly #parts: ConnectionParts
   readonly #link: HttpLink
-  readonly #exchangeParts: Omit<ExchangeParts, 'silenceMs'>
+  readonly #streams = new Map<KeptStream, Place>()
   readonly #stop = new AbortController()
   #current: Upstream | null = null
   #attempt: Promise<Upstream> | null = null
@@ -73,18 +85,10 @@ export class Connection {
   #restoredMs = 0
   /** A loss was logged, and no answer since. */
   #isAway = false
-  /** Ends the pause between two attempts. */
-  #wake = new AbortController()
 
   constructor(parts: ConnectionParts) {
-    const { key, env, log } = parts
     this.#parts = parts
-    const overdue = (url: URL): void => {
-      const fields = { url: shownUrl(url), pid: this.#current?.target.pid }
-      log.warn(fields, 'the server has not answered for 5 seconds')
-    }
-    this.#link = new HttpLink({ key, env, overdue })
-    this.#exchangeParts = { link: this.#link, log, maxAnswerBytes }
+    this.#link = new HttpLink(parts)
   }
 
   /**
@@ -100,25 +104,18 @@ export class Connection {
   /** Sends one HTTP request. Never rejects. */
   async exchange(
     upstream: Upstream,
-    { hasEffects = false, isStream = false, signal, ...asked }: ConnectionAsk,
+    { isStream = false, signal, ...asked }: ConnectionAsk,
     hooks: ExchangeHooks = {},
   ): Promise<Exchanged> {
     const ends = [signal, this.#stop.signal]
     if (isStream) ends.push(upstream.lost.signal)
-    const ask = {
-      ...asked,
-      url: upstream.target.url,
-      repeatable: !hasEffects,
-      isHeld: hasEffects,
-      answerMs,
-      signal: AbortSignal.any(ends),
-    }
+    const parts = { ...this.#exchangeParts, silenceMs: isStream ? null : answerMs }
+    const ask = { ...asked, url: upstream.url, answerMs, signal: AbortSignal.any(ends) }
     const begun = (): void => {
       this.#reached(upstream)
       hooks.begun?.()
     }
-    const silenceMs = isStream ? null : answerMs
-    const ended = await exchange({ ...this.#exchangeParts, silenceMs }, ask, { ...hooks, begun })
+    const ended = await exchange(parts, ask, { ...hooks, begun })
     if (ended.kind === 'broken' && !ended.begun) this.lost(upstream, ended.reason)
     return ended
   }
@@ -130,9 +127,9 @@ export class Connection {
     method: string,
     params: JsonObject,
   ): Promise<RpcAnswer> {
-    const { url } = upstream.target
-    const { signal } = upstream.lost
-    const question = { url, headers, id: ownId, method, params, answerMs: restoreMs, signal }
+    const { url, lost } = upstream
+    const asked = { url, headers, answerMs: restoreMs, signal: lost.signal }
+    const question = { ...asked, id: ownId, method, params }
     const answer = await askOnce(this.#exchangeParts, question)
     if (answer.kind === 'result' || answer.kind === 'error') {
       this.#reached(upstream)
@@ -145,30 +142,35 @@ export class Connection {
   }
 
   /** The error for a request that the server refused. */
-  refusal(refused: Refused, { target }: Upstream): RpcError {
-    return refusalError(refused, target, this.#parts.key !== null)
+  refusal(refused: Refused, { url }: Upstream): RpcError {
+    return refusalError(refused, url, this.#parts.key !== null)
+  }
+
+  /** Opens a stream, from now on again after each end. Resolves when this was tried. */
+  open(stream: KeptStream, upstream: Upstream): Promise<void> {
+    const last = this.#streams.get(stream)
+    if (last?.upstream === upstream) return last.opened
+    const opened = this.#open(stream, upstream, last !== undefined)
+    this.#streams.set(stream, { upstream, opened })
+    return opened
+  }
+
+  /** The stream has ended for good. */
+  forget(stream: KeptStream): void {
+    this.#streams.delete(stream)
   }
 
   /** The server is gone, or forgot the session. */
   lost(upstream: Upstream, reason: string): void {
-    const { lost } = upstream
-    if (lost.signal.aborted || this.#stop.signal.aborted) return
-    lost.abort(new Unreachable(reason))
+    if (upstream.lost.signal.aborted || this.#stop.signal.aborted) return
+    upstream.lost.abort()
     if (this.#current === upstream) this.#current = null
-    const isEmpty = this.restorables.size === 0
     if (!this.#isAway) {
-      const words = isEmpty ? 'the server cannot be reached' : 'the server is lost'
-      this.#parts.log.warn({ url: shownUrl(upstream.target.url), reason }, words)
+      const facts = { url: shownUrl(upstream.url), reason }
+      this.#parts.log.warn(facts, 'no connection to the server')
     }
     this.#isAway = true
-    if (!isEmpty) this.reconnect()
-  }
-
-  /** Finds the server and opens streams until all are open; waits at least `minMs` before. */
-  reconnect(minMs = 0): void {
-    if (this.#isReconnecting || this.#stop.signal.aborted) return
-    this.#isReconnecting = true
-    void this.#reconnect(minMs).finally(() => (this.#isReconnecting = false))
+    this.#reconnect(0)
   }
 
   /** Ends all requests. */
@@ -177,19 +179,42 @@ export class Connection {
     this.#link.close()
   }
 
-  async #reconnect(minMs: number): Promise<void> {
+  get #exchangeParts() {
+    return { link: this.#link, log: this.#parts.log, maxAnswerBytes }
+  }
+
+  async #open(stream: KeptStream, upstream: Upstream, isAgain: boolean): Promise<void> {
+    const begun = Promise.withResolvers<void>()
+    const ended = stream.run(upstream, begun.resolve).then(retryMs => {
+      const place = this.#streams.get(stream)
+      // Another server may have the stream by now.
+      if (retryMs === null || place?.upstream !== upstream) return
+      place.upstream = null
+      this.#reconnect(retryMs)
+    })
+    await Promise.race([begun.promise, ended, delay(streamOpenMs, null, { ref: false })])
+    const isOpen = this.#streams.get(stream)?.upstream === upstream
+    if (isOpen && isAgain) void stream.catchUp?.()
+  }
+
+  /** Finds the server and opens streams until all are open; waits at least `minMs` before. */
+  #reconnect(minMs: number): void {
+    if (this.#isReconnecting || this.#stop.signal.aborted) return
+    this.#isReconnecting = true
+    void this.#openAll(minMs).finally(() => (this.#isReconnecting = false))
+  }
+
+  async #openAll(minMs: number): Promise<void> {
     const { signal } = this.#stop
     if (performance.now() - this.#restoredMs > stableMs) this.#failures = 0
-    for (let isRestored = false; !isRestored;) {
-      this.#wake = new AbortController()
+    const isMissing = ({ upstream }: Place) => upstream === null || upstream !== this.#current
+    while (this.#streams.values().some(isMissing)) {
       const delayMs = Math.max(minMs, retryDelay(this.#failures++, Math.random))
-      await pause(systemTimer, delayMs, AbortSignal.any([signal, this.#wake.signal]))
+      await pause(systemTimer, delayMs, signal)
       if (signal.aborted) return
       const upstream = await this.ready().catch(() => null)
       if (upstream === null) continue
-      const streams = [...this.restorables].map(one => one.openStream(upstream))
-      const isOpen = (await Promise.all(streams)).every(Boolean)
-      isRestored = isOpen && !upstream.lost.signal.aborted
+      await Promise.all(this.#streams.keys().map(stream => this.open(stream, upstream)))
     }
     this.#restoredMs = performance.now()
   }
@@ -197,17 +222,17 @@ export class Connection {
   async #connect(): Promise<Upstream> {
     const place = await this.#parts.locate()
     if (!place.ok) throw new Unreachable(place.failure)
-    const upstream = { target: place.value, lost: new AbortController() }
-    for (const one of this.restorables) await one.restore?.(upstream)
-    upstream.lost.signal.throwIfAborted()
+    const upstream = { url: place.value.url, lost: new AbortController() }
+    for (const stream of this.#streams.keys()) await stream.restore?.(upstream)
+    if (upstream.lost.signal.aborted) throw new Unreachable('the connection was cut')
     this.#current = upstream
-    this.#wake.abort()
+    for (const stream of this.#streams.keys()) void this.open(stream, upstream)
     return upstream
   }
 
-  #reached({ target: { url, name } }: Upstream): void {
+  #reached({ url }: Upstream): void {
     if (!this.#isAway) return
     this.#isAway = false
-    this.#parts.log.info({ url: shownUrl(url), name }, 'the server answers')
+    this.#parts.log.info({ url: shownUrl(url) }, 'the server answers')
   }
 }

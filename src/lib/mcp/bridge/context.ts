@@ -1,12 +1,18 @@
+import type { Logger } from '../../util/logger.ts'
 import type { Result } from '../../util/result.ts'
+import type { Connection } from './connection.ts'
+import type { Output } from './output.ts'
+
+/** What the parts of one bridge share. */
+export interface BridgeContext {
+  readonly connection: Connection
+  readonly output: Output
+  readonly log: Logger
+}
 
 /** An MCP endpoint. */
 export interface Target {
   readonly url: URL
-  /** The name of the instance; null when only the address is known. */
-  readonly name: string | null
-  /** Absent when unknown. */
-  readonly pid?: number
   /** File of the owner's token, with which commands of the same account use the server. */
   readonly ownerFile?: string
 }

@@ -30,7 +30,7 @@ export interface Refused {
   readonly kind: 'refused'
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The first bytes, up to a limit. */
+  /** Empty when it was incomplete or too long. */
   readonly body: Buffer
 }
 
@@ -47,7 +47,7 @@ export interface ExchangeHooks {
   /** Called when a successful answer begins. */
   readonly begun?: () => void
   /** Receives each text in turn. Resolves with false to skip the rest. */
-  readonly deliver?: (text: ServerText) => Promise<boolean>
+  readonly deliver?: (text: ServerText) => Promise<unknown>
 }
 
 const maxRefusalBytes = 64 * 1024
@@ -59,46 +59,44 @@ const maxRetryMs = 60_000
 /** A message of an answer is too large. */
 class TooLarge extends Error {}
 
-/** Sends one HTTP request and delivers the messages of the answer. Never rejects. */
+/** Sends one HTTP request and delivers the messages of the answer. Rejects only as `deliver` does. */
 export async function exchange(
-  parts: ExchangeParts,
+  { link, maxAnswerBytes, silenceMs, log }: ExchangeParts,
   ask: HttpAsk,
   { begun, deliver }: ExchangeHooks,
 ): Promise<Exchanged> {
   let hasBegun = false
   let retryMs = 0
   try {
-    const answer = await parts.link.ask(ask)
+    const answer = await link.ask(ask)
     hasBegun = true
     const { statusCode: status = 0, headers } = answer
     const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
     const isReadable = ['application/json', 'text/event-stream', ''].includes(type)
     if (status < 200 || status > 299 || (!isReadable && status === 200)) {
-      return { kind: 'refused', status, headers, body: await readStart(answer) }
+      return { kind: 'refused', status, headers, body: await readRefusal(answer) }
     }
     begun?.()
-    const chunks = chunksOf(answer, parts.silenceMs)
+    const chunks = chunksOf(answer, silenceMs)
     const texts =
       type === 'text/event-stream'
-        ? eventsOf(
-            chunks,
-            parts.maxAnswerBytes,
-            askedMs => (retryMs = Math.min(askedMs, maxRetryMs)),
-          )
-        : wholeOf(chunks, parts.maxAnswerBytes)
+        ? eventsOf(chunks, maxAnswerBytes, askedMs => (retryMs = Math.min(askedMs, maxRetryMs)))
+        : wholeOf(chunks, maxAnswerBytes)
     for await (const text of texts) {
       const messages = parseServerText(text)
       if (messages === null) {
-        parts.log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
+        log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
       } else if (deliver !== undefined) {
-        if (!(await deliver({ line: onOneLine(text), messages, headers }))) break
+        // Valid JSON has line breaks only between tokens.
+        const line = text.replaceAll(/[\r\n]/g, ' ')
+        if ((await deliver({ line, messages, headers })) === false) break
       }
     }
     return { kind: 'ended', retryMs }
   } catch (error) {
     if (ask.signal.aborted) return { kind: 'aborted' }
     if (error instanceof TooLarge) {
-      parts.log.warn({}, 'dropped a message of the server: too large')
+      log.warn({}, 'dropped a message of the server: too large')
       return { kind: 'oversize' }
     }
     if (!(error instanceof Unreachable)) throw error
@@ -111,15 +109,11 @@ export type RpcAnswer =
   | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
   | { readonly kind: 'error'; readonly error: RpcError }
 
-export interface Question {
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
+interface Question extends Omit<HttpAsk, 'method' | 'body' | 'repeatable'> {
   readonly id: RequestId
+  /** Of MCP. */
   readonly method: string
   readonly params: JsonObject
-  readonly answerMs: number
-  readonly isHeld?: boolean
-  readonly signal: AbortSignal
 }
 
 /** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
@@ -196,23 +190,8 @@ async function* chunksOf(answer: HttpAnswer, silenceMs: number | null): AsyncGen
   }
 }
 
-/** Valid JSON has line breaks only between tokens. */
-function onOneLine(text: string): string {
-  return text.replaceAll(/[\r\n]/g, ' ')
-}
-
-/** Reads the start of a refusal; an incomplete one is enough beside the status. */
-export async function readStart(answer: HttpAnswer): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of chunksOf(answer, refusalMs)) {
-      chunks.push(chunk)
-      bytes += chunk.length
-      if (bytes >= maxRefusalBytes) break
-    }
-  } catch {
-    // Use what was received.
-  }
-  return Buffer.concat(chunks).subarray(0, maxRefusalBytes)
+/** The body of a refusal; empty when it is incomplete or too long: the status is enough. */
+export async function readRefusal(answer: HttpAnswer): Promise<Buffer> {
+  const bytes = collectBounded(chunksOf(answer, refusalMs), maxRefusalBytes)
+  return (await bytes.catch(() => null)) ?? Buffer.alloc(0)
 }

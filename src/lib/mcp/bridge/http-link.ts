@@ -11,11 +11,11 @@ import { systemTimer } from '../../util/time.ts'
 import { describeSocketError, foreignListener, Unreachable } from './bridge-errors.ts'
 
 /** A server that needs longer for an answer has usually stopped. */
-export const overdueMs = 5000
+const overdueMs = 5000
 
 /** What a command says then, and waits on. */
-export function overdueText(host: string, afterMs = overdueMs): string {
-  return `still waiting for ${host}, which has not answered for ${afterMs / 1000} s`
+export function overdueText(host: string): string {
+  return `still waiting for ${host}, which has not answered for ${overdueMs / 1000} s`
 }
 
 export interface HttpAsk {
@@ -23,12 +23,13 @@ export interface HttpAsk {
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | string
-  /** Idempotent: may be sent again when the server had just closed a kept connection. */
+  /**
+   * Idempotent: may be sent again when the server had just closed a kept connection. Any other may
+   * take its time, and is never overdue.
+   */
   readonly repeatable: boolean
   /** Time until the answer begins. */
   readonly answerMs: number
-  /** The server holds the answer back by intent: it is never overdue. */
-  readonly isHeld?: boolean
   readonly signal: AbortSignal
 }
 
@@ -66,7 +67,6 @@ interface HttpLinkParts {
   readonly env: NodeJS.ProcessEnv
   /** Called when an answer is overdue; called again only after the server has answered. */
   readonly overdue?: (url: URL) => void
-  readonly overdueMs?: number
   /** Default: no User-Agent header. */
   readonly userAgent?: string
 }
@@ -106,10 +106,10 @@ export class HttpLink implements HttpAsker {
   }
 
   #once(options: HttpUpload, agent: http.Agent): Promise<IncomingMessage> {
-    const { url, method, headers, body, signal, answerMs, isHeld = false } = options
+    const { url, method, headers, body, repeatable, signal, answerMs } = options
     signal.throwIfAborted()
     const { key } = this
-    const { userAgent, overdueMs: afterMs = overdueMs } = this.#parts
+    const { userAgent } = this.#parts
     const { request } = url.protocol === 'https:' ? https : http
     const upload = body instanceof Readable ? body : null
     const whole = body instanceof Readable ? undefined : body
@@ -132,7 +132,7 @@ export class HttpLink implements HttpAsker {
       }
       const awaitAnswer = (): void => {
         cancels.push(systemTimer.after(answerMs, fail('it does not answer')))
-        if (!isHeld) cancels.push(systemTimer.after(afterMs, () => this.#overdue(url)))
+        if (repeatable) cancels.push(systemTimer.after(overdueMs, () => this.#overdue(url)))
       }
       whenConnected(req, url, () => {
         cancel()

@@ -1,125 +1,72 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import type { RpcError } from '../json-rpc.ts'
+import { onAbort } from '../../util/abort.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { metaKeys } from '../request-metadata.ts'
-import { serverGone, Unreachable } from './bridge-errors.ts'
 import type { Call } from './call.ts'
-import { type Connection, streamOpenMs, type Upstream } from './connection.ts'
-import type { Exchanged, ServerText } from './exchange.ts'
-import type { Output } from './output.ts'
-import { errorMessage, notificationMessage, type RpcRequest } from './rpc.ts'
+import type { Upstream } from './connection.ts'
+import type { BridgeContext } from './context.ts'
+import type { ServerText } from './exchange.ts'
+import { notificationMessage, type RpcRequest } from './rpc.ts'
 
-interface ListenStreamParts {
-  readonly connection: Connection
-  readonly output: Output
-  readonly request: RpcRequest
-  readonly call: Call
-}
-
-interface ListenAnswer {
-  readonly line: string
-  readonly error: RpcError | null
-}
-
-/** Permanent errors: unknown method, unsupported version or capability. */
-const permanentCodes = [-32601, -32020, -32021, -32022]
+const acknowledged = 'notifications/subscriptions/acknowledged'
 
 /** One `subscriptions/listen` of a client of 2026-07-28, opened again whenever its stream ends. */
 export class ListenStream {
   /** Resolves when the client has its answer, or has cancelled the subscription. */
   readonly done: Promise<void>
-  readonly #parts: ListenStreamParts
+  readonly #context: BridgeContext
+  readonly #call: Call
+  readonly #request: RpcRequest
   readonly #finish: () => void
-  #isDone = false
-  /** The client received the acknowledgement: from then on only an error ends the subscription. */
+  /** The client has the acknowledgement: from then on nothing but the client ends the subscription. */
   #isAcknowledged = false
-  /** The server that the stream goes to. */
-  #streaming: Upstream | null = null
 
-  constructor(parts: ListenStreamParts) {
-    this.#parts = parts
+  constructor(context: BridgeContext, call: Call, request: RpcRequest) {
+    this.#context = context
+    this.#call = call
+    this.#request = request
     const { promise, resolve } = Promise.withResolvers<void>()
     this.done = promise
-    this.#finish = () => {
-      this.#isDone = true
-      resolve()
-    }
-    parts.call.cancelled.addEventListener('abort', this.#finish)
+    this.#finish = resolve
+    onAbort(call.cancelled, resolve)
   }
 
-  /** Opens the stream unless it is open. Resolves with false when it must be tried again. */
-  async openStream(upstream: Upstream): Promise<boolean> {
-    if (this.#isDone || this.#streaming === upstream) return true
-    this.#streaming = upstream
-    const begun = Promise.withResolvers<boolean>()
-    const ended = this.#stream(upstream, () => begun.resolve(true))
-    return Promise.race([begun.promise, ended, delay(streamOpenMs, true, { ref: false })])
-  }
-
-  /** Resolves with false when the stream must be opened again. */
-  async #stream(upstream: Upstream, begun: () => void): Promise<boolean> {
-    const { connection, request, call } = this.#parts
-    let answer = null as ListenAnswer | null
-    const deliver = async ({ line, messages: [message] }: ServerText): Promise<boolean> => {
-      if (message?.kind === 'response') {
-        const { id, error } = message
-        if (id === request.id) answer = { line, error }
-        else if (error !== null) answer = { line: errorMessage(request.id, error), error }
-        return answer === null
-      }
-      if (message?.method === 'notifications/subscriptions/acknowledged') {
-        await this.#acknowledge(message.params, line)
-      } else await this.#send(line)
+  /** Runs the stream of the subscription as `KeptStream` has it. */
+  async run(upstream: Upstream, begun: () => void): Promise<number | null> {
+    const call = this.#call
+    const { connection } = this.#context
+    const deliver = async (text: ServerText): Promise<void> => {
+      const [message] = text.messages
       begun()
-      return true
+      const isAgain = this.#isAcknowledged
+      const isAcknowledgement = message?.kind === 'notification' && message.method === acknowledged
+      this.#isAcknowledged ||= isAcknowledgement
+      if (isAgain && isAcknowledgement) return this.#catchUp(message.params)
+      // A server that is stopping ends the stream with a result.
+      if (isAgain && message?.kind === 'response') return
+      return call.pass(text)
     }
     const headers = call.statelessHeaders ?? {}
     const asked = { headers, body: call.line, signal: call.cancelled }
-    const ask = { method: 'POST', ...asked, isStream: true } as const
+    const ask = { method: 'POST', ...asked, repeatable: true, isStream: true } as const
     const ended = await connection.exchange(upstream, ask, { deliver })
-    const error = answer === null ? this.#errorOf(upstream, ended) : answer.error
-    // The server may be stopping, or have started just now and not offer everything yet.
-    const isFinal = error !== null && permanentCodes.includes(error.code)
-    if (this.#isAcknowledged && !isFinal && !this.#isDone) {
-      // Another server may have its stream by now.
-      if (this.#streaming !== upstream) return true
-      this.#streaming = null
-      connection.reconnect(ended.kind === 'ended' ? ended.retryMs : 0)
-      return false
-    }
-    if (answer !== null) await this.#send(answer.line)
-    else if (error !== null) await this.#send(errorMessage(request.id, error))
+    if (this.#isAcknowledged) return ended.kind === 'ended' ? ended.retryMs : 0
+    await call.settle(ended, upstream)
     this.#finish()
-    return true
+    return null
   }
 
-  #errorOf(upstream: Upstream, ended: Exchanged): RpcError {
-    if (ended.kind === 'refused') return this.#parts.connection.refusal(ended, upstream)
-    const { reason } = ended.kind === 'broken' ? ended : { reason: 'it ended the stream' }
-    const lost: unknown = upstream.lost.signal.reason
-    return serverGone(lost instanceof Unreachable ? lost.message : reason)
-  }
-
-  async #acknowledge({ notifications }: JsonObject, line: string): Promise<void> {
-    if (!this.#isAcknowledged) {
-      this.#isAcknowledged = true
-      return this.#send(line)
-    }
-    // The client already has an acknowledgement, but may have missed changes.
+  /** Sends the notifications that the client may have missed, after it was acknowledged again. */
+  async #catchUp({ notifications }: JsonObject): Promise<void> {
+    const { output } = this.#context
     const honoured = isJsonObject(notifications) ? notifications : {}
-    const _meta = { [metaKeys.subscriptionId]: this.#parts.request.id }
+    const _meta = { [metaKeys.subscriptionId]: this.#request.id }
     for (const kind of ['resources', 'tools', 'prompts']) {
       const method = `notifications/${kind}/list_changed`
       if (honoured[`${kind}ListChanged`] !== true) continue
-      await this.#send(notificationMessage(method, { _meta }))
+      await output.send(notificationMessage(method, { _meta }))
     }
-    const { resourceSubscriptions: uris } = honoured
-    for (const uri of Array.isArray(uris) ? uris : []) {
-      await this.#send(notificationMessage('notifications/resources/updated', { uri, _meta }))
+    for (const uri of arrayOf(honoured.resourceSubscriptions)) {
+      await output.send(notificationMessage('notifications/resources/updated', { uri, _meta }))
     }
-  }
-
-  async #send(line: string): Promise<void> {
-    if (!this.#isDone) await this.#parts.output.send(line)
   }
 }

@@ -45,8 +45,10 @@ export function parseMessage(value: unknown): RpcMessage | null {
   }
   if (id !== null && !isRequestId(id)) return null
   if (isJsonObject(error)) {
-    const rpcError = parseError(error)
-    return rpcError === null ? null : { kind: 'response', id, result: null, error: rpcError }
+    const { code, message: said, data } = error
+    if (typeof code !== 'number' || typeof said !== 'string') return null
+    const rpcError = { code, message: said, ...(isJsonObject(data) && { data }) }
+    return { kind: 'response', id, result: null, error: rpcError }
   }
   if (id === null || !isJsonObject(result)) return null
   return { kind: 'response', id, result, error: null }
@@ -58,11 +60,6 @@ export function parseServerText(text: string): RpcMessage[] | null {
   const elements: unknown[] = Array.isArray(value) ? value : [value]
   const messages = elements.map(parseMessage)
   return messages.length > 0 && messages.every(message => message !== null) ? messages : null
-}
-
-function parseError({ code, message, data }: JsonObject): RpcError | null {
-  if (typeof code !== 'number' || typeof message !== 'string') return null
-  return { code, message, ...(isJsonObject(data) && { data }) }
 }
 
 /** `id` is null for an error without a request. */

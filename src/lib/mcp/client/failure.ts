@@ -1,9 +1,10 @@
-import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../util/errors.ts'
-import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
+import { isJsonObject } from '../../util/json.ts'
 import { cleanText } from '../../util/text.ts'
 import { shownUrl } from '../bridge/context.ts'
-import { jsonRpcCodes } from '../json-rpc.ts'
+import type { Refused } from '../bridge/exchange.ts'
+import { parseServerText, parseText } from '../bridge/rpc.ts'
+import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 
 const keyHint =
   'set SERVICE_MCP_API_KEY or --api-key-file to a key of the server; service-cli keys create makes one there'
@@ -11,7 +12,7 @@ const keyHint =
 const notFoundCode = -32002
 const { methodNotFound, invalidParams, internalError } = jsonRpcCodes
 /** Errors of a request. Any other beside an HTTP error is about the transport. */
-const requestCodes: unknown[] = [notFoundCode, methodNotFound, invalidParams, internalError]
+const requestCodes: number[] = [notFoundCode, methodNotFound, invalidParams, internalError]
 
 /** The server answered `what`, a URI or a path, with something else than this program expects. */
 export function unexpectedAnswer(url: URL, what: string): ServiceError {
@@ -21,23 +22,26 @@ export function unexpectedAnswer(url: URL, what: string): ServiceError {
   })
 }
 
-/** What the server was asked. */
+/** What a server was asked. */
 export interface Asked {
+  readonly url: URL
+  /** Of MCP, or of HTTP. */
   readonly method: string
   /** The URI of the request, if any. */
   readonly uri?: unknown
+  /** A key was sent. */
+  readonly isKeyed: boolean
 }
 
 /** Translates the `error` of a JSON-RPC response. */
 export function rpcFailure(
-  { code, message, data }: JsonObject,
+  { code, message, data }: RpcError,
   { method, uri }: Asked,
 ): ServiceError {
-  const said = textOf(message) ?? `error ${JSON.stringify(code)}`
+  const said = cleanText(message, 300)
   // Servers of this project send a hint.
-  const { hint: given, uri: named } = isJsonObject(data) ? data : {}
-  const hint = textOf(given)
-  const isNotFound = code === invalidParams && typeof named === 'string'
+  const hint = textOf(data?.hint)
+  const isNotFound = code === invalidParams && typeof data?.uri === 'string'
   if (typeof uri === 'string' && (code === notFoundCode || isNotFound)) {
     const shown = cleanText(uri, 300)
     const words = said.includes(shown) ? said : `no resource at ${shown}: ${said}`
@@ -54,21 +58,28 @@ export function rpcFailure(
   return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
 }
 
-/** Translates a status that is no success. `body`: null when it is too long to be an error. */
+/** Translates an HTTP answer that is no success, or no MCP. */
 export function httpFailure(
-  { statusCode: status = 0, headers }: IncomingMessage,
-  body: Buffer | null,
-  { url, method, uri, isKeyed }: Asked & { url: URL; isKeyed: boolean },
+  { status, headers, body }: Omit<Refused, 'kind'>,
+  asked: Asked,
 ): ServiceError {
+  const { url, method, isKeyed } = asked
   const where = shownUrl(url)
-  const parsed = parseJson(body?.toString('utf8') ?? '', 64)
-  const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
-  const rpc = isJsonObject(value.error) ? value.error : {}
-  if (requestCodes.includes(rpc.code)) return rpcFailure(rpc, { method, uri })
+  const [answer] = parseServerText(String(body)) ?? []
+  const rpc = answer?.kind === 'response' ? answer.error : null
+  if (rpc !== null && requestCodes.includes(rpc.code)) return rpcFailure(rpc, asked)
+  const parsed = parseText(String(body))
+  const value = isJsonObject(parsed) ? parsed : {}
   const { detail, error_description, title, code: problem } = value
-  const said = textOf(rpc.message ?? detail ?? error_description ?? title)
-  const hint = textOf(value.hint)
+  const said = textOf(rpc?.message ?? detail ?? error_description ?? title)
   const words = `(HTTP ${status})${said === undefined ? '' : `: ${said}`}`
+  const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
+  const hint = textOf(value.hint) ?? root
+  if (status === 200) {
+    const type = cleanText(String(headers['content-type']), 100)
+    const message = `${where} is not an MCP endpoint: it answers with ${type}`
+    return new ServiceError('request_refused', message, { hint })
+  }
   if (status === 401) {
     const what = isKeyed ? 'does not accept the key or token' : 'requires a key or token'
     const code = isKeyed ? 'auth_refused' : 'auth_required'
@@ -80,17 +91,14 @@ export function httpFailure(
     return new ServiceError('rate_limited', `${where} is busy ${words}`, { hint: wait })
   }
   // Servers of this project say what is wrong.
-  if (problem === 'resource-not-found')
+  if (problem === 'resource-not-found' || problem === 'artefact-not-found') {
     return new ServiceError('resource_not_found', said ?? words, { hint })
-  const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
-  const details = { hint: hint ?? root, data: { status } }
+  }
   if (typeof problem === 'string') {
     const code = status >= 500 ? 'storage_failed' : 'request_refused'
     const what = status >= 500 ? 'the server failed' : 'the server refuses the request'
-    return new ServiceError(code, `${what}: ${said ?? problem}`, details)
+    return new ServiceError(code, `${what}: ${said ?? problem}`, { hint })
   }
-  if (status === 404)
-    return new ServiceError('request_refused', `${where} not found ${words}`, details)
   if (status >= 300 && status < 400) {
     const target = URL.parse(headers.location ?? '', url.href)
     const to = target === null ? 'another address' : cleanText(shownUrl(target), 200)
@@ -104,7 +112,8 @@ export function httpFailure(
     })
   }
   const code = status >= 500 ? 'network_failed' : 'request_refused'
-  return new ServiceError(code, `${where} refused the request ${words}`)
+  const what = status === 404 ? 'not found' : 'refused the request'
+  return new ServiceError(code, `${where} ${what} ${words}`, { hint })
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { counted, sizeText } from '../../util/amounts.ts'
 import { ServiceError } from '../../util/errors.ts'
-import { numberOf, parseExact } from '../../util/exact-json.ts'
+import { parseExact } from '../../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
 import { deltaText, describeChanges } from '../change-words.ts'
@@ -16,17 +16,15 @@ export interface News {
   readonly facts: JsonObject
 }
 
-/** A resource as it is at first. */
+/** A resource as it is. `text`: `revision 12, 5 members` */
 interface Seen {
-  /** `revision 12, 5 members` */
   readonly text: string
   readonly facts: JsonObject
-  /** What was there before. */
-  readonly news?: News | null
 }
 
 /** Finds what changed in a resource between two reads. Both reject as `read` does. */
 export interface Follower {
+  /** Begins at one run of the server. */
   start(read: Read): Promise<Seen>
   /** Null: nothing that an earlier read did not find. */
   look(read: Read): Promise<News | null>
@@ -39,7 +37,7 @@ interface State extends Seen {
   /** Of a scene: the delta since then. Its revisions are those of one run of the server. */
   readonly deltaUri?: string
   /** The application of a scene is gone, in words. */
-  readonly gone?: string | null
+  readonly gone?: string
 }
 
 const missing: State = { kind: 'missing', text: 'does not exist now', facts: { missing: true } }
@@ -50,35 +48,31 @@ const maxChars = 20_000
 
 /** Follows the scene by its deltas, anything else by reading all of it. */
 export function createFollower(uri: string): Follower {
-  const isScene = /^scene:\/\/(?:current$|delta(?:\?|$))/.test(uri)
   let last = missing
   return {
     start: async read => (last = stateOf(await read(uri))),
     async look(read) {
       const before = last
-      if (isScene && before.deltaUri !== undefined) {
-        last = stateOf(await read(before.deltaUri))
-        return sceneNews(before, last)
-      }
-      last = await read(uri).then(stateOf, (error: unknown) => {
+      const deltaUri = uri === 'scene://current' ? before.deltaUri : undefined
+      last = await read(deltaUri ?? uri).then(stateOf, (error: unknown) => {
         if (error instanceof ServiceError && error.code === 'resource_not_found') return missing
         throw error
       })
       if (before.kind !== last.kind) return { lines: [last.text], facts: last.facts }
-      return /^audit:\/\/recent/i.test(uri) ? newEntries(before, last) : newsOf(before, last)
+      return deltaUri === undefined ? newsOf(before, last) : sceneNews(before, last)
     },
   }
 }
 
 function sceneNews(before: State, { deltaUri, gone, value, facts }: State): News | null {
-  const isBack = before.gone != null && gone == null
-  const line = isBack ? 'the application is connected again' : before.gone == null ? gone : null
-  const known = isBack ? { ...facts, application: { connected: true } } : facts
-  if (deltaUri === before.deltaUri) return line == null ? null : { lines: [line], facts: known }
+  const isBack = before.gone !== undefined && gone === undefined
+  const left = before.gone === undefined ? gone : undefined
+  const line = isBack ? 'the application is connected again' : left
+  if (deltaUri === before.deltaUri) return line === undefined ? null : { lines: [line], facts }
   const delta = isJsonObject(value) ? value : {}
   return {
-    lines: deltaText(delta, line == null ? null : { line }, maxChars).split('\n'),
-    facts: { base_revision: before.facts.revision, ...known, ...shownChanges(delta) },
+    lines: deltaText(delta, line === undefined ? null : { line }, maxChars).split('\n'),
+    facts: { base_revision: before.facts.revision, ...facts, ...shownChanges(delta) },
   }
 }
 
@@ -105,53 +99,36 @@ function shownChanges({ changes, truncated }: JsonObject): JsonObject {
   return { changes: shown, truncated: truncated === true || shown.length < all.length }
 }
 
-/** Of a log, whose oldest entries go as others come. They count up from 1. */
-function newEntries(before: State, { value, facts }: State): News | null {
-  const entriesOf = (log: unknown) =>
-    arrayOf(isJsonObject(log) ? log.entries : null).filter(isJsonObject)
-  const idOf = (entry: JsonObject | undefined) => numberOf(entry?.id) ?? 0
-  const known = idOf(entriesOf(before.value).at(-1))
-  const entries = entriesOf(value).filter(entry => idOf(entry) > known)
-  if (entries.length === 0) return null
-  const missed = idOf(entries[0]) - known - 1
-  const lines = entries.map(({ id: _, timestamp: __, action, ...more }) =>
-    cleanText(`${asText(action)} ${JSON.stringify(more)}`),
-  )
-  if (missed > 0) lines.unshift(`… ${missed} earlier entries left out`)
-  return { lines, facts: { ...facts, entries, missed } }
-}
-
 /** Only the first contents of a resource are followed. */
 function stateOf([first]: readonly Contents[]): State {
   if (first === undefined) return missing
-  const { content: text, mimeType: mime, meta } = first
-  if (typeof text !== 'string') {
-    const sha256 = createHash('sha256').update(text).digest('hex')
-    const words = `${sizeText(text.length)} of ${cleanText(mime ?? 'binary data', 80)}`
-    const facts = { mime, size_bytes: text.length, sha256 }
-    return { kind: 'bytes', value: sha256, text: words, facts }
+  const { content, mimeType: mime, meta } = first
+  if (typeof content !== 'string') {
+    const sha256 = createHash('sha256').update(content).digest('hex')
+    const text = `${sizeText(content.length)} of ${cleanText(mime ?? 'binary data', 80)}`
+    const facts = { mime, size_bytes: content.length, sha256 }
+    return { kind: 'bytes', value: sha256, text, facts }
   }
-  const parsed = isJsonType(mime) ? parseJson(text, maxDepth, parseExact) : null
+  const parsed = isJsonType(mime) ? parseJson(content, maxDepth, parseExact) : null
   if (!parsed?.ok) {
-    return { kind: 'text', value: text, text: counted(text.split('\n').length, 'line'), facts: {} }
+    const text = counted(content.split('\n').length, 'line')
+    return { kind: 'text', value: content, text, facts: {} }
   }
   const value = withNames(parsed.value)
   const scene = sceneOf(meta)
   const { run, revision } = scene
+  if (revision === undefined) return { kind: 'json', value, text: sizeOf(value), facts: {} }
   const { connected, since } = applicationOf(scene)
-  const gone = connected === false ? staleReason(meta) : null
-  const words = [sizeOf(value)]
-  if (revision !== undefined) words.unshift(`revision ${asText(revision)}`)
-  if (gone !== null) words.push(gone)
-  const facts = {
-    ...(revision !== undefined && { run, revision }),
-    ...(gone !== null && { application: { connected, since } }),
+  const gone = (connected === false ? staleReason(meta) : null) ?? undefined
+  const words = [`revision ${asText(revision)}`, sizeOf(value), gone]
+  return {
+    kind: 'json',
+    value,
+    deltaUri: `scene://delta?since=${asText(revision)}&run=${asText(run)}`,
+    gone,
+    text: words.filter(word => word !== undefined).join(', '),
+    facts: { run, revision, ...(connected !== undefined && { application: { connected, since } }) },
   }
-  const deltaUri =
-    revision === undefined
-      ? undefined
-      : `scene://delta?since=${asText(revision)}&run=${asText(run)}`
-  return { kind: 'json', value, deltaUri, gone, text: words.join(', '), facts }
 }
 
 /** Instances of a gateway have other names for `id` and `name`. */

@@ -1,11 +1,12 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { ServiceError } from '../../util/errors.ts'
-import { isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
-import type { Secret } from '../../util/secret.ts'
+import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
+import type { Secret } from '../../util/secret.ts'
 import { userAgent } from '../../util/version.ts'
 import { HttpLink, overdueText } from '../bridge/http-link.ts'
+import { parseText } from '../bridge/rpc.ts'
 import { openAnswer } from './call.ts'
 
 /** The POST channel of the host link of a server on this machine (docs/host-link.md). */
@@ -30,19 +31,22 @@ interface HostRequest {
 /** Sends a request and returns the answer. Rejects with `ServiceError`. */
 export async function hostRequest(
   { url: { href }, token, log }: HostTarget,
-  { method, path, body, type, signal = new AbortController().signal }: HostRequest,
+  request: HostRequest,
 ): Promise<JsonObject> {
-  const url = new URL(`${href.replace(/\/$/, '')}/${path}`)
+  const { method, path, body, type = 'application/json' } = request
+  const { signal = new AbortController().signal } = request
   const overdue = ({ host }: URL): void => log.warn({}, overdueText(host))
   const link = new HttpLink({ key: token, env: {}, userAgent, overdue })
-  const sent =
-    type === undefined
-      ? { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
-      : { headers: { 'Content-Type': type }, body: body as Readable }
   try {
-    const answer = await openAnswer({ url, link }, { url, method, ...sent, signal })
-    const parsed = parseJson(await text(answer), 64)
-    return parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+    const answer = await openAnswer(link, {
+      url: new URL(`${href.replace(/\/$/, '')}/${path}`),
+      method,
+      headers: { 'Content-Type': type },
+      body: body instanceof Readable ? body : JSON.stringify(body),
+      signal,
+    })
+    const value = parseText(await text(answer))
+    return isJsonObject(value) ? value : {}
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'auth_refused') throw error
     const hint = 'the server may have restarted, or SERVICE_HOST_TOKEN belongs to another one'

@@ -17,43 +17,24 @@ export interface Listed {
   readonly raw: JsonObject
 }
 
-interface Listing {
-  readonly entries: Listed[]
-  /** There are more pages than are read. */
-  readonly isCut: boolean
-}
-
-const maxPages = 1000
-
-/** Reads all pages of resources. Rejects with `ServiceError`. */
-export function listResources(server: McpServer): Promise<Listing> {
-  return listPages(server, 'resources/list', 'resources')
-}
-
-/** Reads all pages of URI templates. Rejects with `ServiceError`. */
-export function listTemplates(server: McpServer): Promise<Listing> {
-  return listPages(server, 'resources/templates/list', 'resourceTemplates')
-}
-
-async function listPages(server: McpServer, method: string, member: string): Promise<Listing> {
-  const entries: Listed[] = []
-  let params: JsonObject = {}
-  for (let page = 0; page < maxPages; page++) {
+/** Reads all pages of resources, or of URI templates. Rejects with `ServiceError`. */
+export async function listResources(
+  server: McpServer,
+  member: 'resources' | 'resourceTemplates' = 'resources',
+): Promise<Listed[]> {
+  const method = member === 'resources' ? 'resources/list' : 'resources/templates/list'
+  const listed: Listed[] = []
+  for (let params: JsonObject = {}; ;) {
     const { [member]: values, nextCursor: cursor } = await callMethod(server, method, params)
     if (!Array.isArray(values)) throw unexpectedAnswer(server.url, method)
-    entries.push(
-      ...values
-        .filter(isJsonObject)
-        .map(parseListed)
-        .filter(each => each !== null),
-    )
-    if (typeof cursor !== 'string') return { entries, isCut: false }
+    listed.push(...values.flatMap(value => parseListed(value) ?? []))
+    if (typeof cursor !== 'string') return listed
     params = { cursor }
   }
-  return { entries, isCut: true }
 }
 
-function parseListed(raw: JsonObject): Listed | null {
+function parseListed(raw: unknown): Listed | null {
+  if (!isJsonObject(raw)) return null
   const uri = textOf(raw.uri ?? raw.uriTemplate)
   if (uri === null) return null
   const { annotations, size } = raw

@@ -49,13 +49,13 @@ interface ClientRow {
   readonly key?: string
   /** Missing for a client that cannot use HTTP, or does not reconnect: it starts the bridge. */
   http?(facts: EntryFacts): JsonObject
-  stdio(facts: EntryFacts): JsonObject
+  /** Default: `command`, `args` and `env`. */
+  stdio?(facts: EntryFacts): JsonObject
   /** A question for the key, for the list `inputs`. */
   input?(name: string): JsonObject
   /** The client's own command that adds the entry; null when it has none for this one. */
   own?(facts: EntryFacts): readonly string[] | null
   readonly note?: string
-  readonly projectNote?: string
   /** Said of an entry with a key. Default: the variable must be in the client's environment. */
   readonly keyNote?: string
 }
@@ -86,7 +86,6 @@ const rows: Readonly<Record<string, ClientRow>> = {
       const header = headers ? ['--header', `Authorization: ${headers.Authorization}`] : []
       return [...add, '--transport', 'http', name, url, ...header]
     },
-    projectNote: 'Claude Code asks once before it uses a server of .mcp.json.',
   },
   'claude-desktop': {
     title: 'Claude Desktop',
@@ -95,7 +94,6 @@ const rows: Readonly<Record<string, ClientRow>> = {
       darwin: ['~/Library/Application Support/Claude/claude_desktop_config.json'],
       win32: [`${appData}/Claude/claude_desktop_config.json`],
     },
-    stdio: ({ command, args }) => ({ command, args }),
     note: 'Claude Desktop reads the file when it starts: restart it.',
   },
   cursor: {
@@ -105,7 +103,6 @@ const rows: Readonly<Record<string, ClientRow>> = {
     project: ['.cursor/mcp.json'],
     key: `\${env:${keyVariable}}`,
     http: ({ url, headers }) => ({ url, headers }),
-    stdio: ({ command, args, env }) => ({ command, args, env }),
   },
   vscode: {
     title: 'VS Code',
@@ -136,7 +133,6 @@ const rows: Readonly<Record<string, ClientRow>> = {
     key: inBraces,
     // It never reconnects to an HTTP server. What it starts inherits a variable that is named like a
     // secret only if the entry lists it.
-    stdio: ({ command, args, env }) => ({ command, args, env }),
     note: 'Gemini CLI switches all MCP servers off in a folder that is not trusted: trust the folder when it asks.',
   },
   codex: {
@@ -159,13 +155,11 @@ const rows: Readonly<Record<string, ClientRow>> = {
       if (bridge !== null) return [...add, '--', ...bridge]
       return [...add, '--url', url, ...(keyed ? ['--bearer-token-env-var', keyVariable] : [])]
     },
-    projectNote: 'Codex reads .codex/config.toml only in trusted projects.',
   },
   inspector: {
     title: 'MCP Inspector',
     format: 'json',
-    user: ['~/.mcp-inspector/mcp.json'],
-    fileVariable: 'MCP_CATALOG_PATH',
+    user: ['${MCP_CATALOG_PATH:-~/.mcp-inspector/mcp.json}'],
     http: ({ url }) => ({ type: 'http', url }),
     stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
   },
@@ -205,7 +199,6 @@ const rows: Readonly<Record<string, ClientRow>> = {
     key: inBraces,
     // `url` would select the HTTP+SSE transport of 2024-11-05.
     http: ({ url, headers }) => ({ httpUrl: url, headers }),
-    stdio: ({ command, args, env }) => ({ command, args, env }),
   },
   'copilot-cli': {
     title: 'Copilot CLI',
@@ -219,8 +212,7 @@ const rows: Readonly<Record<string, ClientRow>> = {
   cline: {
     title: 'Cline',
     format: 'json',
-    user: ['~/.cline/data/settings/cline_mcp_settings.json'],
-    fileVariable: 'CLINE_MCP_SETTINGS_PATH',
+    user: ['${CLINE_MCP_SETTINGS_PATH:-~/.cline/data/settings/cline_mcp_settings.json}'],
     stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
     note: 'In an editor: MCP Servers, Configure, Configure MCP Servers opens the right file.',
   },
@@ -256,7 +248,6 @@ const rows: Readonly<Record<string, ClientRow>> = {
     user: ['${XDG_CONFIG_HOME:-~/.config}/amp/settings.json'],
     project: ['.amp/settings.json'],
     http: ({ url }) => ({ url }),
-    stdio: ({ command, args }) => ({ command, args }),
   },
   generic: {
     title: 'other clients',

@@ -4,45 +4,33 @@ import { type JsonObject, isJsonObject } from '../../util/json.ts'
 import type { Client, EntryFacts } from './clients.ts'
 
 /** An entry, and what to say of it. */
-export interface Entry {
-  readonly name: string
-  readonly entry: JsonObject
-  /** An item of the list `inputs`, identified by its `id`; null: none is needed. */
-  readonly input: JsonObject | null
-  /** The client's own command that makes or uses the entry; null: it has none. */
-  readonly own: readonly string[] | null
-  readonly notes: readonly string[]
-}
+export type Entry = ReturnType<typeof makeEntry>
 
+/**
+ * `input` is an item of the list `inputs`, identified by its `id`, or null. `own` is the client's own
+ * command that makes the entry, or null.
+ */
 export function makeEntry(
   client: Client,
   given: Pick<EntryFacts, 'name' | 'url' | 'scope' | 'keyed' | 'bridge'>,
-): Entry {
-  const { name, scope, keyed, bridge } = given
-  const { title, http, note, projectNote, keyNote } = client
+) {
+  const { name, keyed, bridge } = given
+  const { title, http, stdio, note, keyNote } = client
   const key = keyed ? client.key?.replace('NAME', name) : undefined
   const [command = '', ...args] = bridge ?? []
-  const facts: EntryFacts = {
-    ...given,
-    command,
-    args,
-    headers: key === undefined ? undefined : { Authorization: `Bearer ${key}` },
-    env: key === undefined ? undefined : { [keyVariable]: key },
-  }
-  const members = bridge === null && http !== undefined ? http(facts) : client.stdio(facts)
+  const headers = key === undefined ? undefined : { Authorization: `Bearer ${key}` }
+  const env = key === undefined ? undefined : { [keyVariable]: key }
+  const facts: EntryFacts = { ...given, command, args, headers, env }
+  const isHttp = bridge === null && http !== undefined
+  const members = isHttp ? http(facts) : (stdio?.(facts) ?? { command, args, env })
   const inherited = `${title} needs ${keyVariable} in its environment: start it where that is set.`
-  const notes = [
-    note,
-    scope === 'project' ? projectNote : undefined,
-    keyed ? (keyNote ?? inherited) : undefined,
-  ]
   return {
     name,
     // Without the members that are undefined.
-    entry: JSON.parse(JSON.stringify(members)),
+    entry: JSON.parse(JSON.stringify(members)) as JsonObject,
     input: (keyed && client.input?.(name)) || null,
     own: client.own?.(facts) ?? null,
-    notes: notes.filter(text => text !== undefined),
+    notes: [note, keyed ? (keyNote ?? inherited) : undefined].filter(text => text !== undefined),
   }
 }
 

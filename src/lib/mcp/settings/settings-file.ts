@@ -1,103 +1,76 @@
-import { access, lstat, mkdir, readFile } from 'node:fs/promises'
-import { dirname, posix, win32 } from 'node:path'
+import { lstat, mkdir, readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { errnoOf, isMissing, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
-import { arrayOf, isJsonObject } from '../../util/json.ts'
 import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
 import type { Client, Scope } from './clients.ts'
 import { type Entry, newSettings } from './entry.ts'
-import { type MergedSettings, mergeEntry, pasteHint } from './merge-entry.ts'
+import { mergeEntry, pasteHint } from './merge-entry.ts'
 
 /** The machine and the user. */
 export interface Place {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
   readonly home: string
-  readonly cwd: string
 }
 
 /** The paths where the client looks, the preferred one first. */
 export function settingsPaths(client: Client, scope: Scope, place: Place): string[] {
   const { platform, env } = place
-  const { user = [], project = [], fileVariable } = client
-  if (scope === 'project') return project.map(path => expand(path, place) ?? path)
-  const named = fileVariable === undefined ? undefined : env[fileVariable]
+  const { user = [], project = [], fileVariable = '' } = client
+  if (scope === 'project') return project.map(path => resolve(path))
+  const named = env[fileVariable]
   // Clients resolve a relative path differently.
-  if (named !== undefined && pathOf(place).isAbsolute(named)) return [named]
+  if (named !== undefined && isAbsolute(named)) return [named]
   const paths = 'length' in user ? user : (user[platform] ?? [])
   return paths.flatMap(path => expand(path, place) ?? [])
 }
 
 /** The settings file of the client: of several the first that exists; null when it has none. */
-export async function findSettings(
-  client: Client,
-  scope: Scope,
-  place: Place,
-): Promise<string | null> {
+export function findSettings(client: Client, scope: Scope, place: Place): string | null {
   const paths = settingsPaths(client, scope, place)
-  for (const path of paths) {
-    if (
-      await access(path).then(
-        () => true,
-        () => false,
-      )
-    )
-      return path
-  }
-  return paths[0] ?? null
+  return paths.find(path => existsSync(path)) ?? paths[0] ?? null
 }
 
 /** Null for a path with a variable that is not set and has no default. */
-function expand(path: string, place: Place): string | null {
-  const [, variable, usual, rest = ''] = /^(?:\$\{(\w+)(?::-(.+?))?\})?(.*)$/.exec(path) ?? []
-  const { join, isAbsolute } = pathOf(place)
-  const value = variable === undefined ? '' : (place.env[variable] ?? '')
-  if (isAbsolute(value)) return join(value, rest)
-  if (variable !== undefined && usual === undefined) return null
-  const text = `${usual ?? ''}${rest}`
-  return text.startsWith('~') ? join(place.home, text.slice(1)) : join(place.cwd, text)
-}
-
-function pathOf({ platform }: Place): typeof posix {
-  return platform === 'win32' ? win32 : posix
-}
-
-export interface WrittenEntry extends Pick<MergedSettings, 'change'> {
-  /** The copy of the old content; null for a new or unchanged file. */
-  readonly backup: string | null
-}
-
-interface WriteEntryParts {
-  readonly path: string
-  readonly client: Client
-  readonly entry: Entry
-  readonly force: boolean
-  /** A new file gets mode 0600, and new folders 0700. */
-  readonly isPrivate: boolean
+function expand(path: string, { env, home }: Place): string | null {
+  const [, variable = '', usual, rest = ''] = /^(?:\$\{(\w+)(?::-(.+?))?\})?(.*)$/.exec(path) ?? []
+  const value = env[variable]
+  if (value !== undefined && isAbsolute(value)) return join(value, rest)
+  if (variable !== '' && usual === undefined) return null
+  // Behind the ~.
+  return join(home, `${usual ?? ''}${rest}`.slice(1))
 }
 
 /**
  * Merges the entry into the settings file, by one atomic replacement that keeps mode and owner, with
  * a copy of the old file beside it. Throws `config_invalid` for a file that cannot be edited,
- * `entry_exists` for an entry that differs; errors of the file system pass through.
+ * `entry_exists` for an entry that differs; errors of the file system pass through. `backup` is the
+ * path of the copy; null for a new or unchanged file. A new file of the user has mode 0600.
  */
-export async function writeEntry(parts: WriteEntryParts): Promise<WrittenEntry> {
-  const { path, client, entry, force, isPrivate } = parts
+export async function writeEntry(
+  path: string,
+  client: Client,
+  entry: Entry,
+  { scope, force }: { scope: Scope; force: boolean },
+) {
   const found = await readSettings(path)
   if (found === null) {
     const text = newSettings(client, entry)
+    const isPrivate = scope === 'user'
     await mkdir(dirname(path), { recursive: true, mode: isPrivate ? 0o700 : 0o777 })
     await replaceFile(path, text, { access: isPrivate ? 'private' : 'umask' })
     return { change: 'added', backup: null }
   }
-  const { text, stats } = found
+  const { bytes, text, stats } = found
   const merged = mergeEntry(path, text, client, entry, force)
   const { change } = merged
   if (change === 'unchanged') return { change, backup: null }
   // Sorts by time, and is valid in file names everywhere.
   const backup = `${path}.${new Date().toISOString().replaceAll(/[-:]/g, '')}.bak`
-  await writeNewFile(backup, text, { access: stats })
+  await writeNewFile(backup, bytes, { access: stats })
   await replaceFile(path, merged.text, { access: stats })
   return { change, backup }
 }
@@ -107,11 +80,10 @@ async function readSettings(path: string) {
   try {
     const stats = await lstat(path)
     if (stats.isSymbolicLink()) throw unusableFile(path, 'is a symbolic link', pasteHint)
-    if (!stats.isFile()) throw unusableFile(path, 'is not a regular file', pasteHint)
     // A replacement would not respect it.
     if ((stats.mode & 0o200) === 0) throw unusableFile(path, 'is read-only', pasteHint)
     const bytes = await readFile(path)
-    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), stats }
+    return { bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), stats }
   } catch (error) {
     if (isMissing(error)) return null
     if (error instanceof ServiceError) throw error
@@ -129,28 +101,21 @@ export async function whySwitchedOff(
 ): Promise<string | null> {
   try {
     const text = await readFile(path, 'utf8')
-    return findSwitch(format === 'toml' ? parseToml(text) : parse(text), section, name)
+    const settings: any = format === 'toml' ? parseToml(text) : parse(text)
+    const entry = settings[section]?.[name]
+    if (entry?.enabled === false) return 'its "enabled" is false'
+    if (entry?.disabled === true) return 'its "disabled" is true'
+    // Of Gemini CLI and Qwen Code.
+    if (settings.mcp?.excluded?.includes(name)) return '"mcp.excluded" has its name'
+    if (settings.mcp?.allowed?.includes(name) === false) return '"mcp.allowed" lacks its name'
+    // Of Claude Code.
+    const folders = Object.entries<any>(settings.projects ?? {})
+      .filter(([, project]) => project.disabledMcpServers?.includes(name))
+      .map(([folder]) => folder)
+    if (folders.length === 0) return null
+    return `"disabledMcpServers" has its name for ${folders.join(', ')}`
   } catch {
+    // It is missing, or has another shape.
     return null
   }
-}
-
-/** What switches the entry off in the settings of its client; null: nothing. */
-function findSwitch(settings: unknown, section: string, name: string): string | null {
-  if (!isJsonObject(settings)) return null
-  const entries = settings[section]
-  const entry = isJsonObject(entries) ? entries[name] : undefined
-  if (isJsonObject(entry) && entry.enabled === false) return 'its "enabled" is false'
-  if (isJsonObject(entry) && entry.disabled === true) return 'its "disabled" is true'
-  // Of Gemini CLI and Qwen Code.
-  const { mcp, projects } = settings
-  const { excluded, allowed } = isJsonObject(mcp) ? mcp : {}
-  if (arrayOf(excluded).includes(name)) return '"mcp.excluded" has its name'
-  if (Array.isArray(allowed) && !allowed.includes(name)) return '"mcp.allowed" lacks its name'
-  // Of Claude Code.
-  const folders = Object.entries(isJsonObject(projects) ? projects : {}).filter(
-    ([, project]) => isJsonObject(project) && arrayOf(project.disabledMcpServers).includes(name),
-  )
-  if (folders.length === 0) return null
-  return `"disabledMcpServers" has its name for ${folders.map(([folder]) => folder).join(', ')}`
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
-import { readStart } from '../../../lib/mcp/bridge/exchange.ts'
+import { readRefusal } from '../../../lib/mcp/bridge/exchange.ts'
 import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
@@ -62,7 +62,7 @@ export async function relayDownload(
     })
     const { statusCode = 0 } = answer
     if (!passedOn.has(statusCode)) {
-      throw refusal(statusCode, await readStart(answer), path)
+      throw refusal(statusCode, await readRefusal(answer), path)
     }
     // The page of the gateway has the same origin: a browser must not run what an instance sends.
     res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
@@ -140,7 +140,6 @@ async function ask(
       headers: { ...upstream.identity, ...headers },
       repeatable: true,
       answerMs,
-      isHeld: true,
       signal,
     })
   } catch (error) {

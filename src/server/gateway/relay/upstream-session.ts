@@ -103,7 +103,6 @@ export class UpstreamSession {
         headers: { ...this.#headers, Accept: 'text/event-stream' },
         repeatable: true,
         answerMs,
-        isHeld: true,
         signal: this.#signal,
       },
       {
@@ -134,7 +133,6 @@ export class UpstreamSession {
       method,
       params,
       answerMs,
-      isHeld: true,
       signal: this.#signal,
     })
     switch (answer.kind) {
@@ -166,13 +164,7 @@ export class UpstreamSession {
     try {
       const link = await upstream.asker()
       const asked = { url: upstream.url, headers: this.#headers, repeatable: false }
-      const answer = await link.ask({
-        ...asked,
-        ...message,
-        answerMs: noticeMs,
-        isHeld: true,
-        signal,
-      })
+      const answer = await link.ask({ ...asked, ...message, answerMs: noticeMs, signal })
       answer.resume()
     } catch (error) {
       if (!(error instanceof Unreachable) && !signal.aborted) throw error

@@ -113,7 +113,6 @@ export class Upstream {
       body: JSON.stringify({ jsonrpc: '2.0', id, method, params: sent }),
       repeatable: true,
       answerMs,
-      isHeld: true,
       signal,
     }
   }

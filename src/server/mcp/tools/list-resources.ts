@@ -4,7 +4,6 @@ import { cleanText } from '../../../lib/util/text.ts'
 import type { ListPage } from '../../resources/listing.ts'
 import type { Descriptor, Reader, Template } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import * as arg from './arguments.ts'
 import { defaultChars, fitting } from './pages.ts'
 import { createTool, textResult, type Tool } from './tool.ts'
 
@@ -27,8 +26,8 @@ const definition = {
       .max(maxQueryChars)
       .describe('words that URI, name or description must contain')
       .default(''),
-    scheme: arg.text('only URIs of this scheme, such as artefact').optional(),
-    limit: arg.integer(1, 500, 'entries of one answer').default(50),
+    scheme: z.string().describe('only URIs of this scheme, such as artefact').optional(),
+    limit: z.int().min(1).max(500).describe('entries of one answer').default(50),
     cursor: z
       .string()
       .regex(/^\d{1,9}$/, 'must be the one of an answer')

@@ -3,9 +3,9 @@ import { shotSides } from '../../../lib/host-link/wire.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { systemClock, type Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import * as arg from './arguments.ts'
 import { maxPictureSide, pictureContent, readPicture } from './picture.ts'
 import { createTool, failedResult, type Tool } from './tool.ts'
+import { withQuery } from './written-uri.ts'
 
 /** An application tells a change before it draws it. After this time the window shows it. */
 const drawnMs = 300
@@ -21,16 +21,25 @@ export const lookDefinition = {
   searchHint:
     'screenshot, picture, image, look at the viewport, see the window, view through camera',
   input: z.strictObject({
-    target: arg
-      .oneOf(['window', 'viewport'], 'the whole window, or the 3D view without menus and panels')
+    target: z
+      .enum(['window', 'viewport'])
+      .describe('the whole window, or the 3D view without menus and panels')
       .default('window'),
-    camera: arg.text('id of a camera to look through').optional(),
-    of: arg.texts(100, 'ids of objects that shall fill the picture').optional(),
-    view: arg
-      .oneOf(shotSides, 'the side from which "of" is seen; three-quarter when absent')
+    camera: z.string().describe('id of a camera to look through').optional(),
+    of: z
+      .array(z.string())
+      .max(100)
+      .describe('ids of objects that shall fill the picture')
       .optional(),
-    max_width: arg
-      .integer(64, maxPictureSide, 'pixels; wider pictures are scaled down')
+    view: z
+      .enum(shotSides)
+      .describe('the side from which "of" is seen; three-quarter when absent')
+      .optional(),
+    max_width: z
+      .int()
+      .min(64)
+      .max(maxPictureSide)
+      .describe('pixels; wider pictures are scaled down')
       .default(1024),
   }),
 }
@@ -52,13 +61,9 @@ export function lookTool(registry: ServedResources, timer: Timer): Tool {
       const revision = registry.scene?.current.revision
       // The view alone is drawn anew for the picture.
       if (!isViewport) await untilDrawn()
-      const path = isViewport ? 'viewport' : 'current_window'
-      const asked = Object.entries(shot).map(([name, value]) => {
-        const text = Array.isArray(value) ? JSON.stringify(value) : value
-        return `&${name}=${encodeURIComponent(text.toWellFormed())}`
-      })
+      const uri = `capture://${isViewport ? 'viewport' : 'current_window'}`
       const [picture] = await readPicture(
-        width => registry.read(`capture://${path}?max_width=${width}${asked.join('')}`, reader),
+        width => registry.read(withQuery(uri, { max_width: width, ...shot }), reader),
         maxWidth,
       )
       const scene = revision === undefined ? '' : `, scene revision ${revision}`

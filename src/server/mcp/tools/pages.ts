@@ -1,5 +1,15 @@
+import { z } from 'zod'
+
 /** Little enough that no client cuts an answer. */
 export const defaultChars = 8000
+
+/** The argument of tools whose answers may be long. */
+export const maxChars = z
+  .int()
+  .min(100)
+  .max(200_000)
+  .describe('characters of the answer at most')
+  .default(defaultChars)
 
 /** How many of the items, from the first, fit into so many characters. */
 export function fitting<Item>(

@@ -1,25 +1,13 @@
-import type { JsonObject } from '../../../lib/util/json.ts'
 import { unconfirmedLine } from '../../../lib/mcp/unconfirmed.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 
-export interface Presence {
-  /** For people and models. */
-  readonly line: string
-  /** Beside other members of an answer. */
-  readonly facts: JsonObject
-}
-
 /**
  * What every answer about a scene says whose application has left, or has connected since the
- * caller saw revision `base` of that run, or does not confirm the scene; null while nothing of that
- * happened.
+ * caller saw revision `base` of that run, or does not confirm the scene: a line for people and
+ * models, facts beside other members of the answer. Null while nothing of that happened.
  */
-export function presenceOf(
-  scene: ServedResources['scene'],
-  base?: number,
-  run = scene?.run,
-): Presence | null {
+export function presenceOf(scene: ServedResources['scene'], base?: number, run = scene?.run) {
   const { application, current, asOfMs = null } = scene ?? {}
   if (application == null) return null
   const { connected, sinceMs, sinceRevision } = application

@@ -8,8 +8,7 @@ import { readDetail } from '../../resources/object-detail.ts'
 import { defaultSceneItems, maxSceneItems } from '../../resources/scene/query.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import * as arg from './arguments.ts'
-import { fitting } from './pages.ts'
+import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
 import {
   type Caller,
@@ -19,6 +18,7 @@ import {
   textResult,
   type Tool,
 } from './tool.ts'
+import { withQuery } from './written-uri.ts'
 
 /** Each object that is asked for in detail costs the application time. */
 const maxDetailed = 10
@@ -34,24 +34,27 @@ export const querySceneDefinition = {
   searchHint: 'list scene objects, selected object, lights, materials, meshes, cameras, transforms',
   meta: { 'anthropic/alwaysLoad': true },
   input: z.strictObject({
-    view: arg.oneOf(['summary'], 'the scene on one page').optional(),
-    pointer: arg.text('JSON pointer, such as /render or /objects/0').optional(),
-    type: arg.text('object types, such as light or mesh,curve').optional(),
-    name: arg.text('glob on the name, such as *wheel*').optional(),
-    ids: arg.texts(100, 'ids or names of objects').optional(),
+    view: z.enum(['summary']).describe('the scene on one page').optional(),
+    pointer: z.string().describe('JSON pointer, such as /render or /objects/0').optional(),
+    type: z.string().describe('object types, such as light or mesh,curve').optional(),
+    name: z.string().describe('glob on the name, such as *wheel*').optional(),
+    ids: z.array(z.string()).max(100).describe('ids or names of objects').optional(),
     detail: z
       .boolean()
       .describe(
         'with ids: add modifiers, energy and whatever else the application tells of each object',
       )
       .default(false),
-    where: arg.text('member:value, such as visible:false').optional(),
-    fields: arg.texts(100, 'members to show of each object').optional(),
-    offset: arg.count('next_offset of the answer before').optional(),
-    limit: arg
-      .integer(1, maxSceneItems, `objects of one answer; absent: ${defaultSceneItems}`)
+    where: z.string().describe('member:value, such as visible:false').optional(),
+    fields: z.array(z.string()).max(100).describe('members to show of each object').optional(),
+    offset: z.int().min(0).describe('next_offset of the answer before').optional(),
+    limit: z
+      .int()
+      .min(1)
+      .max(maxSceneItems)
+      .describe(`objects of one answer; absent: ${defaultSceneItems}`)
       .optional(),
-    max_chars: arg.maxChars,
+    max_chars: maxChars,
   }),
 }
 
@@ -64,7 +67,7 @@ export function querySceneTool(registry: ServedResources): Tool {
       if (detail && ids === undefined) return failedResult('argument_invalid', 'detail needs ids')
       if (detail) selection.limit = Math.min(limit, maxDetailed)
       const given = Object.keys(selection).length === 0 ? { view: 'summary' } : selection
-      if (scenePartUri(given).length > maxUriChars) {
+      if (withQuery(sceneCurrentUri, given).length > maxUriChars) {
         throw new ResourceUriInvalid('the selection is too long: name fewer ids or fields')
       }
       const part = await readScenePart(registry, given, reader)
@@ -110,22 +113,13 @@ function fit(part: JsonObject, most: number, offset: number): JsonObject | null 
   return { ...rest, returned: kept, next_offset: offset + kept, items: items.slice(0, kept) }
 }
 
-/** The URI of the part of the scene that the parameters select. */
-function scenePartUri(selection: JsonObject): string {
-  const query = Object.entries(selection).map(([name, value]) => {
-    const text = Array.isArray(value) ? JSON.stringify(value) : String(value)
-    return `${name}=${encodeURIComponent(text.toWellFormed())}`
-  })
-  return `${sceneCurrentUri}?${query.join('&')}`
-}
-
 /** The part with its run and revision. Goes through the resource, which makes it once for all who ask. */
 export async function readScenePart(
   registry: ServedResources,
   selection: JsonObject,
   reader: Caller['reader'],
 ): Promise<JsonObject> {
-  const contents = await registry.read(scenePartUri(selection), reader)
+  const contents = await registry.read(withQuery(sceneCurrentUri, selection), reader)
   const scene = contents[0]?._meta?.['service-cli/scene']
   const { run, revision } = isJsonObject(scene) ? scene : {}
   // Known only once the application was asked.

@@ -7,8 +7,7 @@ import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
 import type { Content, TextContent } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import * as arg from './arguments.ts'
-import { sliceText } from './pages.ts'
+import { maxChars, sliceText } from './pages.ts'
 import { byteLength, maxPictureSide, pictureContent, readPicture } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
@@ -29,9 +28,13 @@ const definition = {
   searchHint:
     'read a file, console output and errors, log, artefact, texture, details of an object',
   input: z.strictObject({
-    uri: arg.text('such as audit://recent?limit=20, or the name of an object'),
-    offset: arg.count('what the slice before said, in characters or bytes').default(0),
-    max_chars: arg.maxChars,
+    uri: z.string().describe('such as audit://recent?limit=20, or the name of an object'),
+    offset: z
+      .int()
+      .min(0)
+      .describe('what the slice before said, in characters or bytes')
+      .default(0),
+    max_chars: maxChars,
   }),
 }
 
@@ -154,30 +157,22 @@ async function textFile(registry: ServedResources, file: string, slice: Slice) {
 function textOf({ text, _meta }: TextContent, { offset, most }: Slice): readonly ToolContent[] {
   const file = _meta?.['service-cli/slice']
   if (isJsonObject(file)) {
-    return sliced(
+    return [
       textPart(text),
-      'bytes',
-      Number(file.offset),
-      Number(file.bytes),
-      Number(file.total),
-    )
+      ...rangeOf('bytes', Number(file.offset), Number(file.bytes), Number(file.total)),
+    ]
   }
   const slice = sliceText(text, offset, most)
   const from = Math.min(offset, text.length)
-  return sliced({ ...textPart(slice), _meta }, 'characters', from, slice.length, text.length)
+  return [{ ...textPart(slice), _meta }, ...rangeOf('characters', from, slice.length, text.length)]
 }
 
-function sliced(
-  part: ToolContent,
-  unit: 'bytes' | 'characters',
-  offset: number,
-  length: number,
-  total: number,
-): readonly ToolContent[] {
-  if (length === total) return [part]
+/** Where the slice is, and how to go on; nothing for a whole text. */
+function rangeOf(unit: string, offset: number, length: number, total: number): ToolContent[] {
+  if (length === total) return []
   const end = offset + length
   const goOn = end < total ? `go on with offset=${end}` : 'that is the end'
-  return [part, textPart(`${unit} ${offset} to ${end} of ${total}; ${goOn}`)]
+  return [textPart(`${unit} ${offset} to ${end} of ${total}; ${goOn}`)]
 }
 
 function textPart(text: string): ToolContent & { type: 'text' } {

@@ -2,15 +2,17 @@ import { z } from 'zod'
 import { asText } from '../../../lib/util/text.ts'
 import { deltaText } from '../../../lib/mcp/change-words.ts'
 import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
+import type { Reader } from '../../resources/producer.ts'
 import { sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import * as arg from './arguments.ts'
-import { fitting } from './pages.ts'
+import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
 import { contentObject, createTool, failedResult, textResult, type Tool } from './tool.ts'
+import { withQuery } from './written-uri.ts'
 
-export const runArgument = arg
-  .text('run of that revision, as the answer with it named it')
+export const runArgument = z
+  .string()
+  .describe('run of that revision, as the answer with it named it')
   .optional()
 
 export const sceneChangesDefinition = {
@@ -21,12 +23,17 @@ export const sceneChangesDefinition = {
     'added, removed, renamed or set. Answers name the revision and run for the next time.',
   searchHint: 'what changed, difference, history, compare with before, moved added removed objects',
   input: z.strictObject({
-    since: arg.count('revision seen last; absent: the one before the present').optional(),
-    run: runArgument,
-    checkpoint: arg
-      .text('name of a checkpoint (scene://checkpoints lists them), instead of since')
+    since: z
+      .int()
+      .min(0)
+      .describe('revision seen last; absent: the one before the present')
       .optional(),
-    max_chars: arg.maxChars,
+    run: runArgument,
+    checkpoint: z
+      .string()
+      .describe('name of a checkpoint (scene://checkpoints lists them), instead of since')
+      .optional(),
+    max_chars: maxChars,
   }),
 }
 
@@ -38,25 +45,30 @@ export function sceneChangesTool(registry: ServedResources): Tool {
       if (since !== undefined && checkpoint !== undefined) {
         return failedResult('argument_invalid', 'since and checkpoint exclude each other')
       }
-      const delta = contentObject(await registry.read(deltaUri(since ?? checkpoint, run), reader))
-      const presence = presenceOf(registry.scene, since, run)
+      const base = since ?? checkpoint
+      const { delta, presence, text } = await changesSince(registry, base, run, most, reader)
       const changes = arrayOf(delta.changes)
       // Like the words, the data is no longer than the caller asked for.
       const kept = changes.slice(0, fitting(changes, most, JSON.stringify))
       const cut = kept.length < changes.length ? { changes: kept, truncated: true } : {}
-      const more = goOn(delta)
-      const words = deltaText(delta, presence, most - more.length) + more
-      return textResult(words, { ...delta, ...cut, ...presence?.facts })
+      return textResult(text, { ...delta, ...cut, ...presence?.facts })
     },
   )
 }
 
 /** What changed since a revision of that run, or since a checkpoint. */
-export function deltaUri(since: number | string | undefined, run: string | undefined): string {
-  const query = Object.entries({ since, run }).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${encodeURIComponent(String(value).toWellFormed())}`],
-  )
-  return query.length === 0 ? sceneDeltaUri : `${sceneDeltaUri}?${query.join('&')}`
+export async function changesSince(
+  registry: ServedResources,
+  since: number | string | undefined,
+  run: string | undefined,
+  most: number,
+  reader?: Reader,
+) {
+  const delta = contentObject(await registry.read(withQuery(sceneDeltaUri, { since, run }), reader))
+  // Known only once the application was asked.
+  const presence = presenceOf(registry.scene, typeof since === 'number' ? since : undefined, run)
+  const more = goOn(delta)
+  return { delta, presence, text: deltaText(delta, presence, most - more.length) + more }
 }
 
 /** Names the scene from which the caller goes on; empty where the server has none. */

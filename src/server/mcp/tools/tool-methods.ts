@@ -3,7 +3,6 @@ import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import { meantWords } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { blobPart, JsonText, type JsonPart } from '../json-text.ts'
@@ -91,10 +90,8 @@ async function resultOf(
   caller: Caller,
   log: Logger,
 ): Promise<ToolResult> {
-  const args = checkArguments(given, input)
-  if (!args.ok) return failedResult('argument_invalid', args.failure)
   try {
-    return await call(args.value, caller)
+    return await call(checkedArguments(given, input), caller)
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code === 'internal') {
       log.error({ err: error, tool: name }, 'a tool failed')
@@ -108,26 +105,24 @@ async function resultOf(
   }
 }
 
-/** The arguments with their defaults. The failure is a sentence for the model. */
-function checkArguments(given: JsonObject, input: z.ZodObject): Result<JsonObject, string> {
+/** The arguments with their defaults. Throws `argument_invalid` with a sentence for the model. */
+function checkedArguments(given: JsonObject, input: z.ZodObject): JsonObject {
   // Models write null for an argument that they leave out.
   const args = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
   const parsed = input.safeParse(args)
-  if (parsed.success) return ok(parsed.data)
+  if (parsed.success) return parsed.data
   const known = Object.keys(input.shape)
   const unknown = Object.keys(args).find(name => !known.includes(name))
-  if (unknown !== undefined) {
-    const shown = JSON.stringify(unknown.slice(0, 60))
-    const meant = meantWords(unknown, known)
-    return fail(`unknown argument ${shown}${meant}; known: ${known.join(', ')}`)
-  }
   const { path = [], message = '' } = parsed.error.issues[0] ?? {}
   const name = String(path[0])
-  return fail(
-    Object.hasOwn(args, name)
-      ? `argument "${path.join('.')}": ${message}`
-      : `argument "${name}" is missing`,
-  )
+  let wrong = `argument "${name}" is missing`
+  if (unknown !== undefined) {
+    const shown = JSON.stringify(unknown.slice(0, 60))
+    wrong = `unknown argument ${shown}${meantWords(unknown, known)}; known: ${known.join(', ')}`
+  } else if (Object.hasOwn(args, name)) {
+    wrong = `argument "${path.join('.')}": ${message}`
+  }
+  throw new ServiceError('argument_invalid', wrong)
 }
 
 /** Models get everything as content: several clients drop it where there is data beside it. */

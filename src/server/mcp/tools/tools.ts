@@ -1,10 +1,6 @@
-import type { McpLimits } from '../limits.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
-import type { Clock, Timer } from '../../../lib/util/time.ts'
-import type { ServedResources } from '../../resources/served-resources.ts'
 import { liveAppUri } from '../../resources/live-app.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
-import type { SubscriptionHub } from '../subscriptions.ts'
 import { listResourcesTool } from './list-resources.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import type { Notes } from '../../notes/notes.ts'
@@ -16,15 +12,7 @@ import { sceneChangesDefinition, sceneChangesTool } from './scene-changes.ts'
 import type { Tool, ToolDefinition } from './tool.ts'
 import { WaitForChange, type WaitParts } from './wait-for-change.ts'
 
-export interface ToolParts {
-  readonly registry: ServedResources
-  readonly hub: SubscriptionHub
-  readonly clock: Clock
-  readonly timer: Timer
-  readonly limits: McpLimits
-  /** The open waits of all callers, who have one bound. */
-  readonly waits?: WaitParts['waits']
-}
+export type ToolParts = Omit<WaitParts, 'defaultUris'>
 
 /** The tools of a server in their constant order; `close` ends the calls that wait. */
 export interface ToolBox {

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { deltaText, describeChanges } from '../../../lib/mcp/change-words.ts'
+import { describeChanges } from '../../../lib/mcp/change-words.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
-import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
+import { type JsonObject, maxJsonDepth, parseJson } from '../../../lib/util/json.ts'
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
@@ -13,13 +13,11 @@ import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/
 import type { ServedResources } from '../../resources/served-resources.ts'
 import type { McpLimits } from '../limits.ts'
 import type { SubscriptionHub, Topic } from '../subscriptions.ts'
-import * as arg from './arguments.ts'
 import { defaultChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { deltaUri, goOn, runArgument } from './scene-changes.ts'
+import { changesSince, goOn, runArgument } from './scene-changes.ts'
 import {
   type Caller,
-  contentObject,
   createTool,
   failedResult,
   textResult,
@@ -32,16 +30,15 @@ const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 const stopping = 'the server is stopping'
 /** A larger object is not compared. */
 const maxObjectChars = 64 * 1024
-const maxObjectDepth = 64
 /** Changes of one object that are looked for: their words are cut long before. */
 const maxChanges = 100
 
 export interface WaitParts {
   readonly registry: ServedResources
-  readonly hub: Pick<SubscriptionHub, 'add' | 'subscribe' | 'remove'>
+  readonly hub: SubscriptionHub
   readonly clock: Clock
   readonly timer: Timer
-  readonly limits: Pick<McpLimits, 'maxWaits' | 'waitProgressMs'>
+  readonly limits: McpLimits
   /** What is waited for when the caller names nothing. */
   readonly defaultUris: readonly string[]
   /** Ends each open wait, with a reason. Default: no other tool has any. */
@@ -125,8 +122,8 @@ export class WaitForChange {
     const started = clock.now()
     const isScene = sceneUris.some(uri => uris.has(uri))
     const timeOut = async () => {
-      // A scene that the application sends when it is asked still counts as a change.
-      await this.#refreshed()
+      // A scene that the application sends when it is asked to confirm it still counts as a change.
+      if (this.#registry.scene?.asOfMs != null) await this.#registry.scene.refreshed()
       resolve(`nothing${isScene ? ' that the scene shows' : ''} changed in ${seconds} s`)
     }
     const report = async () => {
@@ -183,12 +180,6 @@ export class WaitForChange {
     return this.#registry.scene?.current.revision ?? null
   }
 
-  /** Asks an application that has not confirmed its scene: it may do so now. */
-  async #refreshed(): Promise<void> {
-    const { scene } = this.#registry
-    if (scene?.asOfMs != null) await scene.refreshed()
-  }
-
   async #changed(
     { uri, base: canonical }: Topic,
     { uris, base, objects }: Wait,
@@ -218,17 +209,13 @@ export class WaitForChange {
     since: number,
     run = this.#registry.scene?.run,
   ): Promise<ToolResult> {
-    await this.#refreshed()
-    const { scene } = this.#registry
-    const presence = presenceOf(scene, since, run)
+    const found = await changesSince(this.#registry, since, run, defaultChars)
+    const { delta, presence, text } = found
     const data = { changed: true, uris: [uri], ...presence?.facts }
-    if (run === scene?.run && since === this.#sceneRevision && presence !== null) {
-      return this.#answer(data, [`changed: ${uri}`, presence.line])
-    }
-    // The application may have sent a newer scene when it was asked.
-    const delta = contentObject(await this.#registry.read(deltaUri(since, run)))
-    const text = `changed: ${uri}\n${deltaText(delta, presence, defaultChars)}${goOn(delta)}`
-    return textResult(text, { ...data, run: delta.run, revision: delta.revision })
+    const isSame = run === this.#registry.scene?.run && since === this.#sceneRevision
+    if (isSame && presence !== null) return this.#answer(data, [`changed: ${uri}`, presence.line])
+    const known = { run: delta.run, revision: delta.revision }
+    return textResult(`changed: ${uri}\n${text}`, { ...data, ...known })
   }
 
   /** Default reason: the application is gone. */
@@ -252,33 +239,31 @@ export function batchRefused(): ToolResult {
   return failedResult('argument_invalid', 'a batch cannot wait: send this call alone')
 }
 
-/** Empty: it is not compared. */
 function objectText([content]: readonly Content[]): string {
-  const text = content !== undefined && 'text' in content ? content.text : ''
-  return text.length <= maxObjectChars ? text : ''
+  return content !== undefined && 'text' in content ? content.text : ''
 }
 
 /** What changed in one object, a line for each; none when that is not known. */
 function objectChanges(uri: string, before: string, after: string): readonly string[] {
+  if (Math.max(before.length, after.length) > maxObjectChars) return []
   const [old, now] = [before, after].map(text => {
-    const parsed = parseJson(text, maxObjectDepth, parseExact)
-    return parsed.ok && isJsonObject(parsed.value) ? parsed.value : null
+    const parsed = parseJson(text, maxJsonDepth, parseExact)
+    return parsed.ok ? parsed.value : null
   })
-  if (!old || !now) return []
   const changes = detailChanges([old], [now], [{ id: uri }], maxChanges)
   return describeChanges(changes).map(line => `- ${line}`)
 }
 
 /** Where one scene is waited for. */
 export const sinceArguments = {
-  since: arg.count('revision seen last: a newer scene answers at once').optional(),
+  since: z.int().min(0).describe('revision seen last: a newer scene answers at once').optional(),
   run: runArgument,
 }
 
 const sceneInput = z.strictObject({
-  uris: arg.texts(20, 'resources or objects to wait for').optional(),
+  uris: z.array(z.string()).max(20).describe('resources or objects to wait for').optional(),
   ...sinceArguments,
-  timeout_s: arg.integer(1, longestWaitSeconds, 'seconds to wait at most').default(30),
+  timeout_s: z.int().min(1).max(longestWaitSeconds).describe('seconds to wait at most').default(30),
 })
 
 function definitionFor(defaultUris: readonly string[]) {

@@ -13,6 +13,16 @@ export function writtenUri(text: string): string | null {
   return text.toWellFormed().replace(foreign, found => encodeURIComponent(found))
 }
 
+/** The URI with those of the parameters that are given; a list as a JSON array. */
+export function withQuery(uri: string, parameters: object): string {
+  const query = Object.entries(parameters).flatMap(([name, value]: [string, unknown]) => {
+    if (value === undefined) return []
+    const text = Array.isArray(value) ? JSON.stringify(value) : String(value)
+    return [`${name}=${encodeURIComponent(text.toWellFormed())}`]
+  })
+  return query.length === 0 ? uri : `${uri}?${query.join('&')}`
+}
+
 export function isMissing(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'resource_not_found'
 }

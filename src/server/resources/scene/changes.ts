@@ -34,11 +34,10 @@ export function changesBetween(
   maxChanges: number,
   equal: { count: number; objects?: () => readonly JsonObject[] } = { count: 0 },
 ): JsonDifferences {
-  const [wasOmitted, isOmitted] = [before, after].map(scene => omissionOf(scene, equal.count))
   return diffJson(followed(before), followed(after), {
     maxChanges,
     others: equal.objects,
-    isOmitted: (kind, { id }) => (kind === 'removed' ? isOmitted : wasOmitted)?.(id) === true,
+    isPartial: [isPartial(before, equal.count), isPartial(after, equal.count)],
   })
 }
 
@@ -48,7 +47,7 @@ export function patchedChanges(
   maxChanges: number,
 ): JsonDifferences {
   const objects = new Map<string, string | null>()
-  const members = new Map(['omitted', 'truncated'].map(name => [name, scene.member(name)]))
+  const members = new Map([['truncated', scene.member('truncated')]])
   for (const step of steps.toReversed()) {
     if (step.kind === 'object') objects.set(step.id, step.before)
     else members.set(step.name, step.before)
@@ -115,13 +114,10 @@ function followed(scene: JsonObject): JsonObject {
 }
 
 /**
- * Tells whether the scene may have an object that its `objects` leave out: one named in `omitted`,
- * or any while all that is listed is fewer than `truncated.total`.
+ * Whether the scene has more objects than it lists: `objects`, and `others` equal ones that are
+ * left out here.
  */
-export function omissionOf(scene: JsonObject, others = 0): (id: unknown) => boolean {
-  const { objects, omitted, truncated } = scene
+export function isPartial({ objects, truncated }: JsonObject, others = 0): boolean {
   const total = isJsonObject(truncated) ? (numberOf(truncated.total) ?? 0) : 0
-  if (arrayOf(objects).length + others + arrayOf(omitted).length < total) return () => true
-  const ids = new Set(arrayOf(omitted))
-  return id => ids.has(id)
+  return arrayOf(objects).length + others < total
 }

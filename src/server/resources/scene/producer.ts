@@ -1,4 +1,3 @@
-import type { ResourceLimits } from '../limits.ts'
 import { type SchemeProducer, jsonContents } from '../scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
 import { numberOf } from '../../../lib/util/exact-json.ts'
@@ -7,13 +6,13 @@ import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
-import type { CheckpointSource } from '../checkpoint-source.ts'
-import { countParameter, onlyParameters } from '../query-parameters.ts'
+import type { Checkpoints } from '../../checkpoints/checkpoints.ts'
+import { integerParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
-import { changesBetween, omissionOf, parseScene, patchedChanges, takeStep } from './changes.ts'
+import { changesBetween, isPartial, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
-  checkpointsDescriptor,
+  checkpointDescriptors,
   checkpointsUri,
   describeScene,
   sceneCurrentUri,
@@ -34,18 +33,18 @@ export interface SceneNow {
   readonly names: ReadonlyMap<string, string>
   /** Ids of those that have a `uid`, by it. */
   readonly ids: ReadonlyMap<string, string>
-  /** Whether the scene may have an object with this id that it does not list. */
-  readonly mayOmit: (id: string) => boolean
+  /** Whether the scene may have objects that it does not list. */
+  readonly isPartial: boolean
 }
 
-const maxCompleted = 1000
+/** Changes listed in one delta. */
+const maxChanges = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
 
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
 export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
-  readonly #maxChanges: number
-  readonly #checkpoints: CheckpointSource | undefined
+  readonly #checkpoints: Checkpoints | undefined
   /** Parts and deltas. */
   readonly #answers = new KeptAnswers()
   /** The scene as a value, for readers of parts. */
@@ -56,21 +55,16 @@ export class SceneProducer implements SchemeProducer {
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
 
-  constructor(
-    state: SceneState,
-    limits: Pick<ResourceLimits, 'maxSceneChanges'>,
-    checkpoints?: CheckpointSource,
-  ) {
+  constructor(state: SceneState, checkpoints?: Checkpoints) {
     this.#state = state
     this.#checkpoints = checkpoints
-    this.#maxChanges = limits.maxSceneChanges
   }
 
   /** Made when asked for after a change, so that changing the scene costs nothing here. */
   list(): readonly Descriptor[] {
     const { current } = this.#state
     if (current.revision !== this.#listedRevision) {
-      const checkpoints = this.#checkpoints === undefined ? [] : [checkpointsDescriptor]
+      const checkpoints = this.#checkpoints === undefined ? [] : checkpointDescriptors
       this.#descriptors = Object.freeze([...describeScene(current), ...checkpoints])
       this.#listedRevision = current.revision
     }
@@ -86,8 +80,7 @@ export class SceneProducer implements SchemeProducer {
    * `since` also the present revision.
    */
   async complete(variable: string, prefix: string): Promise<readonly string[]> {
-    const matching = (values: readonly string[]) =>
-      values.filter(value => value.startsWith(prefix)).slice(0, maxCompleted)
+    const matching = (values: readonly string[]) => values.filter(value => value.startsWith(prefix))
     const { run, current } = this.#state
     if (variable === 'run') return matching([run])
     if (variable === 'since' || variable === 'until') {
@@ -113,7 +106,7 @@ export class SceneProducer implements SchemeProducer {
       ids: new Map(
         named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]])),
       ),
-      mayOmit: Array.isArray(objects) ? omissionOf(scene) : () => true,
+      isPartial: !Array.isArray(objects) || isPartial(scene),
     }
   }
 
@@ -155,7 +148,7 @@ export class SceneProducer implements SchemeProducer {
       return (this.#contents ??= jsonContents(uri.text, sceneText(current), meta))
     }
     const build = () =>
-      query.view === 'summary'
+      query === 'summary'
         ? summariseScene(this.#scene)
         : JSON.stringify(selectPart(this.#scene, query))
     return this.#answers.get(version, uri.text, build, meta)
@@ -182,9 +175,9 @@ export class SceneProducer implements SchemeProducer {
   #changesSince(base: number): JsonDifferences | undefined {
     if (base === this.#state.current.revision) return unchanged
     const patches = this.#state.patchesSince(base)
-    if (patches !== null) return patchedChanges(patches, this.#maxChanges)
+    if (patches !== null) return patchedChanges(patches, maxChanges)
     const before = this.#state.valueAt(base)
-    return before && changesBetween(before, this.#scene, this.#maxChanges)
+    return before && changesBetween(before, this.#scene, maxChanges)
   }
 
   async #sinceCheckpoint(
@@ -192,14 +185,14 @@ export class SceneProducer implements SchemeProducer {
     since: string,
     until: string | undefined,
   ): Promise<readonly Content[]> {
-    const checkpoints = this.#checkpoints as CheckpointSource
+    const checkpoints = this.#checkpoints as Checkpoints
     const base = await checkpoints.find(since)
     const end = until === undefined ? null : await checkpoints.find(until)
     const { current, run } = this.#state
     const text = end ?? current.text
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
-    const found = await checkpoints.changes(base, text, this.#maxChanges)
+    const found = await checkpoints.changes(base, text, maxChanges)
     const payload = deltaPayload({ base_checkpoint: since, ...to }, found)
     return jsonContents(uri.text, payload, this.#freshMeta())
   }
@@ -214,7 +207,7 @@ export class SceneProducer implements SchemeProducer {
         'query parameter "until" needs "since" with the name of a checkpoint',
       )
     }
-    return { since: countParameter(uri, 'since'), run }
+    return { since: integerParameter(uri, 'since'), run }
   }
 
   /** Only for a state that has a scene. Holds until the next call. A patch costs what it changed. */

@@ -11,9 +11,8 @@ import { asText, cleanText, nearest } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../errors.ts'
 import {
   listParameter,
-  countParameter,
   onlyParameters,
-  rangeParameter,
+  integerParameter,
   wordParameter,
 } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
@@ -31,11 +30,8 @@ export const sceneParameters = [
   'limit',
 ] as const
 
-/** A part of the scene: `view` alone, or a value with what to show of it. */
-type SceneQuery = { readonly view: 'summary' } | SceneSelection
-
+/** A value of the scene, and what to show of it. */
 interface SceneSelection {
-  readonly view?: undefined
   /** JSON pointer (RFC 6901); undefined: the scene, or its objects when items are selected. */
   readonly pointer: string | undefined
   readonly filters: readonly Filter[]
@@ -45,7 +41,7 @@ interface SceneSelection {
   readonly limit: number | undefined
 }
 
-/** An item belongs to the answer when it is one of the words. */
+/** An object belongs to the answer when it is one of the words. */
 interface Filter {
   readonly member: string
   readonly words: readonly string[]
@@ -58,19 +54,19 @@ export const defaultSceneItems = 50
 export const maxSceneItems = 1000
 
 /** Null when the whole scene is asked for. Throws `ResourceUriInvalid`. */
-export function parseSceneQuery(uri: ResourceUri): SceneQuery | null {
+export function parseSceneQuery(uri: ResourceUri): SceneSelection | 'summary' | null {
   onlyParameters(uri, sceneParameters)
   if (uri.query.size === 0) return null
   if (wordParameter(uri, 'view', ['summary']) !== undefined) {
     if (uri.query.size > 1) throw new ResourceUriInvalid('view=summary takes no other parameter')
-    return { view: 'summary' }
+    return 'summary'
   }
   return {
     pointer: uri.query.get('pointer'),
     filters: filtersOf(uri),
     fields: listParameter(uri, 'fields'),
-    offset: countParameter(uri, 'offset'),
-    limit: rangeParameter(uri, 'limit', 1, maxSceneItems),
+    offset: integerParameter(uri, 'offset'),
+    limit: integerParameter(uri, 'limit', 1, maxSceneItems),
   }
 }
 
@@ -99,10 +95,11 @@ function page(
   query: SceneSelection,
 ): JsonObject {
   const { filters, fields, offset = 0, limit = defaultSceneItems } = query
-  const matching = items.filter(item => {
-    const object = asObject(item)
-    return filters.every(({ words, isOne }) => object && words.some(word => isOne(object, word)))
-  })
+  const matching = items.filter(item =>
+    filters.every(
+      ({ words, isOne }) => isJsonObject(item) && words.some(word => isOne(item, word)),
+    ),
+  )
   const shown = matching.slice(offset, offset + limit)
   const end = offset + shown.length
   const hint = pageHint(scene, items, matching, query)
@@ -125,10 +122,9 @@ function pageHint(
 ): string {
   const { length } = matching
   if (length > 0 && offset >= length) return `offset ${offset} is past the last of ${length}`
-  const items = all.map(asObject).filter(item => item !== null)
-  if (items.length === 0) return filters.length > 0 ? 'there are no objects here' : ''
+  const items = all.filter(isJsonObject)
   const hints = filters.flatMap(filter => filterHints(filter, items))
-  if (length === 0 && hints.length === 0) {
+  if (length === 0 && filters.length > 0 && hints.length === 0) {
     hints.push('no object matches all of these parameters together')
   }
   const total = isJsonObject(scene.truncated) ? numberOf(scene.truncated.total) : undefined
@@ -184,12 +180,6 @@ function listed(texts: readonly string[], most = 12): string {
 
 function quoted(text: string): string {
   return JSON.stringify(cleanText(text, 60))
-}
-
-/** A text or a number is the name of an object. */
-function asObject(item: unknown): JsonObject | null {
-  if (isJsonObject(item)) return item
-  return wordOf(item) === null ? null : { name: item }
 }
 
 /** The array of objects that filters apply to. */
@@ -349,6 +339,5 @@ export function sceneValues(scene: JsonObject, parameter: string): readonly stri
 
 /** Each value once, in the order in which it occurs first. */
 function distinctTexts(values: unknown[]): readonly string[] {
-  const known = [...new Set(values)].filter(value => value !== undefined && value !== null)
-  return [...new Set(known.map(asText))]
+  return [...new Set(values.filter(value => value != null).map(asText))]
 }

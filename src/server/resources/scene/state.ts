@@ -12,7 +12,7 @@ import {
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { parseScene, takeStep } from './changes.ts'
 import { SceneDemand } from './demand.ts'
-import { checkSceneText, type SceneLimits, serialiseScene } from './text.ts'
+import { checkSceneText, serialiseScene } from './text.ts'
 
 /** The application on the host link, as shown to clients. */
 export interface SceneApplication {
@@ -69,15 +69,13 @@ const pastMs = 10 * 60_000
 /** A step that is kept, beside its text. */
 const stepBytes = 200
 
-type StateLimits = SceneLimits & Pick<ResourceLimits, 'maxSceneRevisionBytes' | 'maxPatchedObjects'>
-
 /** The scene the application sent last, as JSON text, and what is kept of those before it. */
 export class SceneState {
   /** Revisions of different runs of the server have nothing in common. */
   readonly run = randomBytes(4).toString('hex')
   /** The subscribers of the scene, and the application that can confirm it. */
   readonly demand = new SceneDemand()
-  readonly #limits: StateLimits
+  readonly #limits: ResourceLimits
   readonly #onChange: (what: 'scene' | 'application') => void
   readonly #clock: Clock
   #current = currentScene(0, null, 0, null)
@@ -100,7 +98,7 @@ export class SceneState {
 
   /** `onChange`: a scene was set or patched, or its application went or came back. */
   constructor(
-    limits: StateLimits,
+    limits: ResourceLimits,
     onChange: (what: 'scene' | 'application') => void = () => {},
     clock: Clock = systemClock,
   ) {
@@ -216,12 +214,15 @@ export class SceneState {
    * is not a JSON object, refers to itself, is too deep or too large.
    */
   set(scene: object | null): number {
-    return this.#replace(scene === null ? null : serialiseScene(scene, this.#limits), null)
+    return this.#replace(
+      scene === null ? null : serialiseScene(scene, this.#limits.maxMessageBytes),
+      null,
+    )
   }
 
   /** The same for a scene that is JSON text already, of the application with this instance id. */
   setText(json: string, setBy: string | null = null): number {
-    return this.#replace(checkSceneText(json, this.#limits), setBy)
+    return this.#replace(checkSceneText(json, this.#limits.maxMessageBytes), setBy)
   }
 
   /**

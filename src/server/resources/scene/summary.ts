@@ -1,5 +1,5 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import { digitsOf, numberOf } from '../../../lib/util/exact-json.ts'
+import { numberOf } from '../../../lib/util/exact-json.ts'
 import { isVector } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { pick } from './query.ts'
@@ -16,17 +16,13 @@ const maxTextChars = 80
  * another form their members, counts and sizes. Lists are cut until it fits.
  */
 export function summariseScene(scene: JsonObject): string {
-  const summarise = isDccScene(scene) ? summariseDccScene : summariseShape
-  let text = ''
+  const isDccScene = typeof scene.schema === 'string' && scene.schema.startsWith('dcc-scene/')
   for (const most of listSizes) {
-    text = JSON.stringify(summarise(scene, most))
+    const facts = isDccScene ? dccFacts(scene, most) : { members: shapeOf(scene, 2, most + 5) }
+    const text = JSON.stringify({ view: 'summary', ...facts })
     if (Buffer.byteLength(text) <= maxSummaryBytes) return text
   }
   return JSON.stringify({ view: 'summary', members: Object.keys(scene).length })
-}
-
-function isDccScene({ schema }: JsonObject): boolean {
-  return typeof schema === 'string' && schema.startsWith('dcc-scene/')
 }
 
 /** The members of `dcc-scene/1` that are small and are shown as they are. */
@@ -35,20 +31,17 @@ const plainMembers = ['document', 'scene', 'time', 'mode', 'render', 'viewport',
 /** Where a camera is. */
 const placeMembers = ['id', 'translate', 'world_translate', 'rotate', 'quaternion']
 
-function summariseDccScene(scene: JsonObject, most: number): JsonObject {
+function dccFacts(scene: JsonObject, most: number): JsonObject {
   const objects = arrayOf(scene.objects).filter(isJsonObject)
   const hidden = objects.filter(({ visible }) => visible === false)
-  const animated = objects.filter(each => each.animated === true)
   const dcc = memberOf(scene, 'dcc')
   const selection = memberOf(scene, 'selection')
-  const digits = digitsOf(scene.camera) ?? undefined
-  const camera = objects.find(({ id }) => id === scene.camera || digitsOf(id) === digits)
+  const camera = objects.find(({ id }) => id !== undefined && id === scene.camera)
   const total = memberOf(scene, 'truncated').total ?? objects.length
   const plain = plainMembers.flatMap(name =>
     scene[name] === undefined ? [] : [[name, shortened(scene[name])] as const],
   )
   return {
-    view: 'summary',
     schema: scene.schema,
     detail: scene.detail,
     dcc: { type: shortened(dcc.type), version: shortened(dcc.version), mode: dcc.mode },
@@ -66,9 +59,6 @@ function summariseDccScene(scene: JsonObject, most: number): JsonObject {
       ...(objects.length > 0 && objects.length <= most && { ids: few(idsOf(objects), most) }),
     },
     hidden: { count: hidden.length, ids: few(idsOf(hidden), most) },
-    ...(animated.length > 0 && {
-      animated: { count: animated.length, ids: few(idsOf(animated), most) },
-    }),
     bounds: boundsOf(objects),
     collections: few(collectionTree(arrayOf(scene.collections)), most),
     materials: arrayOf(scene.materials).length,
@@ -78,16 +68,14 @@ function summariseDccScene(scene: JsonObject, most: number): JsonObject {
 }
 
 function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
-  const given = memberOf(memberOf(scene, 'counts'), 'by_type')
-  const known = Object.entries(given).flatMap(([type, count]): [string, number][] =>
-    numberOf(count) === undefined ? [] : [[type, Number(numberOf(count))]],
+  const given = Object.entries(memberOf(memberOf(scene, 'counts'), 'by_type'))
+  const known = given.map(([type, count]) => [type, numberOf(count) ?? 0] as const)
+  const types = objects.flatMap(({ type }) => (type === undefined ? [] : [asText(type)]))
+  const found = Array.from(
+    Map.groupBy(types, type => type),
+    ([type, { length }]) => [type, length] as const,
   )
-  const typed = Map.groupBy(
-    objects.filter(({ type }) => type !== undefined),
-    ({ type }) => asText(type),
-  )
-  const counts =
-    known.length > 0 ? known : Array.from(typed, ([type, { length }]) => [type, length] as const)
+  const counts = (known.length > 0 ? known : found).filter(([, count]) => count > 0)
   const sorted = counts.toSorted(([, a], [, b]) => b - a)
   return Object.fromEntries(sorted.slice(0, most + 3).map(([type, n]) => [cutText(type), n]))
 }
@@ -114,11 +102,7 @@ function collectionTree(collections: readonly unknown[]): readonly string[] {
   })
 }
 
-/** Members with their type, count or value, two levels deep. */
-function summariseShape(scene: JsonObject, most: number): JsonObject {
-  return { view: 'summary', members: shapeOf(scene, 2, most + 5) }
-}
-
+/** Members with their type, count or value, down to that depth. */
 function shapeOf(value: unknown, depth: number, most: number): unknown {
   const first = arrayOf(value).find(isJsonObject)
   if (first !== undefined) {

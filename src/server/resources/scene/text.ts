@@ -1,14 +1,11 @@
-import type { ResourceLimits } from '../limits.ts'
 import { exceedsDepth, isJsonObject, maxJsonDepth, wellFormedJson } from '../../../lib/util/json.ts'
 import { finiteJsonText, NumberError, refuseNonFinite } from '../../../lib/host-link/finite-json.ts'
 import { jsonFault } from '../../../lib/mcp/json-fault.ts'
 
-export type SceneLimits = Pick<ResourceLimits, 'maxMessageBytes'>
-
 const notAnObject = 'scene must be a JSON object, or null to clear it'
 
 /** The scene as JSON text, or a `TypeError` that says what is wrong with it. */
-export function serialiseScene(scene: unknown, limits: SceneLimits): string {
+export function serialiseScene(scene: unknown, maxBytes: number): string {
   if (!isJsonObject(scene)) throw new TypeError(notAnObject)
   let text: unknown
   try {
@@ -21,15 +18,15 @@ export function serialiseScene(scene: unknown, limits: SceneLimits): string {
   }
   // `toJSON` may have turned the object into anything.
   if (typeof text !== 'string' || !text.startsWith('{')) throw new TypeError(notAnObject)
-  checkSize(text, limits)
+  checkSize(text, maxBytes)
   return text
 }
 
 /** Checks a scene that is JSON text already, and returns it well-formed; `null` when it says so. */
-export function checkSceneText(given: unknown, limits: SceneLimits): string | null {
+export function checkSceneText(given: unknown, maxBytes: number): string | null {
   if (typeof given !== 'string') throw new TypeError('scene text must be a string of JSON')
   const text = wellFormedJson(given)
-  checkSize(text, limits)
+  checkSize(text, maxBytes)
   let scene: unknown
   try {
     scene = JSON.parse(text)
@@ -52,10 +49,10 @@ export function checkSceneText(given: unknown, limits: SceneLimits): string | nu
 /** What every number beyond the range has; other texts may have it, too. */
 const hugeNumber = /[eE]\+?\d{3}|\d{200}/
 
-function checkSize(text: string, { maxMessageBytes: most }: SceneLimits): void {
+function checkSize(text: string, maxBytes: number): void {
   const bytes = Buffer.byteLength(text)
-  if (bytes > most)
-    throw new TypeError(`scene has ${bytes} bytes of JSON, at most ${most} are taken`)
+  if (bytes > maxBytes)
+    throw new TypeError(`scene has ${bytes} bytes of JSON, at most ${maxBytes} are taken`)
   if (exceedsDepth(text, maxJsonDepth)) {
     throw new TypeError(`scene is nested deeper than ${maxJsonDepth} levels`)
   }

@@ -11,16 +11,12 @@ import type { Logger } from '../../../../src/lib/util/logger.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { runBridge } from '../../../../src/lib/mcp/bridge/bridge.ts'
-import type { Locate } from '../../../../src/lib/mcp/bridge/context.ts'
 import { startServer, type TestServer } from '../../../helpers/mcp.ts'
 
 export interface BridgeOptions {
   readonly key?: string
   readonly finishMs?: number
-  readonly locate?: Locate
   readonly env?: NodeJS.ProcessEnv
-  /** Bytes that the client's end holds before it counts as not reading. */
-  readonly room?: number
 }
 
 const waitMs = 55_000
@@ -28,7 +24,7 @@ const waitMs = 55_000
 /** A client on the two ends of a bridge, in this process. */
 export class BridgeClient {
   readonly input = new PassThrough()
-  readonly output: PassThrough
+  readonly output = new PassThrough()
   /** Every line that came out, parsed. */
   readonly messages: any[] = []
   readonly lines: string[] = []
@@ -43,16 +39,14 @@ export class BridgeClient {
   #waiting: (() => void)[] = []
 
   constructor(url: string, options: BridgeOptions = {}) {
-    const { key, finishMs, env = {}, room = 16 * 1024 } = options
-    this.output = new PassThrough({ highWaterMark: room, readableHighWaterMark: room })
+    const { key, finishMs, env = {} } = options
     this.output.setEncoding('utf8')
     this.output.on('data', (text: string) => this.#feed(text))
-    const locate = options.locate ?? (async () => ok({ url: new URL(url), name: null }))
     this.ended = runBridge(
       {
         input: this.input,
         output: this.output,
-        locate,
+        locate: async () => ok({ url: new URL(url) }),
         key: key === undefined ? null : new Secret(key),
         env,
         finishMs,

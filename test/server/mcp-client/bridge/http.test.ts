@@ -1,10 +1,6 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
-import { describeSocketError } from '../../../../src/lib/mcp/bridge/bridge-errors.ts'
-import { HttpLink } from '../../../../src/lib/mcp/bridge/http-link.ts'
-import { until } from '../../../helpers/until.ts'
 import { useBridges, json, result } from './bench.ts'
 
 describe('what the bridge makes of HTTP', () => {
@@ -19,26 +15,6 @@ describe('what the bridge makes of HTTP', () => {
     expect(proxy.seen[0]?.headers.host).to.equal('studio.example')
     const near = connect(direct.url, { env })
     expect((await near.call('ping')).result).to.deep.equal({ by: 'itself' })
-  })
-
-  it('warns once when a server does not answer, until it has answered again', async () => {
-    const waiting: ServerResponse[] = []
-    const server = await scripted((_, res) => void waiting.push(res))
-    const warnings: string[] = []
-    const overdue = (url: URL) => void warnings.push(url.href)
-    const link = new HttpLink({ key: null, env: {}, overdueMs: 20, overdue })
-    ends.push(async () => link.close())
-    const { signal } = new AbortController()
-    const ask = { url: new URL(server.url), method: 'POST', headers: {}, body: '{}' } as const
-    for (const round of [1, 2]) {
-      const answers = [1, 2].map(() =>
-        link.ask({ ...ask, repeatable: true, answerMs: 60_000, signal }),
-      )
-      await until(() => waiting.length === 2 && warnings.length >= round, 'a warning')
-      for (const res of waiting.splice(0)) json(res, {})
-      for (const answer of await Promise.all(answers)) answer.resume()
-      expect(warnings).to.deep.equal(Array(round).fill(server.url))
-    }
   })
 
   it('reports a port that is not a web server', async () => {
@@ -66,7 +42,7 @@ describe('what the bridge makes of HTTP', () => {
       }
     })
     const client = connect(endpoint.url)
-    expect((await client.call('half')).error.data.reason).to.equal('answer_cut')
+    expect((await client.call('half')).error.data.reason).to.equal('answer_incomplete')
     const { error } = await client.call('switch')
     expect(error.message).to.contain('it answered with another protocol')
   })
@@ -103,20 +79,4 @@ describe('what the bridge makes of HTTP', () => {
     expect(error.data.reason).to.equal('server_unreachable')
     expect(requests).to.equal(5)
   })
-})
-
-describe('describeSocketError', () => {
-  const table: [code: string | undefined, text: RegExp][] = [
-    ['ECONNREFUSED', /^connection refused \(ECONNREFUSED\)$/],
-    ['SELF_SIGNED_CERT_IN_CHAIN', /^TLS failed \(SELF_SIGNED_CERT_IN_CHAIN\)$/],
-    ['ESOMETHING', /^ESOMETHING$/],
-    ['a b', /^unknown error$/],
-    [undefined, /^unknown error$/],
-  ]
-  for (const [code, text] of table) {
-    it(`says ${text.source} for ${code}`, () => {
-      const error = Object.assign(new Error('secret'), { code })
-      expect(describeSocketError(error)).to.match(text)
-    })
-  }
 })

@@ -65,17 +65,6 @@ describe('the bridge in a session', () => {
       ])
     })
 
-    it('passes on what is right of a batch beside what is wrong', async () => {
-      const client = connect(server.url)
-      await client.initialize('2025-03-26')
-      client.write('[{"jsonrpc":"2.0","id":"a","method":"ping"},5]\n')
-      await client.until(() => client.messages.some(Array.isArray), 'the answer')
-      const [good, bad] = client.messages.find(Array.isArray) ?? []
-      expect(good).to.deep.equal({ jsonrpc: '2.0', id: 'a', result: {} })
-      expect(bad).to.deep.include({ id: null })
-      expect(bad.error.code).to.equal(-32600)
-    })
-
     it('answers each request of a batch that the server refuses', async () => {
       const client = connect(server.url)
       await client.initialize('2025-11-25')

@@ -52,7 +52,7 @@ describe('access to tools', () => {
     expect(status).to.equal(403)
     const [denied] = audit.recent(10).filter(({ actor }) => actor === 'reader')
     expect(denied).to.deep.include({ outcome: { denied: { reason: 'insufficient_scope' } } })
-    expect(buffer.retainedCount).to.equal(1)
+    expect(buffer.page().retained_count).to.equal(1)
   })
 
   it('has one bound of open waits for callers of both kinds', async () => {
@@ -71,6 +71,6 @@ describe('access to tools', () => {
   it('never drains, also for a caller that may write', async () => {
     const { json } = await call('writer')
     expect(json.result.isError).to.equal(true)
-    expect(buffer.retainedCount).to.equal(1)
+    expect(buffer.page().retained_count).to.equal(1)
   })
 })

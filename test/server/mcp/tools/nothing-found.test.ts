@@ -99,23 +99,10 @@ describe('query_scene that finds nothing', () => {
     expect(await query({ ids: ['a', '7'] })).to.not.have.property('hint')
   })
 
-  it('finds objects in a list of names', async () => {
-    server.server.resources().setScene({ objects: ['Cube', 'Lamp'] })
-    expect((await query({ name: 'cu*' })).items).to.deep.equal(['Cube'])
-    expect((await query({ ids: ['Lamp', 'Q'] })).hint).to.equal('no id is "Q"; known: Cube, Lamp')
-    expect((await query({ name: 'x' })).hint).to.equal('no name is "x"; known: Cube, Lamp')
-    expect(await query({ type: 'mesh' })).to.include({ total: 0 })
-  })
-
   it('says that the application lists a part of the objects', async () => {
     server.server.resources().setScene({ objects, truncated: { total: 5000 } })
     const { hint } = await query({ type: 'camera' })
     expect(hint).to.match(/; the application lists only 3 of 5000 objects$/)
-  })
-
-  it('says that there are no objects', async () => {
-    server.server.resources().setScene({ objects: [] })
-    expect(await query({ type: 'light' })).to.include({ hint: 'there are no objects here' })
   })
 
   it('stays short and on one line, whatever objects are called', async () => {

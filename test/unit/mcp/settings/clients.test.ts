@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { resolve } from 'node:path'
 import { type Client, clients, type Scope } from '../../../../src/lib/mcp/settings/clients.ts'
 import { makeEntry } from '../../../../src/lib/mcp/settings/entry.ts'
 import { type Place, settingsPaths } from '../../../../src/lib/mcp/settings/settings-file.ts'
@@ -7,14 +8,9 @@ const url = 'http://127.0.0.1:8765/mcp'
 const bridge = ['/bin/node', '/x/run.js', 'connect', 'blender']
 const started = { command: '/bin/node', args: ['/x/run.js', 'connect', 'blender'] }
 
-const linux: Place = { platform: 'linux', env: {}, home: '/home/a', cwd: '/projects/shot' }
-const mac: Place = { platform: 'darwin', env: {}, home: '/Users/a', cwd: '/projects/shot' }
-const windows: Place = {
-  platform: 'win32',
-  env: { APPDATA: 'D:\\Roaming' },
-  home: 'C:\\Users\\a',
-  cwd: 'C:\\shot',
-}
+const linux: Place = { platform: 'linux', env: {}, home: '/home/a' }
+const mac: Place = { platform: 'darwin', env: {}, home: '/Users/a' }
+const windows: Place = { platform: 'win32', env: { APPDATA: '/d/Roaming' }, home: '/c/Users/a' }
 
 function client(id: string): Client {
   const found = clients.find(each => each.id === id)
@@ -127,7 +123,7 @@ describe('the entry of', () => {
 describe('the settings file of', () => {
   type Row = [id: string, place: Place, user: string | null, project: string | null]
   const rows: Row[] = [
-    ['claude-code', linux, '/home/a/.claude.json', '/projects/shot/.mcp.json'],
+    ['claude-code', linux, '/home/a/.claude.json', '.mcp.json'],
     ['claude-desktop', linux, null, null],
     [
       'claude-desktop',
@@ -135,27 +131,27 @@ describe('the settings file of', () => {
       '/Users/a/Library/Application Support/Claude/claude_desktop_config.json',
       null,
     ],
-    ['claude-desktop', windows, 'D:\\Roaming\\Claude\\claude_desktop_config.json', null],
-    ['cursor', linux, '/home/a/.cursor/mcp.json', '/projects/shot/.cursor/mcp.json'],
-    ['vscode', linux, '/home/a/.config/Code/User/mcp.json', '/projects/shot/.vscode/mcp.json'],
-    ['vscode', windows, 'D:\\Roaming\\Code\\User\\mcp.json', 'C:\\shot\\.vscode\\mcp.json'],
+    ['claude-desktop', windows, '/d/Roaming/Claude/claude_desktop_config.json', null],
+    ['cursor', linux, '/home/a/.cursor/mcp.json', '.cursor/mcp.json'],
+    ['vscode', linux, '/home/a/.config/Code/User/mcp.json', '.vscode/mcp.json'],
+    ['vscode', windows, '/d/Roaming/Code/User/mcp.json', '.vscode/mcp.json'],
     ['inspector', linux, '/home/a/.mcp-inspector/mcp.json', null],
-    ['mcporter', linux, '/home/a/.mcporter/mcporter.json', '/projects/shot/config/mcporter.json'],
-    ['opencode', linux, '/home/a/.config/opencode/opencode.jsonc', '/projects/shot/opencode.json'],
-    ['qwen-code', linux, '/home/a/.qwen/settings.json', '/projects/shot/.qwen/settings.json'],
-    ['copilot-cli', linux, '/home/a/.copilot/mcp-config.json', '/projects/shot/.github/mcp.json'],
+    ['mcporter', linux, '/home/a/.mcporter/mcporter.json', 'config/mcporter.json'],
+    ['opencode', linux, '/home/a/.config/opencode/opencode.jsonc', 'opencode.json'],
+    ['qwen-code', linux, '/home/a/.qwen/settings.json', '.qwen/settings.json'],
+    ['copilot-cli', linux, '/home/a/.copilot/mcp-config.json', '.github/mcp.json'],
     ['cline', linux, '/home/a/.cline/data/settings/cline_mcp_settings.json', null],
     ['continue', linux, '/home/a/.continue/config.yaml', null],
     ['goose', linux, '/home/a/.config/goose/config.yaml', null],
-    ['goose', windows, 'D:\\Roaming\\Block\\goose\\config\\config.yaml', null],
-    ['amp', linux, '/home/a/.config/amp/settings.json', '/projects/shot/.amp/settings.json'],
+    ['goose', windows, '/d/Roaming/Block/goose/config/config.yaml', null],
+    ['amp', linux, '/home/a/.config/amp/settings.json', '.amp/settings.json'],
     ['generic', linux, null, null],
   ]
   for (const [id, place, user, project] of rows) {
     it(`${id} is where its maker says on ${place.platform}`, () => {
       const path = (scope: Scope) => settingsPaths(client(id), scope, place)[0] ?? null
       expect(path('user')).to.equal(user)
-      expect(path('project')).to.equal(project)
+      expect(path('project')).to.equal(project && resolve(project))
     })
   }
 
