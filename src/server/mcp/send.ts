@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { endRefused } from '../http/refused-body.ts'
+import { endRefused } from '../http/problem.ts'
 import { asBuffer, encodeBytes } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
 import { type Refusal, rpcCodes } from './errors.ts'
@@ -59,7 +59,7 @@ export function sendRefusal(
       ? refusalText(res.req.headers, status, message)
       : textOf(errorMessage(id, { code, message }))
   const typed = { 'Content-Type': 'application/json', ...headers }
-  endRefused(res, status, typed, Buffer.from(text))
+  endRefused(res, status, typed, text)
 }
 
 /**
