@@ -6,7 +6,6 @@ import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
-import type { Checkpoints } from '../../checkpoints/checkpoints.ts'
 import { integerParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, isPartial, parseScene, patchedChanges, takeStep } from './changes.ts'
@@ -41,10 +40,22 @@ export interface SceneNow {
 const maxChanges = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
 
+/** The checkpoints of the open document, which the folder of checkpoints implements. */
+export interface CheckpointSource {
+  /** The oldest first. */
+  list(): Promise<readonly { readonly name: string }[]>
+  /** The text of the scene. Rejects with `resource_not_found`. */
+  find(name: string): Promise<string>
+  /** Between the texts of any two scenes. */
+  changes(base: string, until: string, maxChanges: number): Promise<JsonDifferences>
+  /** Sets the listener of changes. */
+  onChange(told: () => void): void
+}
+
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
 export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
-  readonly #checkpoints: Checkpoints | undefined
+  readonly #checkpoints: CheckpointSource | undefined
   /** Parts and deltas. */
   readonly #answers = new KeptAnswers()
   /** The scene as a value, for readers of parts. */
@@ -55,7 +66,7 @@ export class SceneProducer implements SchemeProducer {
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
 
-  constructor(state: SceneState, checkpoints?: Checkpoints) {
+  constructor(state: SceneState, checkpoints?: CheckpointSource) {
     this.#state = state
     this.#checkpoints = checkpoints
   }
@@ -185,7 +196,7 @@ export class SceneProducer implements SchemeProducer {
     since: string,
     until: string | undefined,
   ): Promise<readonly Content[]> {
-    const checkpoints = this.#checkpoints as Checkpoints
+    const checkpoints = this.#checkpoints as CheckpointSource
     const base = await checkpoints.find(since)
     const end = until === undefined ? null : await checkpoints.find(until)
     const { current, run } = this.#state
