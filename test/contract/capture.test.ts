@@ -8,7 +8,6 @@ import { MemoryBackend, noDisplay } from '../helpers/memory-capture.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import {
-  completed,
   contentOf,
   failure,
   listAll,

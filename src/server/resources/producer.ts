@@ -12,14 +12,8 @@ export interface Descriptor {
 }
 
 /** One entry of `resources/templates/list` (RFC 6570). */
-export interface Template {
+export interface Template extends Omit<Descriptor, 'uri' | 'size'> {
   readonly uriTemplate: string
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
-  readonly mimeType?: string
-  readonly annotations?: Annotations
-  readonly _meta?: Readonly<Record<string, unknown>>
 }
 
 /** One entry of `contents` whose body is text, such as JSON. */
@@ -114,14 +108,12 @@ export interface ResourceProducer {
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */
 export interface Annotations {
-  readonly audience?: readonly Audience[]
+  readonly audience?: readonly ('user' | 'assistant')[]
   /** From 0, the least important, to 1, without which little makes sense. */
   readonly priority?: number
   /** RFC 3339 */
   readonly lastModified?: string
 }
-
-type Audience = 'user' | 'assistant'
 
 /** The caller of a read. */
 export interface Reader {
