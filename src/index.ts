@@ -22,7 +22,6 @@ export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
   Annotations,
   BlobContent,
-  CompletionContext,
   Content,
   Descriptor,
   EncodedBlob,

@@ -156,7 +156,6 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
 
   /** How many there are beyond the first hundred is not counted: a store may hold millions. */
   async function complete(variable: string, prefix: string): Promise<readonly string[]> {
-    if (variable === 'as') return ['text'].filter(value => value.startsWith(prefix))
     if (variable !== 'hex' || !/^[0-9a-f]{0,64}$/.test(prefix)) return []
     return store.startingWith(prefix, maxCompletions + 1)
   }

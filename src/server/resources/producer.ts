@@ -95,15 +95,6 @@ export interface ResourceProducer {
   read(uri: string): readonly Content[] | Promise<readonly Content[]>
   /** Forms of URIs that `list` does not enumerate. Runs as often as `list`. */
   templates?(): readonly Template[]
-  /**
-   * Values for a template variable that start with `prefix`, best first. Without this method they
-   * are taken from the listed URIs of the template's form.
-   */
-  complete?(
-    variable: string,
-    prefix: string,
-    context: CompletionContext,
-  ): readonly string[] | Promise<readonly string[]>
 }
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */

@@ -6,7 +6,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
 import type { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
-import { type CaptureSource, noCapture } from './capture-source.ts'
+import type { CaptureSource } from './capture-source.ts'
 import { clientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
@@ -61,7 +61,7 @@ export class ResourceRegistry extends ServedResources {
   readonly #events: SessionEventsProducer
 
   constructor(options: ResourceRegistryOptions) {
-    const { limits, clock, log, timer, capture = noCapture } = options
+    const { limits, clock, log, timer, capture } = options
     const { notes, checkpoints, clients, liveApp = false } = options
     const sceneChanged = (what: 'scene' | 'application') => {
       this.updated(sceneCurrentUri)
@@ -89,7 +89,7 @@ export class ResourceRegistry extends ServedResources {
     clients?.onChange(() => this.updated(clientsUri))
     this.onClose(() => notes?.close())
     this.onClose(() => clients?.close())
-    this.onClose(capture.onChange(() => this.listChanged()))
+    if (capture) this.onClose(capture.onChange(() => this.listChanged()))
   }
 
   /**

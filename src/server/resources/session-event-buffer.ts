@@ -69,15 +69,6 @@ export interface SessionEventBufferOptions {
   clock?: Clock
 }
 
-interface SessionEventQuery {
-  /** Events with a greater id. Default 0. */
-  cursor?: number
-  /** Default 100. */
-  limit?: number
-  /** Remove the returned events and all older ones. */
-  drain?: boolean
-}
-
 /** One page as it goes on the wire. */
 export interface SessionEventPage {
   readonly cursor: number
@@ -139,12 +130,15 @@ export class SessionEventBuffer {
     return event
   }
 
-  /** The page that `events://session/<id>` answers; with `drain` it removes what it returns. */
+  /**
+   * The events with an id greater than `cursor`, as `events://session/<id>` answers them; with `drain`
+   * it removes them and all older ones.
+   */
   page({
     cursor = 0,
     limit = defaultEventLimit,
     drain = false,
-  }: SessionEventQuery = {}): SessionEventPage {
+  }: { cursor?: number; limit?: number; drain?: boolean } = {}): SessionEventPage {
     const oldest = this.#newest - this.#retained.length + 1
     const from = Math.max(cursor + 1 - oldest, 0)
     const events = this.#retained.slice(from, from + Math.max(limit, 1))

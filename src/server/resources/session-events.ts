@@ -29,11 +29,7 @@ export class SessionEventsProducer implements SchemeProducer {
   /** Throws when a buffer of the same session is there already. */
   register(buffer: SessionEventBuffer): void {
     if (this.#buffers.has(buffer.sessionId)) {
-      throw new ServiceError(
-        'usage_invalid',
-        `a session event buffer is already registered as ${buffer.uri}`,
-        { hint: 'give every buffer its own sessionId' },
-      )
+      throw new ServiceError('usage_invalid', `there is a buffer ${buffer.uri} already`)
     }
     this.#buffers.set(buffer.sessionId, buffer)
     this.#describe()

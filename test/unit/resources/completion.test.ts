@@ -11,10 +11,9 @@ const artefacts: SchemeProducer = {
 }
 const docs: ResourceProducer = {
   scheme: 'docs',
-  list: () => [],
+  list: () => ['docs://x1', 'docs://y'].map(uri => ({ uri, name: uri })),
   read: () => [],
   templates: () => [{ uriTemplate: 'docs://{page}', name: 'Page' }],
-  complete: async (variable, prefix) => [`${variable}-${prefix}`],
 }
 
 describe('completion', () => {
@@ -32,7 +31,7 @@ describe('completion', () => {
       's14',
       ['s14', 's140', 's141', 's142', 's143', 's144', 's145', 's146', 's147', 's148', 's149'],
     ],
-    ['docs://{page}', 'page', 'x', ['page-x']],
+    ['docs://{page}', 'page', 'x', ['x1']],
   ]
   for (const [template, variable, prefix, values] of cases) {
     it(`completes "${prefix}" for ${variable} in ${template}`, async () => {

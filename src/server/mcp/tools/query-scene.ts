@@ -68,9 +68,7 @@ export function querySceneTool(registry: ServedResources): Tool {
       const part = await readScenePart(registry, given, reader)
       const shown = fit(detail ? await withDetails(registry, part, reader) : part, most, offset)
       if (shown !== null) return textResult(JSON.stringify(shown), shown)
-      const [what, way] =
-        part.view === 'summary' ? ['summary', ''] : ['part', ': choose fields, or a deeper pointer']
-      const message = `the ${what} is longer than max_chars (${most})${way}`
+      const message = `the answer is longer than max_chars (${most}): choose fields or a pointer`
       return failedResult('argument_invalid', message)
     },
   )

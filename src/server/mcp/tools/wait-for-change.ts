@@ -38,15 +38,6 @@ export interface WaitParts {
   readonly waits?: Set<(reason: string) => void>
 }
 
-/** What one call waits for. */
-interface Wait {
-  /** Canonical spelling → the URI that is subscribed to. */
-  readonly uris: ReadonlyMap<string, string>
-  /** The revision of the scene that the caller knows; null: the server has none. */
-  readonly base: number | null
-  readonly seconds: number
-}
-
 /** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */
 export class WaitForChange {
   readonly tool: Tool
@@ -75,6 +66,7 @@ export class WaitForChange {
     caller: Caller,
   ): Promise<ToolResult> {
     const { defaultUris, limits } = this.#parts
+    /** Canonical spelling → the URI that is subscribed to. */
     const uris = new Map<string, string>()
     for (const word of words.length > 0 ? words : defaultUris) {
       const uri = writtenUri(word) ?? detailUri(this.#registry, word) ?? word
@@ -93,19 +85,18 @@ export class WaitForChange {
         hint: 'read the resource now and then instead',
       })
     }
-    const wait: Wait = { uris, base: since ?? now, seconds }
-    const end = await this.#ended(wait, caller)
-    return typeof end === 'string' ? this.#unchanged(end) : this.#changed(end, wait)
+    const end = await this.#ended(uris, seconds, caller)
+    return typeof end === 'string' ? this.#unchanged(end) : this.#changed(end, uris, since ?? now)
   }
 
   /** What has changed, or why the wait ended without a change. */
-  async #ended(wait: Wait, { reader, progress }: Caller): Promise<Topic | string> {
-    const { uris, seconds } = wait
+  async #ended(
+    uris: Map<string, string>,
+    seconds: number,
+    { reader, progress }: Caller,
+  ): Promise<Topic | string> {
     const { hub, timer, clock, limits } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<Topic | string>()
-    const over = new AbortController()
-    const signal = AbortSignal.any([over.signal, ...(reader === undefined ? [] : [reader.signal])])
-    const asking = { signal, isReadOnly: reader?.isReadOnly }
     const started = clock.now()
     const isScene = sceneUris.some(uri => uris.has(uri))
     const timeOut = async () => {
@@ -128,13 +119,12 @@ export class WaitForChange {
     try {
       for (const [canonical, uri] of uris) {
         hub.subscribe(subscriber, uri, canonical)?.catch(reject)
-        if (isOfApplication(canonical)) this.#assertThere(uri, asking).catch(reject)
+        if (isOfApplication(canonical)) this.#assertThere(uri, reader).catch(reject)
       }
       return await promise
     } finally {
       this.#waits.delete(resolve)
       hub.remove(subscriber)
-      over.abort()
       for (const stop of stops) stop()
     }
   }
@@ -167,7 +157,12 @@ export class WaitForChange {
     return this.#registry.scene?.current.revision ?? null
   }
 
-  async #changed({ uri, base: canonical }: Topic, { uris, base }: Wait): Promise<ToolResult> {
+  /** `base`: the revision of the scene that the caller knows; null: the server has none. */
+  async #changed(
+    { uri, base: canonical }: Topic,
+    uris: Map<string, string>,
+    base: number | null,
+  ): Promise<ToolResult> {
     if (sceneUris.includes(canonical) && base !== null) return this.#sceneChanged(uri, base)
     const isGone = this.#registry.scene?.application?.connected === false
     if (isGone && isOfApplication(canonical)) return this.#unchanged()
