@@ -1,7 +1,7 @@
 import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
 import type { CaptureSource } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
-import type { Content, Descriptor, Reader, Template } from './producer.ts'
+import type { Descriptor, Template } from './producer.ts'
 import { listParameter, integerParameter, wordParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { type SchemeProducer, builtIn } from './scheme-producer.ts'
@@ -50,49 +50,38 @@ export const captureTemplates = [windowTemplate, viewportTemplate] as const
 /** Pixels of the width of a picture; a wider window is scaled down. */
 export const maxCaptureWidth = 8192
 
-/** `capture://current_window` and `capture://viewport`: there only while a picture can be had. */
-export class CaptureProducer implements SchemeProducer {
-  readonly #source: CaptureSource | undefined
-
-  /** No source: the server has no window. */
-  constructor(source: CaptureSource | undefined) {
-    this.#source = source
-  }
-
-  list(): readonly Descriptor[] {
-    return this.#source?.unavailable === null ? descriptors : none
-  }
-
-  templates(): readonly Template[] {
-    return [
-      ...(this.#source?.unavailable === null ? [windowTemplate] : []),
-      ...(this.#source?.hasViewport ? [viewportTemplate] : []),
-    ]
-  }
-
-  checkParameters(uri: ResourceUri): void {
-    widthOf(uri)
-    if (uri.path === 'viewport') shotOf(uri)
-  }
-
-  async read(uri: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
-    const isViewport = uri.path === 'viewport'
-    if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
-    const source = this.#source
-    // Some applications draw their scene where there is no window.
-    const isThere = isViewport ? source?.hasViewport : source?.unavailable === null
-    if (source === undefined || !isThere) {
-      const { message, hint } = source === undefined ? noWindow : (source.unavailable ?? noViewport)
-      throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
-    }
-    const picture = await source.read(
-      widthOf(uri),
-      reader?.signal,
-      isViewport ? 'viewport' : 'window',
-      isViewport ? shotOf(uri) : undefined,
-    )
-    const meta = picture.view && { _meta: { 'service-cli/capture': { view: picture.view } } }
-    return Object.freeze([Object.freeze({ uri: uri.text, mimeType, blob: picture.blob, ...meta })])
+/**
+ * `capture://current_window` and `capture://viewport`: there only while a picture can be had. No
+ * source: the server has no window.
+ */
+export function captureProducer(source: CaptureSource | undefined): SchemeProducer {
+  return {
+    list: () => (source?.unavailable === null ? descriptors : none),
+    templates: () => [
+      ...(source?.unavailable === null ? [windowTemplate] : []),
+      ...(source?.hasViewport ? [viewportTemplate] : []),
+    ],
+    checkParameters(uri) {
+      widthOf(uri)
+      if (uri.path === 'viewport') shotOf(uri)
+    },
+    async read(uri, reader) {
+      const isViewport = uri.path === 'viewport'
+      if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
+      // Some applications draw their scene where there is no window.
+      const isThere = isViewport ? source?.hasViewport : source?.unavailable === null
+      if (source === undefined || !isThere) {
+        const { message, hint } =
+          source === undefined ? noWindow : (source.unavailable ?? noViewport)
+        throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
+      }
+      const view = isViewport ? 'viewport' : 'window'
+      const shot = isViewport ? shotOf(uri) : undefined
+      const picture = await source.read(widthOf(uri), reader?.signal, view, shot)
+      const meta = picture.view && { _meta: { 'service-cli/capture': { view: picture.view } } }
+      const content = { uri: uri.text, mimeType, blob: picture.blob, ...meta }
+      return Object.freeze([Object.freeze(content)])
+    },
   }
 }
 

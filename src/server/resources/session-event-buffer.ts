@@ -51,11 +51,7 @@ export interface SessionEvent {
   readonly level: SessionEventLevel
   readonly message: string
   /** Bytes of UTF-8; present when the message was cut. */
-  readonly truncation?: {
-    readonly original_size: number
-    readonly truncated_size: number
-    readonly max_size: number
-  }
+  readonly truncation?: { readonly original_size: number }
   readonly metadata?: unknown
 }
 
@@ -172,11 +168,7 @@ export class SessionEventBuffer {
       level: data.level === 'warn' ? 'warning' : data.level,
       message: cut.text,
       ...(cut.bytes < cut.originalBytes && {
-        truncation: Object.freeze({
-          original_size: cut.originalBytes,
-          truncated_size: cut.bytes,
-          max_size: this.#maxMessageBytes,
-        }),
+        truncation: Object.freeze({ original_size: cut.originalBytes }),
       }),
       ...(data.metadata !== undefined && { metadata: boundedJson(data.metadata, bounds) }),
     })

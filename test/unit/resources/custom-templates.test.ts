@@ -7,7 +7,7 @@ describe('a custom producer with templates', () => {
     ['throw', fail],
     ['are a promise', async () => [template]],
     ['are of another scheme', () => [{ ...template, uriTemplate: 'scene://{a}' }]],
-    ['have hints out of their form', () => [{ ...template, annotations: { priority: -1 } }]],
+    ['have hints out of their form', () => [{ ...template, annotations: 1 }]],
   ]
   for (const [how, templates] of bad) {
     it(`loses only its own templates when they ${how}`, () => {
