@@ -348,10 +348,10 @@ describe('mcp-config', () => {
   const refused: [line: string, told: string][] = [
     ['emacs', 'known clients: claude-code, '],
     ['cursor --api-key-file k', '--api-key-file is for --stdio'],
-    ['generic --write', 'settings of other clients cannot be written'],
-    ['goose --write', 'settings of Goose cannot be written'],
+    ['generic --write', 'settings of other clients are in no known file'],
+    ['goose --write', 'settings of Goose are not JSON'],
     ['codex --write --auth none', 'run: codex mcp add blender --url http://127.0.0.1:'],
-    ['inspector --write --scope project', 'settings of MCP Inspector cannot be written'],
+    ['inspector --write --scope project', 'settings of MCP Inspector are in no known file'],
     ['cursor --name a.b', '--name must be'],
     ['cursor --url x', 'is not an http or https URL'],
     ['cursor --url http://x/mcp#a', 'must not contain'],
