@@ -49,10 +49,6 @@ describe('SessionEventBuffer', () => {
     buffer.page({ drain: true })
     expect(buffer.page()).to.include({ retained_count: 0, oldest_cursor: null })
     for (let n = 0; n < 6; n++) buffer.append({ ...line, message: 'm' })
-    expect(buffer.page()).to.include({
-      oldest_cursor: 14,
-      newest_cursor: 18,
-      dropped_count: 8,
-    })
+    expect(buffer.page()).to.include({ oldest_cursor: 14, newest_cursor: 18, dropped_count: 8 })
   })
 })
