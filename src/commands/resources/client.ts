@@ -1,5 +1,5 @@
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { HttpLink, overdueText } from '../../lib/mcp/bridge/http-link.ts'
+import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import type { McpServer } from '../../lib/mcp/client/call.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { userAgent } from '../../lib/util/version.ts'
@@ -31,12 +31,7 @@ export async function withClient<Value>(
   // The parser ensures that at most one of the flags is given.
   const word = url ?? instance ?? dccType
   const { locate, key, ownerToken } = await findEndpoint(word, flags, env, { log, naming })
-  const link = new HttpLink({
-    key: key ?? ownerToken,
-    env,
-    userAgent,
-    overdue: ({ host }) => output.warn(overdueText(host)),
-  })
+  const link = new HttpLink({ key: key ?? ownerToken, env, userAgent })
   const find = async (): Promise<McpServer> => {
     const target = await locate()
     if (!target.ok) throw new ServiceError('network_failed', target.failure)

@@ -1,8 +1,7 @@
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
-import { isJsonObject } from '../../util/json.ts'
 import { pause, systemTimer } from '../../util/time.ts'
 import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
-import { bridgeFailed, serverGone, stopping, Unreachable } from './bridge-errors.ts'
+import { bridgeFailed, serverGone, Unreachable } from './bridge-errors.ts'
 import { Call } from './call.ts'
 import { Connection, type ConnectionParts } from './connection.ts'
 import type { BridgeContext } from './context.ts'
@@ -44,10 +43,7 @@ async function* linesOf(input: Readable): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of input) {
-    const text = decoder.decode(chunk as Buffer, { stream: true })
-    rest += text
-    if (!text.includes('\n')) continue
-    const lines = rest.split('\n')
+    const lines = (rest + decoder.decode(chunk as Buffer, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
     yield* lines
   }
@@ -85,25 +81,22 @@ class Bridge {
     const finished = new AbortController()
     void Promise.all(this.#inFlight).then(() => finished.abort())
     await pause(systemTimer, finishMs, AbortSignal.any([ending, finished.signal]))
-    for (const call of this.#open.values()) void call.refuse(stopping)
-    await Promise.all([this.#session?.end(), output.flush(flushMs)])
+    await this.#session?.end()
     connection.stop()
+    await output.flush(flushMs)
   }
 
   async #dispatch(line: string): Promise<void> {
     const { output, log } = this.#context
     const value = parseText(line)
-    if (value === undefined) {
-      const message = 'the line is not valid JSON: one message a line, in UTF-8'
-      return output.send(errorMessage(null, { code: jsonRpcCodes.parseError, message }))
-    }
     const isBatch = Array.isArray(value)
     const messages = (isBatch ? value : [value]).map(parseMessage)
     // The server judges the elements of a batch.
     if (messages.length === 0 || (!isBatch && messages[0] === null)) {
-      const id = isJsonObject(value) && isRequestId(value.id) ? value.id : null
+      const { parseError, invalidRequest } = jsonRpcCodes
+      const code = value === undefined ? parseError : invalidRequest
       const message = 'the line is not a JSON-RPC 2.0 message'
-      return output.send(errorMessage(id, { code: jsonRpcCodes.invalidRequest, message }))
+      return output.send(errorMessage(null, { code, message }))
     }
     const call = new Call(this.#context, line, messages, isBatch)
     const ids = call.unanswered.map(({ id }) => id)
@@ -185,7 +178,7 @@ class Bridge {
     const { connection } = this.#context
     const upstream = await connection.ready()
     const stream = new ListenStream(this.#context, call, request)
-    void connection.open(stream, upstream)
+    connection.open(stream, upstream)
     await stream.done
     connection.forget(stream)
   }

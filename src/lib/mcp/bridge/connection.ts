@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
@@ -29,18 +28,9 @@ interface KeptStream {
   restore?(upstream: Upstream): Promise<void>
   /**
    * Runs to the end of the stream. Resolves with the pause in ms before it must be opened again;
-   * null when it must not.
+   * null when it must not. Sends what the client may have missed before.
    */
-  run(upstream: Upstream, begun: () => void): Promise<number | null>
-  /** Sends what the client may have missed. Called when the stream was opened again. */
-  catchUp?(): Promise<void>
-}
-
-/** Where a stream is open. */
-interface Place {
-  /** Null when it must be opened again. */
-  upstream: Upstream | null
-  readonly opened: Promise<void>
+  run(upstream: Upstream): Promise<number | null>
 }
 
 /** How to find the server, and what is sent there. */
@@ -61,8 +51,6 @@ interface ConnectionAsk extends Omit<HttpAsk, 'url' | 'answerMs'> {
 
 /** The official SDKs drop a server that sends a line over 10 MiB. */
 export const maxAnswerBytes = 9 * 1024 * 1024
-/** Some servers begin a stream only with the first notification: it then counts as open. */
-const streamOpenMs = 1000
 /** A request fails after this time without data. */
 const answerMs = 5 * 60_000
 /** For one step of restoring a session. */
@@ -76,7 +64,8 @@ const ownId = 'service-cli'
 export class Connection {
   readonly #parts: ConnectionParts
   readonly #link: HttpLink
-  readonly #streams = new Map<KeptStream, Place>()
+  /** Where each stream is open; null when it must be opened again. */
+  readonly #streams = new Map<KeptStream, Upstream | null>()
   readonly #stop = new AbortController()
   #current: Upstream | null = null
   #attempt: Promise<Upstream> | null = null
@@ -146,13 +135,16 @@ export class Connection {
     return refusalError(refused, url, this.#parts.key !== null)
   }
 
-  /** Opens a stream, from now on again after each end. Resolves when this was tried. */
-  open(stream: KeptStream, upstream: Upstream): Promise<void> {
-    const last = this.#streams.get(stream)
-    if (last?.upstream === upstream) return last.opened
-    const opened = this.#open(stream, upstream, last !== undefined)
-    this.#streams.set(stream, { upstream, opened })
-    return opened
+  /** Opens a stream, from now on again after each end. */
+  open(stream: KeptStream, upstream: Upstream): void {
+    if (this.#streams.get(stream) === upstream) return
+    this.#streams.set(stream, upstream)
+    void stream.run(upstream).then(retryMs => {
+      // Another server may have the stream by now.
+      if (retryMs === null || this.#streams.get(stream) !== upstream) return
+      this.#streams.set(stream, null)
+      void this.#reconnect(retryMs)
+    })
   }
 
   /** The stream has ended for good. */
@@ -170,7 +162,7 @@ export class Connection {
       this.#parts.log.warn(facts, 'no connection to the server')
     }
     this.#isAway = true
-    this.#reconnect(0)
+    void this.#reconnect(0)
   }
 
   /** Ends all requests. */
@@ -180,43 +172,25 @@ export class Connection {
   }
 
   get #exchangeParts() {
-    return { link: this.#link, log: this.#parts.log, maxAnswerBytes }
+    return { link: this.#link, maxAnswerBytes }
   }
 
-  async #open(stream: KeptStream, upstream: Upstream, isAgain: boolean): Promise<void> {
-    const begun = Promise.withResolvers<void>()
-    const ended = stream.run(upstream, begun.resolve).then(retryMs => {
-      const place = this.#streams.get(stream)
-      // Another server may have the stream by now.
-      if (retryMs === null || place?.upstream !== upstream) return
-      place.upstream = null
-      this.#reconnect(retryMs)
-    })
-    await Promise.race([begun.promise, ended, delay(streamOpenMs, null, { ref: false })])
-    const isOpen = this.#streams.get(stream)?.upstream === upstream
-    if (isOpen && isAgain) void stream.catchUp?.()
-  }
-
-  /** Finds the server and opens streams until all are open; waits at least `minMs` before. */
-  #reconnect(minMs: number): void {
-    if (this.#isReconnecting || this.#stop.signal.aborted) return
-    this.#isReconnecting = true
-    void this.#openAll(minMs).finally(() => (this.#isReconnecting = false))
-  }
-
-  async #openAll(minMs: number): Promise<void> {
+  /** Finds the server and opens the streams again; waits at least `minMs` before. */
+  async #reconnect(minMs: number): Promise<void> {
     const { signal } = this.#stop
+    if (this.#isReconnecting || signal.aborted) return
+    this.#isReconnecting = true
     if (performance.now() - this.#restoredMs > stableMs) this.#failures = 0
-    const isMissing = ({ upstream }: Place) => upstream === null || upstream !== this.#current
+    const isMissing = (at: Upstream | null) => at === null || at !== this.#current
     while (this.#streams.values().some(isMissing)) {
       const delayMs = Math.max(minMs, retryDelay(this.#failures++, Math.random))
       await pause(systemTimer, delayMs, signal)
       if (signal.aborted) return
       const upstream = await this.ready().catch(() => null)
-      if (upstream === null) continue
-      await Promise.all(this.#streams.keys().map(stream => this.open(stream, upstream)))
+      if (upstream !== null) this.#openAll(upstream)
     }
     this.#restoredMs = performance.now()
+    this.#isReconnecting = false
   }
 
   async #connect(): Promise<Upstream> {
@@ -226,8 +200,12 @@ export class Connection {
     for (const stream of this.#streams.keys()) await stream.restore?.(upstream)
     if (upstream.lost.signal.aborted) throw new Unreachable('the connection was cut')
     this.#current = upstream
-    for (const stream of this.#streams.keys()) void this.open(stream, upstream)
+    this.#openAll(upstream)
     return upstream
+  }
+
+  #openAll(upstream: Upstream): void {
+    for (const stream of this.#streams.keys()) this.open(stream, upstream)
   }
 
   #reached({ url }: Upstream): void {

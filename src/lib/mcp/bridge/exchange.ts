@@ -2,7 +2,6 @@ import { createParser } from 'eventsource-parser'
 import type { IncomingHttpHeaders } from 'node:http'
 import { collectBounded } from '../../util/bytes.ts'
 import type { JsonObject } from '../../util/json.ts'
-import type { Logger } from '../../util/logger.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
@@ -40,14 +39,13 @@ export interface ExchangeParts {
   readonly maxAnswerBytes: number
   /** The answer fails after this time without data. Null for a stream that may be idle. */
   readonly silenceMs: number | null
-  readonly log: Logger
 }
 
 export interface ExchangeHooks {
   /** Called when a successful answer begins. */
   readonly begun?: () => void
-  /** Receives each text in turn. Resolves with false to skip the rest. */
-  readonly deliver?: (text: ServerText) => Promise<unknown>
+  /** Receives each valid text in turn. */
+  readonly deliver?: (text: ServerText) => Promise<void>
 }
 
 const maxRefusalBytes = 64 * 1024
@@ -61,7 +59,7 @@ class TooLarge extends Error {}
 
 /** Sends one HTTP request and delivers the messages of the answer. Rejects only as `deliver` does. */
 export async function exchange(
-  { link, maxAnswerBytes, silenceMs, log }: ExchangeParts,
+  { link, maxAnswerBytes, silenceMs }: ExchangeParts,
   ask: HttpAsk,
   { begun, deliver }: ExchangeHooks,
 ): Promise<Exchanged> {
@@ -84,21 +82,14 @@ export async function exchange(
         : wholeOf(chunks, maxAnswerBytes)
     for await (const text of texts) {
       const messages = parseServerText(text)
-      if (messages === null) {
-        log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
-      } else if (deliver !== undefined) {
-        // Valid JSON has line breaks only between tokens.
-        const line = text.replaceAll(/[\r\n]/g, ' ')
-        if ((await deliver({ line, messages, headers })) === false) break
-      }
+      if (messages === null) continue
+      // Valid JSON has line breaks only between tokens.
+      await deliver?.({ line: text.replaceAll(/[\r\n]/g, ' '), messages, headers })
     }
     return { kind: 'ended', retryMs }
   } catch (error) {
     if (ask.signal.aborted) return { kind: 'aborted' }
-    if (error instanceof TooLarge) {
-      log.warn({}, 'dropped a message of the server: too large')
-      return { kind: 'oversize' }
-    }
+    if (error instanceof TooLarge) return { kind: 'oversize' }
     if (!(error instanceof Unreachable)) throw error
     return { kind: 'broken', begun: hasBegun, reason: error.message }
   }
@@ -133,7 +124,6 @@ export async function askOnce(
           if (error !== null) answers.push({ kind: 'error', error })
           else if (result !== null) answers.push({ kind: 'result', result, headers })
         }
-        return answers.length === 0
       },
     },
   )

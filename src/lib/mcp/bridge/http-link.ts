@@ -10,23 +10,12 @@ import type { Secret } from '../../util/secret.ts'
 import { systemTimer } from '../../util/time.ts'
 import { describeSocketError, foreignListener, Unreachable } from './bridge-errors.ts'
 
-/** A server that needs longer for an answer has usually stopped. */
-const overdueMs = 5000
-
-/** What a command says then, and waits on. */
-export function overdueText(host: string): string {
-  return `still waiting for ${host}, which has not answered for ${overdueMs / 1000} s`
-}
-
 export interface HttpAsk {
   readonly url: URL
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | string
-  /**
-   * Idempotent: may be sent again when the server had just closed a kept connection. Any other may
-   * take its time, and is never overdue.
-   */
+  /** Idempotent: is sent again when the server had just closed a kept connection. */
   readonly repeatable: boolean
   /** Time until the answer begins. */
   readonly answerMs: number
@@ -65,8 +54,6 @@ interface HttpLinkParts {
    */
   readonly refusesForeign?: boolean
   readonly env: NodeJS.ProcessEnv
-  /** Called when an answer is overdue; called again only after the server has answered. */
-  readonly overdue?: (url: URL) => void
   /** Default: no User-Agent header. */
   readonly userAgent?: string
 }
@@ -81,7 +68,6 @@ const staleCodes = new Set(['ECONNRESET', 'EPIPE'])
 export class HttpLink implements HttpAsker {
   readonly #parts: HttpLinkParts
   readonly #agents = new Map<string, http.Agent>()
-  #isOverdue = false
 
   constructor(parts: HttpLinkParts) {
     this.#parts = parts
@@ -106,7 +92,7 @@ export class HttpLink implements HttpAsker {
   }
 
   #once(options: HttpUpload, agent: http.Agent): Promise<IncomingMessage> {
-    const { url, method, headers, body, repeatable, signal, answerMs } = options
+    const { url, method, headers, body, signal, answerMs } = options
     signal.throwIfAborted()
     const { key } = this
     const { userAgent } = this.#parts
@@ -126,13 +112,9 @@ export class HttpLink implements HttpAsker {
         signal,
       })
       const fail = (reason: string) => () => req.destroy(new Unreachable(reason))
-      const cancels = [systemTimer.after(connectMs, fail('the connection timed out'))]
-      const cancel = (): void => {
-        for (const one of cancels.splice(0)) one()
-      }
+      let cancel = systemTimer.after(connectMs, fail('the connection timed out'))
       const awaitAnswer = (): void => {
-        cancels.push(systemTimer.after(answerMs, fail('it does not answer')))
-        if (repeatable) cancels.push(systemTimer.after(overdueMs, () => this.#overdue(url)))
+        cancel = systemTimer.after(answerMs, fail('it does not answer'))
       }
       whenConnected(req, url, () => {
         cancel()
@@ -143,7 +125,6 @@ export class HttpLink implements HttpAsker {
         cancel()
         // An answer before the end of the body refuses it.
         upload?.unpipe(req)
-        this.#isOverdue = false
         resolve(answer)
       })
       // Never removed: after the answer began, the answer reports the error too.
@@ -155,20 +136,9 @@ export class HttpLink implements HttpAsker {
         const text = describeSocketError(error)
         reject(isStale ? new StaleConnection(text) : new Unreachable(text))
       })
-      // After a 101 there is neither an answer nor an error.
-      req.once('close', () => {
-        cancel()
-        reject(new Unreachable('it answered with another protocol'))
-      })
       if (upload === null) req.end(whole)
       else upload.once('error', error => req.destroy(error)).pipe(req)
     })
-  }
-
-  #overdue(url: URL): void {
-    if (this.#isOverdue) return
-    this.#isOverdue = true
-    this.#parts.overdue?.(url)
   }
 
   #agent(url: URL): http.Agent {

@@ -31,12 +31,11 @@ export class ListenStream {
   }
 
   /** Runs the stream of the subscription as `KeptStream` has it. */
-  async run(upstream: Upstream, begun: () => void): Promise<number | null> {
+  async run(upstream: Upstream): Promise<number | null> {
     const call = this.#call
     const { connection } = this.#context
     const deliver = async (text: ServerText): Promise<void> => {
       const [message] = text.messages
-      begun()
       const isAgain = this.#isAcknowledged
       const isAcknowledgement = message?.kind === 'notification' && message.method === acknowledged
       this.#isAcknowledged ||= isAcknowledgement

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Upstream } from './connection.ts'
-import { type BridgeContext, postHeaders, shownUrl } from './context.ts'
-import type { ServerText } from './exchange.ts'
+import { type BridgeContext, shownUrl } from './context.ts'
 import { notificationMessage, type RpcRequest } from './rpc.ts'
 
 /** A session as negotiated by `initialize`. */
@@ -55,6 +55,7 @@ export class ClientSession {
   readonly #end = new AbortController()
   readonly #subscriptions = new Set<string>()
   #session: Session | null = null
+  #hadStream = false
   /** Where the session is open; null when the server has ended it. */
   #url: string | null = null
   /** The server that the session is used at. */
@@ -92,10 +93,10 @@ export class ClientSession {
     this.#context.log.info(facts, 'session opened')
   }
 
-  /** The client has sent `notifications/initialized`. Resolves when the stream is open. */
-  async initialized(): Promise<void> {
+  /** The client has sent `notifications/initialized`. */
+  initialized(): void {
     if (this.#upstream === null || this.#end.signal.aborted) return
-    await this.#context.connection.open(this, this.#upstream)
+    this.#context.connection.open(this, this.#upstream)
   }
 
   /** Reports a 404. Returns whether there is a session to open again. */
@@ -116,9 +117,10 @@ export class ClientSession {
   }
 
   /** Runs the stream of the session as `KeptStream` has it. */
-  async run(upstream: Upstream, begun: () => void): Promise<number | null> {
-    const { connection, log } = this.#context
-    const deliver = (text: ServerText): Promise<void> => this.#pushed(text)
+  async run(upstream: Upstream): Promise<number | null> {
+    const { connection, output, log } = this.#context
+    const isAgain = this.#hadStream
+    this.#hadStream = true
     const ask = {
       method: 'GET',
       headers: { ...this.headers, Accept: 'text/event-stream' },
@@ -126,21 +128,21 @@ export class ClientSession {
       isStream: true,
       signal: this.#end.signal,
     } as const
-    const ended = await connection.exchange(upstream, ask, { begun, deliver })
-    if (ended.kind === 'refused' && ended.status < 500 && ended.status !== 429) {
-      const isUnknown = ended.status === 404 && this.endedByServer(upstream)
-      if (!isUnknown) {
-        log.info({ status: ended.status }, 'the server has no stream for notifications')
-        return null
-      }
-    }
-    return ended.kind === 'ended' ? ended.retryMs : 0
+    const ended = await connection.exchange(upstream, ask, {
+      begun: () => void this.#catchUp(isAgain),
+      deliver: ({ line }) => output.send(line),
+    })
+    if (ended.kind === 'ended') return ended.retryMs
+    if (ended.kind !== 'refused' || ended.status >= 500) return 0
+    if (ended.status === 404 && this.endedByServer(upstream)) return 0
+    log.info({ status: ended.status }, 'the server has no stream for notifications')
+    return null
   }
 
-  /** Sends the notifications that the client may have missed. */
-  async catchUp(): Promise<void> {
+  /** Sends the notifications that the client may have missed before the stream was open. */
+  async #catchUp(isAgain: boolean): Promise<void> {
     const { output } = this.#context
-    if (this.#session?.announcesList) {
+    if (isAgain && this.#session?.announcesList) {
       await output.send(notificationMessage('notifications/resources/list_changed'))
     }
     for (const uri of this.#subscriptions) {
@@ -180,11 +182,5 @@ export class ClientSession {
       await connection.ask(upstream, headers, 'resources/subscribe', { uri })
     }
     return session
-  }
-
-  async #pushed({ line, messages }: ServerText): Promise<void> {
-    const { log, output } = this.#context
-    if (!messages.some(({ kind }) => kind === 'response')) return output.send(line)
-    return log.warn({}, 'dropped a response on the stream of the session')
   }
 }

@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { silentLogger } from '../../util/logger.ts'
 import { version } from '../../util/version.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
-import { postHeaders, shownUrl } from '../bridge/context.ts'
+import { shownUrl } from '../bridge/context.ts'
 import { exchange, type Exchanged, readRefusal } from '../bridge/exchange.ts'
 import type { HttpLink, HttpUpload } from '../bridge/http-link.ts'
 import { requestMessage, type RpcMessage } from '../bridge/rpc.ts'
-import { encodeHeaderValue, metaKeys } from '../request-metadata.ts'
+import { metaKeys, statelessHeaders } from '../request-metadata.ts'
 import { type Asked, httpFailure, rpcFailure, unexpectedAnswer } from './failure.ts'
 
 /** An MCP endpoint, and the connections to it. */
@@ -99,16 +98,11 @@ async function post(
     [metaKeys.clientCapabilities]: {},
   }
   const ended = await exchange(
-    { link, maxAnswerBytes, silenceMs, log: silentLogger },
+    { link, maxAnswerBytes, silenceMs },
     {
       url,
       method: 'POST',
-      headers: {
-        ...postHeaders,
-        'MCP-Protocol-Version': revision,
-        'Mcp-Method': method,
-        ...(typeof params.uri === 'string' && { 'Mcp-Name': encodeHeaderValue(params.uri) }),
-      },
+      headers: statelessHeaders(method, params, revision),
       body: requestMessage(1, method, { ...params, _meta }),
       repeatable: true,
       answerMs,
@@ -122,7 +116,6 @@ async function post(
           }
           await deliver(message)
         }
-        return true
       },
     },
   )

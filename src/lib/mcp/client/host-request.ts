@@ -2,10 +2,9 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
 import { userAgent } from '../../util/version.ts'
-import { HttpLink, overdueText } from '../bridge/http-link.ts'
+import { HttpLink } from '../bridge/http-link.ts'
 import { parseText } from '../bridge/rpc.ts'
 import { openAnswer } from './call.ts'
 
@@ -14,7 +13,6 @@ export interface HostTarget {
   /** Ends in `/host`. */
   readonly url: URL
   readonly token: Secret
-  readonly log: Logger
 }
 
 interface HostRequest {
@@ -30,13 +28,12 @@ interface HostRequest {
 
 /** Sends a request and returns the answer. Rejects with `ServiceError`. */
 export async function hostRequest(
-  { url: { href }, token, log }: HostTarget,
+  { url: { href }, token }: HostTarget,
   request: HostRequest,
 ): Promise<JsonObject> {
   const { method, path, body, type = 'application/json' } = request
   const { signal = new AbortController().signal } = request
-  const overdue = ({ host }: URL): void => log.warn({}, overdueText(host))
-  const link = new HttpLink({ key: token, env: {}, userAgent, overdue })
+  const link = new HttpLink({ key: token, env: {}, userAgent })
   try {
     const answer = await openAnswer(link, {
       url: new URL(`${href.replace(/\/$/, '')}/${path}`),
