@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../util/errors.ts'
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { version } from '../../util/version.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
 import { shownUrl } from '../bridge/context.ts'
@@ -30,7 +30,7 @@ export async function callMethod(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<JsonObject> {
   let result = null as JsonObject | null
-  await post(server, { method, params, uri: params.uri, silenceMs: answerMs, signal }, message => {
+  await post(server, method, params, { silenceMs: answerMs, signal }, message => {
     if (message.kind === 'response') result = message.result
   })
   if (result === null) throw unexpectedAnswer(server.url, method)
@@ -56,11 +56,13 @@ export async function listen(
 ): Promise<never> {
   const method = 'subscriptions/listen'
   const params = { notifications: { resourceSubscriptions: [uri] } }
-  await post(server, { method, params, uri, silenceMs: null, signal }, async message => {
+  await post(server, method, params, { silenceMs: null, signal }, async message => {
     if (message.kind !== 'notification') return
     if (message.method === 'notifications/resources/updated') updated()
     if (message.method !== 'notifications/subscriptions/acknowledged') return
-    if (!isHonoured(message.params, uri)) {
+    const { notifications } = message.params
+    const honoured = isJsonObject(notifications) ? notifications.resourceSubscriptions : []
+    if (!arrayOf(honoured).includes(uri)) {
       throw new ServiceError('request_refused', `the server does not announce updates of ${uri}`, {
         hint: 'service-cli resources read URI shows the current state',
       })
@@ -70,28 +72,18 @@ export async function listen(
   throw new ServiceError('network_failed', 'the server closed the event stream')
 }
 
-function isHonoured({ notifications }: JsonObject, uri: string): boolean {
-  const uris = isJsonObject(notifications) ? notifications.resourceSubscriptions : undefined
-  return Array.isArray(uris) && uris.includes(uri)
-}
-
-interface McpRequest {
-  readonly method: string
-  readonly params: JsonObject
-  /** What it is about, for errors. */
-  readonly uri: unknown
-  /** The longest pause within the answer; null for a stream that may be idle. */
-  readonly silenceMs: number | null
-  readonly signal: AbortSignal
-}
-
-/** Sends a request and delivers the messages of its answer. Rejects with `ServiceError`. */
+/**
+ * Sends a request and delivers the messages of its answer. `silenceMs`: the longest pause within the
+ * answer; null for a stream that may be idle. Rejects with `ServiceError`.
+ */
 async function post(
   { url, link }: McpServer,
-  { method, params, uri, silenceMs, signal }: McpRequest,
+  method: string,
+  params: JsonObject,
+  { silenceMs, signal }: { silenceMs: number | null; signal: AbortSignal },
   deliver: (message: RpcMessage) => void | Promise<void>,
 ): Promise<void> {
-  const asked = { url, method, uri, isKeyed: link.key !== null }
+  const asked = { url, method, isKeyed: link.key !== null }
   const _meta = {
     [metaKeys.protocolVersion]: revision,
     [metaKeys.clientInfo]: { name: 'service-cli', version },
