@@ -5,14 +5,7 @@ import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl } from './context.ts'
-import {
-  askOnce,
-  exchange,
-  type Exchanged,
-  type ExchangeHooks,
-  type Refused,
-  type RpcAnswer,
-} from './exchange.ts'
+import { askOnce, exchange, type Exchanged, type ExchangeHooks, type Refused } from './exchange.ts'
 import { type HttpAsk, HttpLink } from './http-link.ts'
 
 /** The server from the moment it was located until it is lost. */
@@ -27,10 +20,10 @@ interface KeptStream {
   /** Makes it usable at this server, before requests go there. Rejects with `Unreachable`. */
   restore?(upstream: Upstream): Promise<void>
   /**
-   * Runs to the end of the stream. Resolves with the pause in ms before it must be opened again;
-   * null when it must not. Sends what the client may have missed before.
+   * Runs to the end of the stream. Resolves with whether it must be opened again. Sends what the
+   * client may have missed before.
    */
-  run(upstream: Upstream): Promise<number | null>
+  run(upstream: Upstream): Promise<boolean>
 }
 
 /** How to find the server, and what is sent there. */
@@ -109,25 +102,25 @@ export class Connection {
     return ended
   }
 
-  /** Sends a request of the bridge itself. Rejects with `Unreachable` when it is not answered. */
+  /** Sends a request of the bridge itself. Rejects with `Unreachable` when it has no result. */
   async ask(
     upstream: Upstream,
     headers: Record<string, string>,
     method: string,
     params: JsonObject,
-  ): Promise<RpcAnswer> {
-    const { url, lost } = upstream
-    const asked = { url, headers, answerMs: restoreMs, signal: lost.signal }
-    const question = { ...asked, id: ownId, method, params }
-    const answer = await askOnce(this.#exchangeParts, question)
-    if (answer.kind === 'result' || answer.kind === 'error') {
-      this.#reached(upstream)
-      return answer
+  ) {
+    const asked = { url: upstream.url, headers, answerMs: restoreMs, signal: this.#stop.signal }
+    const answer = await askOnce(this.#exchangeParts, { ...asked, id: ownId, method, params })
+    switch (answer.kind) {
+      case 'result':
+        return answer
+      case 'error':
+        throw new Unreachable(`it refuses ${method}: ${answer.error.message}`)
+      case 'refused':
+        throw new Unreachable(this.refusal(answer, upstream).message)
+      default:
+        throw new Unreachable(answer.kind === 'broken' ? answer.reason : 'it sent no valid answer')
     }
-    if (answer.kind === 'refused') throw new Unreachable(this.refusal(answer, upstream).message)
-    const reason = answer.kind === 'broken' ? answer.reason : 'it sent no valid answer'
-    this.lost(upstream, reason)
-    throw new Unreachable(reason)
   }
 
   /** The error for a request that the server refused. */
@@ -139,11 +132,11 @@ export class Connection {
   open(stream: KeptStream, upstream: Upstream): void {
     if (this.#streams.get(stream) === upstream) return
     this.#streams.set(stream, upstream)
-    void stream.run(upstream).then(retryMs => {
+    void stream.run(upstream).then(mustReopen => {
       // Another server may have the stream by now.
-      if (retryMs === null || this.#streams.get(stream) !== upstream) return
+      if (!mustReopen || this.#streams.get(stream) !== upstream) return
       this.#streams.set(stream, null)
-      void this.#reconnect(retryMs)
+      void this.#reconnect()
     })
   }
 
@@ -162,7 +155,7 @@ export class Connection {
       this.#parts.log.warn(facts, 'no connection to the server')
     }
     this.#isAway = true
-    void this.#reconnect(0)
+    void this.#reconnect()
   }
 
   /** Ends all requests. */
@@ -175,16 +168,15 @@ export class Connection {
     return { link: this.#link, maxAnswerBytes }
   }
 
-  /** Finds the server and opens the streams again; waits at least `minMs` before. */
-  async #reconnect(minMs: number): Promise<void> {
+  /** Finds the server and opens the streams again. */
+  async #reconnect(): Promise<void> {
     const { signal } = this.#stop
     if (this.#isReconnecting || signal.aborted) return
     this.#isReconnecting = true
     if (performance.now() - this.#restoredMs > stableMs) this.#failures = 0
     const isMissing = (at: Upstream | null) => at === null || at !== this.#current
     while (this.#streams.values().some(isMissing)) {
-      const delayMs = Math.max(minMs, retryDelay(this.#failures++, Math.random))
-      await pause(systemTimer, delayMs, signal)
+      await pause(systemTimer, retryDelay(this.#failures++, Math.random), signal)
       if (signal.aborted) return
       const upstream = await this.ready().catch(() => null)
       if (upstream !== null) this.#openAll(upstream)

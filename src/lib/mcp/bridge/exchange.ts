@@ -16,7 +16,7 @@ export interface ServerText {
 
 /** How one HTTP request ended, after all received messages were delivered. */
 export type Exchanged =
-  | { readonly kind: 'ended'; readonly retryMs: number }
+  | { readonly kind: 'ended' }
   /** A message of the answer was too large; the rest was not read. */
   | { readonly kind: 'oversize' }
   | Refused
@@ -51,8 +51,6 @@ export interface ExchangeHooks {
 const maxRefusalBytes = 64 * 1024
 /** The longest pause while reading a refusal. */
 const refusalMs = 2000
-/** The longest reconnection time that a server can ask for. */
-const maxRetryMs = 60_000
 
 /** A message of an answer is too large. */
 class TooLarge extends Error {}
@@ -64,7 +62,6 @@ export async function exchange(
   { begun, deliver }: ExchangeHooks,
 ): Promise<Exchanged> {
   let hasBegun = false
-  let retryMs = 0
   try {
     const answer = await link.ask(ask)
     hasBegun = true
@@ -78,7 +75,7 @@ export async function exchange(
     const chunks = chunksOf(answer, silenceMs)
     const texts =
       type === 'text/event-stream'
-        ? eventsOf(chunks, maxAnswerBytes, askedMs => (retryMs = Math.min(askedMs, maxRetryMs)))
+        ? eventsOf(chunks, maxAnswerBytes)
         : wholeOf(chunks, maxAnswerBytes)
     for await (const text of texts) {
       const messages = parseServerText(text)
@@ -86,7 +83,7 @@ export async function exchange(
       // Valid JSON has line breaks only between tokens.
       await deliver?.({ line: text.replaceAll(/[\r\n]/g, ' '), messages, headers })
     }
-    return { kind: 'ended', retryMs }
+    return { kind: 'ended' }
   } catch (error) {
     if (ask.signal.aborted) return { kind: 'aborted' }
     if (error instanceof TooLarge) return { kind: 'oversize' }
@@ -130,11 +127,7 @@ export async function askOnce(
   return answers[0] ?? ended
 }
 
-async function* eventsOf(
-  chunks: AsyncIterable<Buffer>,
-  maxBytes: number,
-  onRetry: (retryMs: number) => void,
-): AsyncGenerator<string> {
+async function* eventsOf(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   const texts: string[] = []
   const parser = createParser({
@@ -143,7 +136,6 @@ async function* eventsOf(
       // A stream may begin with an event that has only an id.
       if (event === 'message' && data !== '') texts.push(data)
     },
-    onRetry,
     onError({ type }) {
       if (type === 'max-buffer-size-exceeded') throw new TooLarge()
     },

@@ -8,6 +8,7 @@ import { isLoopback, refuseForeignListeners } from '../../util/net.ts'
 import { proxyAgentOptions, proxyFor } from '../../util/proxy.ts'
 import type { Secret } from '../../util/secret.ts'
 import { systemTimer } from '../../util/time.ts'
+import { userAgent } from '../../util/version.ts'
 import { describeSocketError, foreignListener, Unreachable } from './bridge-errors.ts'
 
 export interface HttpAsk {
@@ -42,20 +43,18 @@ export interface HttpAsker {
   ask(options: HttpAsk): Promise<HttpAnswer>
 }
 
-/** A key, or how to get that of the server that was found last. */
-export type KeySource = Secret | null | (() => Secret | null)
-
 interface HttpLinkParts {
-  /** Sent only to the server that the user named: redirects are not followed. */
-  readonly key: KeySource
+  /**
+   * The key, or how to get that of the server that was found last. Sent only to the server that the
+   * user named: redirects are not followed.
+   */
+  readonly key: Secret | null | (() => Secret | null)
   /**
    * Sends nothing to a port of this machine where another user listens. A key is never sent there.
    * Default: false.
    */
   readonly refusesForeign?: boolean
   readonly env: NodeJS.ProcessEnv
-  /** Default: no User-Agent header. */
-  readonly userAgent?: string
 }
 
 const connectMs = 5000
@@ -95,7 +94,6 @@ export class HttpLink implements HttpAsker {
     const { url, method, headers, body, signal, answerMs } = options
     signal.throwIfAborted()
     const { key } = this
-    const { userAgent } = this.#parts
     const { request } = url.protocol === 'https:' ? https : http
     const upload = body instanceof Readable ? body : null
     const whole = body instanceof Readable ? undefined : body
@@ -103,7 +101,7 @@ export class HttpLink implements HttpAsker {
       const req = request(url, {
         method,
         headers: {
-          ...(userAgent !== undefined && { 'User-Agent': userAgent }),
+          'User-Agent': userAgent,
           ...headers,
           ...(whole !== undefined && { 'Content-Length': String(Buffer.byteLength(whole)) }),
           ...(key !== null && { Authorization: `Bearer ${key.reveal()}` }),

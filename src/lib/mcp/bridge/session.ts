@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import type { JsonObject } from '../../util/json.ts'
 import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Upstream } from './connection.ts'
@@ -11,21 +11,14 @@ export interface Session {
   /** Null when the server assigns none. */
   readonly id: string | null
   readonly revision: string
-  /** The server announces changes of the resource list. */
-  readonly announcesList: boolean
 }
 
 /** The session of an `initialize` result; null when the result is invalid. */
 export function openedSession(result: JsonObject, headers: IncomingHttpHeaders): Session | null {
-  const { protocolVersion, capabilities } = result
-  if (typeof protocolVersion !== 'string') return null
-  const resources = isJsonObject(capabilities) ? capabilities.resources : undefined
+  const { protocolVersion: revision } = result
+  if (typeof revision !== 'string') return null
   const id = headers['mcp-session-id']
-  return {
-    id: typeof id === 'string' ? id : null,
-    revision: protocolVersion,
-    announcesList: isJsonObject(resources) && resources.listChanged === true,
-  }
+  return { id: typeof id === 'string' ? id : null, revision }
 }
 
 /** The first revision with the `MCP-Protocol-Version` header. */
@@ -117,7 +110,7 @@ export class ClientSession {
   }
 
   /** Runs the stream of the session as `KeptStream` has it. */
-  async run(upstream: Upstream): Promise<number | null> {
+  async run(upstream: Upstream): Promise<boolean> {
     const { connection, output, log } = this.#context
     const isAgain = this.#hadStream
     this.#hadStream = true
@@ -132,19 +125,16 @@ export class ClientSession {
       begun: () => void this.#catchUp(isAgain),
       deliver: ({ line }) => output.send(line),
     })
-    if (ended.kind === 'ended') return ended.retryMs
-    if (ended.kind !== 'refused' || ended.status >= 500) return 0
-    if (ended.status === 404 && this.endedByServer(upstream)) return 0
+    if (ended.kind !== 'refused' || ended.status >= 500) return true
+    if (ended.status === 404 && this.endedByServer(upstream)) return true
     log.info({ status: ended.status }, 'the server has no stream for notifications')
-    return null
+    return false
   }
 
   /** Sends the notifications that the client may have missed before the stream was open. */
   async #catchUp(isAgain: boolean): Promise<void> {
     const { output } = this.#context
-    if (isAgain && this.#session?.announcesList) {
-      await output.send(notificationMessage('notifications/resources/list_changed'))
-    }
+    if (isAgain) await output.send(notificationMessage('notifications/resources/list_changed'))
     for (const uri of this.#subscriptions) {
       if (this.#end.signal.aborted) return
       await output.send(notificationMessage('notifications/resources/updated', { uri }))
@@ -168,9 +158,6 @@ export class ClientSession {
     const { connection } = this.#context
     const params = { ...this.#params, protocolVersion: this.#session?.revision }
     const answer = await connection.ask(upstream, postHeaders, 'initialize', params)
-    if (answer.kind === 'error') {
-      throw new Unreachable(`it refuses the session: ${answer.error.message}`)
-    }
     const session = openedSession(answer.result, answer.headers)
     if (session === null) throw new Unreachable('invalid initialize result')
     const headers = sessionHeaders(session)
@@ -179,7 +166,8 @@ export class ClientSession {
     const ask = { method: 'POST', headers, body, repeatable: true, signal } as const
     await connection.exchange(upstream, ask)
     for (const uri of this.#subscriptions) {
-      await connection.ask(upstream, headers, 'resources/subscribe', { uri })
+      // The resource may be gone.
+      await connection.ask(upstream, headers, 'resources/subscribe', { uri }).catch(() => {})
     }
     return session
   }

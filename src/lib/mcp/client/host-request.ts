@@ -3,7 +3,6 @@ import { text } from 'node:stream/consumers'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import type { Secret } from '../../util/secret.ts'
-import { userAgent } from '../../util/version.ts'
 import { HttpLink } from '../bridge/http-link.ts'
 import { parseText } from '../bridge/rpc.ts'
 import { openAnswer } from './call.ts'
@@ -33,7 +32,7 @@ export async function hostRequest(
 ): Promise<JsonObject> {
   const { method, path, body, type = 'application/json' } = request
   const { signal = new AbortController().signal } = request
-  const link = new HttpLink({ key: token, env: {}, userAgent })
+  const link = new HttpLink({ key: token, env: {} })
   try {
     const answer = await openAnswer(link, {
       url: new URL(`${href.replace(/\/$/, '')}/${path}`),
