@@ -56,6 +56,5 @@ export function foreignListener(host: string): Unreachable {
 
 /** Describes a connection error without its members, which hold the request and its key. */
 export function describeSocketError({ code = '' }: NodeJS.ErrnoException): string {
-  if (!/^\w{1,64}$/.test(code)) return 'unknown error'
-  return connectionReason(code)
+  return connectionReason(code) || 'unknown error'
 }

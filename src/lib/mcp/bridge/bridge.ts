@@ -13,11 +13,11 @@ import { ClientSession } from './session.ts'
 export interface BridgeParts extends ConnectionParts {
   readonly input: Readable
   readonly output: Writable
-  /** For open requests after the end of the input. Default: 10 s. */
-  readonly finishMs?: number
 }
 
 const listenMethod = 'subscriptions/listen'
+/** For open requests after the end of the input. */
+const finishMs = 10_000
 /** For the client to read the rest. */
 const flushMs = 500
 
@@ -26,16 +26,15 @@ const flushMs = 500
  * closed stdin or stdout, or soon after `stop` is aborted.
  */
 export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<void> {
-  const { finishMs = 10_000, log } = parts
   const output = new Output(parts.output)
-  const bridge = new Bridge({ connection: new Connection(parts), output, log })
+  const bridge = new Bridge({ connection: new Connection(parts), output, log: parts.log })
   const ending = AbortSignal.any([stop, output.closed])
   try {
     for await (const line of linesOf(addAbortSignal(ending, parts.input))) bridge.take(line)
   } catch {
     // The bridge ends, or the input broke.
   }
-  await bridge.end(finishMs, ending)
+  await bridge.end(ending)
 }
 
 /** The lines of a text in UTF-8, without a byte order mark before the first one. */
@@ -72,7 +71,7 @@ class Bridge {
   }
 
   /** Waits for missing answers, ends the session and flushes the output. */
-  async end(finishMs: number, ending: AbortSignal): Promise<void> {
+  async end(ending: AbortSignal): Promise<void> {
     const { connection, output } = this.#context
     // Subscriptions never end by themselves.
     for (const [id, { message }] of this.#open) {

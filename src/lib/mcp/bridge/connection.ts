@@ -28,7 +28,6 @@ interface KeptStream {
 
 /** How to find the server, and what is sent there. */
 export interface ConnectionParts {
-  /** Finds the endpoint. */
   readonly locate: Locate
   /** Sent as Bearer to that endpoint. */
   readonly key: Secret | null

@@ -18,7 +18,7 @@ export interface HttpAsk {
   readonly body?: Buffer | string
   /** Idempotent: is sent again when the server had just closed a kept connection. */
   readonly repeatable: boolean
-  /** Time until the answer begins. */
+  /** Longest time without data until the answer begins. */
   readonly answerMs: number
   readonly signal: AbortSignal
 }
@@ -34,7 +34,6 @@ export interface HttpAnswer extends Readable {
   readonly headers: IncomingHttpHeaders
 }
 
-/** Sends requests. */
 export interface HttpAsker {
   /**
    * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
@@ -110,17 +109,11 @@ export class HttpLink implements HttpAsker {
         signal,
       })
       const fail = (reason: string) => () => req.destroy(new Unreachable(reason))
-      let cancel = systemTimer.after(connectMs, fail('the connection timed out'))
-      const awaitAnswer = (): void => {
-        cancel = systemTimer.after(answerMs, fail('it does not answer'))
-      }
-      whenConnected(req, url, () => {
-        cancel()
-        if (upload === null) awaitAnswer()
-        else req.once('finish', awaitAnswer).setTimeout(answerMs, fail('it stopped receiving'))
-      })
+      const cancel = systemTimer.after(connectMs, fail('the connection timed out'))
+      whenConnected(req, url, cancel)
+      req.setTimeout(answerMs, fail('it does not answer'))
       req.once('response', answer => {
-        cancel()
+        req.setTimeout(0)
         // An answer before the end of the body refuses it.
         upload?.unpipe(req)
         resolve(answer)

@@ -111,7 +111,7 @@ export class ClientSession {
 
   /** Runs the stream of the session as `KeptStream` has it. */
   async run(upstream: Upstream): Promise<boolean> {
-    const { connection, output, log } = this.#context
+    const { connection, output } = this.#context
     const isAgain = this.#hadStream
     this.#hadStream = true
     const ask = {
@@ -126,9 +126,8 @@ export class ClientSession {
       deliver: ({ line }) => output.send(line),
     })
     if (ended.kind !== 'refused' || ended.status >= 500) return true
-    if (ended.status === 404 && this.endedByServer(upstream)) return true
-    log.info({ status: ended.status }, 'the server has no stream for notifications')
-    return false
+    // A server without such streams answers 405.
+    return ended.status === 404 && this.endedByServer(upstream)
   }
 
   /** Sends the notifications that the client may have missed before the stream was open. */

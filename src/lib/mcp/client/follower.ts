@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { counted, sizeText } from '../../util/amounts.ts'
+import { sizeText } from '../../util/amounts.ts'
 import { parseExact } from '../../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
@@ -89,29 +89,24 @@ function shownChanges({ changes, truncated }: JsonObject): JsonObject {
 /** Only the first contents of a resource are followed. */
 function stateOf([first]: readonly Contents[]): State {
   const { content = '', mimeType: mime = null, meta = {} } = first ?? {}
-  const parsed =
-    typeof content === 'string' && isJsonType(mime)
-      ? parseJson(content, maxDepth, parseExact)
-      : null
-  if (!parsed?.ok) {
-    const size = Buffer.byteLength(content)
-    const text = `${sizeText(size)} of ${cleanText(mime ?? 'data', 80)}`
-    return { isJson: false, value: content, text, facts: { mime, size_bytes: size } }
-  }
+  const size_bytes = Buffer.byteLength(content)
+  const text = `${sizeText(size_bytes)} of ${cleanText(mime ?? 'data', 80)}`
+  const isText = typeof content === 'string' && isJsonType(mime)
+  const parsed = isText ? parseJson(content, maxDepth, parseExact) : null
+  if (!parsed?.ok) return { isJson: false, value: content, text, facts: { mime, size_bytes } }
   const value = withNames(parsed.value)
   const scene = sceneOf(meta)
   const { run, revision } = scene
-  if (revision === undefined) return { isJson: true, value, text: sizeOf(value), facts: {} }
-  const { connected, since } = applicationOf(scene)
-  const gone = (connected === false ? staleReason(meta) : null) ?? undefined
-  const words = [`revision ${asText(revision)}`, sizeOf(value), gone]
+  if (revision === undefined) return { isJson: true, value, text, facts: {} }
+  const isGone = applicationOf(scene).connected === false
+  const gone = (isGone ? staleReason(meta) : null) ?? undefined
   return {
     isJson: true,
     value,
     deltaUri: `scene://delta?since=${asText(revision)}&run=${asText(run)}`,
     gone,
-    text: words.filter(word => word !== undefined).join(', '),
-    facts: { run, revision, ...(connected !== undefined && { application: { connected, since } }) },
+    text: `revision ${asText(revision)}, ${gone ?? text}`,
+    facts: { run, revision },
   }
 }
 
@@ -121,10 +116,4 @@ function withNames(value: unknown): unknown {
   const rows = value.instances.filter(isJsonObject)
   const instances = rows.map(row => ({ id: row.instance_id, name: row.display_name, ...row }))
   return { ...value, instances }
-}
-
-function sizeOf(value: unknown): string {
-  if (Array.isArray(value)) return counted(value.length, 'element')
-  if (!isJsonObject(value)) return cleanText(asText(value), 60)
-  return value.status === 'no_snapshot' ? 'no scene' : counted(Object.keys(value).length, 'member')
 }

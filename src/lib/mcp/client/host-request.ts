@@ -22,16 +22,13 @@ interface HostRequest {
   readonly body?: object | Readable
   /** The type of the stream. */
   readonly type?: string
-  readonly signal?: AbortSignal
 }
 
 /** Sends a request and returns the answer. Rejects with `ServiceError`. */
 export async function hostRequest(
   { url: { href }, token }: HostTarget,
-  request: HostRequest,
+  { method, path, body, type = 'application/json' }: HostRequest,
 ): Promise<JsonObject> {
-  const { method, path, body, type = 'application/json' } = request
-  const { signal = new AbortController().signal } = request
   const link = new HttpLink({ key: token, env: {} })
   try {
     const answer = await openAnswer(link, {
@@ -39,7 +36,7 @@ export async function hostRequest(
       method,
       headers: { 'Content-Type': type },
       body: body instanceof Readable ? body : JSON.stringify(body),
-      signal,
+      signal: new AbortController().signal,
     })
     const value = parseText(await text(answer))
     return isJsonObject(value) ? value : {}
