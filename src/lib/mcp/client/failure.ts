@@ -55,8 +55,8 @@ export function httpFailure(
   if (rpc !== null && requestCodes.includes(rpc.code)) return rpcFailure(rpc, asked)
   const parsed = parseText(String(body))
   const value = isJsonObject(parsed) ? parsed : {}
-  const { detail, error_description, title, code: problem } = value
-  const said = textOf(rpc?.message ?? detail ?? error_description ?? title)
+  const { detail, title, code: problem } = value
+  const said = textOf(rpc?.message ?? detail ?? title)
   const words = `(HTTP ${status})${said === undefined ? '' : `: ${said}`}`
   const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
   const hint = textOf(value.hint) ?? root
