@@ -207,17 +207,12 @@ describe('mcp-config', () => {
     expect(err).to.include(`${path}:1:4 has a comment, which JSON does not allow`)
   })
 
-  it('refuses a symbolic link and a read-only file', async function () {
+  it('refuses a symbolic link', async function () {
     if (!isPosix) this.skip()
     await writeFileAt(join(home, 'real.json'), '{}')
     await mkdir(join(home, '.cursor'))
     await symlink('../real.json', cursorFile())
     expect((await mcpConfig('cursor --write')).err).to.include('is a symbolic link')
-    await rm(cursorFile())
-    await writeFile(cursorFile(), '{}')
-    await chmod(cursorFile(), 0o444)
-    expect((await mcpConfig('cursor --write')).err).to.include('is read-only')
-    expect(await readCursor()).to.equal('{}')
   })
 
   const off: [client: string, path: string, settings: object, told: string][] = [
@@ -244,7 +239,7 @@ describe('mcp-config', () => {
       'claude-code',
       '.claude.json',
       { projects: { '/shot': { disabledMcpServers: ['blender'] } } },
-      'for /shot',
+      '"disabledMcpServers" of a project',
     ],
   ]
   for (const [client, file, settings, told] of off) {
