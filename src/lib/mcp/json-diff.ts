@@ -195,8 +195,8 @@ function isLong(value: unknown): value is readonly unknown[] {
   return !value.every(each => typeof each === 'string') && !isVector(value)
 }
 
-/** False where it cannot be told at once: for objects. */
-function isSame(before: unknown, after: unknown): boolean {
+/** Numbers are the same by their digits. False for objects: it cannot be told at once. */
+export function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true
   if (Array.isArray(before) && Array.isArray(after)) {
     return before.length === after.length && before.every((each, at) => isSame(each, after[at]))
