@@ -111,10 +111,10 @@ describe('view=summary of scene://current', () => {
       view: 'summary',
       members: {
         shot: 'sh010',
-        nodes: '[array: 2 items, as {id, kind}]',
+        nodes: '[array: 2 items]',
         fps: 24,
         up: [0, 0, 1],
-        settings: { quality: '[object: 1 member]', tags: '[array: 1 item]' },
+        settings: '[object: 2 members]',
       },
     })
   })
