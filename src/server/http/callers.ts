@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { maxTimerMs } from '../../lib/util/time.ts'
 import { type AuthPolicy, type AuthRefused, challenge, writeRefused } from './authentication.ts'
 import type { RefusedRequest } from './refusal-log.ts'
-import { endRefused } from './refused-body.ts'
+import { endRefused } from './problem.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Lets callers in by a policy, and cuts what is open to a caller whose access ends. */
@@ -71,7 +71,7 @@ export class Callers {
       headers['WWW-Authenticate'] = challenge(refused)
     }
     if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds)
-    const body = JSON.stringify({ error, error_description: description })
-    endRefused(res, status, headers, Buffer.from(body))
+    const text = JSON.stringify({ error, error_description: description })
+    endRefused(res, status, headers, text)
   }
 }

@@ -121,7 +121,7 @@ export class Endpoint implements McpEndpoint {
         code === undefined
           ? refusalMessage(req.headers, status, message)
           : errorMessage(id, { code, message })
-      sendRefusal(res, status, answer, headers, this.#parts.limits.refusedBodyDrainMs)
+      sendRefusal(res, status, answer, headers)
     }
   }
 

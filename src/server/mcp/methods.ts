@@ -4,7 +4,6 @@ import type { JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ListPage } from '../resources/listing.ts'
 import type { Content, RelayedContents } from '../resources/producer.ts'
-import { isContentAddressed } from '../resources/schemes.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
 import { firstIssue } from './errors.ts'
@@ -84,7 +83,8 @@ export function createMethods(parts: MethodParts): MethodTable {
     'resources/read': {
       in: 'both',
       run: ({ uri }, call) => read(resources, uri, call),
-      freshMs: ({ uri }) => (isContentAddressed(uri) ? artefactFreshMs : 0),
+      // The URI is made from the bytes behind it, which then never change.
+      freshMs: ({ uri }) => (String(uri).startsWith('artefact://') ? artefactFreshMs : 0),
     },
     'resources/subscribe': {
       in: 'session',

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { endRefused } from '../http/refused-body.ts'
+import { endRefused } from '../http/problem.ts'
 import { asBuffer, encodeBytes } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
 import type { JsonPart, JsonText } from './json-text.ts'
@@ -45,19 +45,15 @@ export function sendNoAnswer(res: ServerResponse): void {
   res.end()
 }
 
-/**
- * Answers a request that is not served. A body still on its way ends the connection, once the
- * client had `drainMs` to read the answer.
- */
+/** Answers a request that is not served. A body still on its way ends the connection. */
 export function sendRefusal(
   res: ServerResponse,
   status: number,
   text: JsonText,
   headers: Record<string, string>,
-  drainMs: number,
 ): void {
   const typed = { 'Content-Type': 'application/json', ...headers }
-  endRefused(res, status, typed, Buffer.from(text.parts.join('')), drainMs)
+  endRefused(res, status, typed, text.parts.join(''))
 }
 
 /**
