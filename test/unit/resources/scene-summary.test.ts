@@ -123,13 +123,4 @@ describe('view=summary of scene://current', () => {
     const scene = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`m${at}`, at]))
     expect(summaryOf(scene)['members']['…']).to.match(/^\d+ more members$/)
   })
-
-  it('is announced in _meta from 50 KB on', () => {
-    const resources = registry()
-    const meta = () => (resources.read('scene://current') as readonly any[])[0]._meta
-    resources.setScene(dcc(10))
-    expect(meta()['service-cli/scene']).to.not.have.property('summary_uri')
-    resources.setScene(dcc(1000))
-    expect(meta()['service-cli/scene']).to.include({ summary_uri: 'scene://current?view=summary' })
-  })
 })
