@@ -48,7 +48,7 @@ describe('view=summary of scene://current', () => {
       camera: { id: 'Object.2', translate: [2, -2, 0] },
       objects: { total: 50, listed: 50, by_type: { mesh: 45, light: 5 } },
       bounds: { of: 'origins', min: [0, -49, 0], max: [49, 0, 0] },
-      collections: ['Scene Collection (0)', '  Props (12)', '    Cups (3)'],
+      collections: ['Scene Collection (0)', 'Props (12)', 'Cups (3)'],
       warnings: [{ code: 'file_missing', path: '/shots/wood.png' }],
     })
     expect(summary['render']).to.include({ engine: 'cycles', samples: 128 })

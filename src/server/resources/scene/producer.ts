@@ -38,7 +38,7 @@ export interface SceneNow {
 
 /** Changes listed in one delta. */
 const maxChanges = 1000
-const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
+const unchanged: JsonDifferences = { changes: [], truncated: false }
 
 /** The checkpoints of the open document, which the folder of checkpoints implements. */
 export interface CheckpointSource {
@@ -86,14 +86,19 @@ export class SceneProducer implements SchemeProducer {
     return this.#checkpoints === undefined ? sceneTemplates : templatesWithCheckpoints
   }
 
-  /** Values that the present scene has; for `since` and `until` the checkpoints, newest first. */
+  /**
+   * Values that the present scene has; for `since` and `until` the checkpoints, newest first, for
+   * `since` also the present revision.
+   */
   async complete(variable: string, prefix: string): Promise<readonly string[]> {
     const matching = (values: readonly string[]) => values.filter(value => value.startsWith(prefix))
+    const { current } = this.#state
     if (variable === 'since' || variable === 'until') {
+      const present = variable === 'since' ? [`${current.revision}`] : []
       const kept = (await this.#checkpoints?.list()) ?? []
-      return matching(kept.map(({ name }) => name).reverse())
+      return matching([...kept.map(({ name }) => name).reverse(), ...present])
     }
-    return this.#state.current.hasScene ? matching(sceneValues(this.#scene, variable)) : []
+    return current.hasScene ? matching(sceneValues(this.#scene, variable)) : []
   }
 
   /** For notes: what of the scene they were about is still there. */
@@ -240,6 +245,6 @@ export class SceneProducer implements SchemeProducer {
 }
 
 /** The payload of `scene://delta`. `ends` says from what to what the scene changed. */
-function deltaPayload(ends: object, { changes, truncated, summary }: JsonDifferences): string {
-  return JSON.stringify({ ...ends, changes, truncated, ...(truncated && { summary }) })
+function deltaPayload(ends: object, { changes, truncated }: JsonDifferences): string {
+  return JSON.stringify({ ...ends, changes, truncated })
 }

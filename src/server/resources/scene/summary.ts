@@ -57,7 +57,7 @@ function dccFacts(scene: JsonObject, most: number): JsonObject {
     },
     hidden: { count: hidden.length, ids: few(idsOf(hidden), most) },
     bounds: boundsOf(objects),
-    collections: few(collectionTree(arrayOf(scene.collections)), most),
+    collections: few(arrayOf(scene.collections).filter(isJsonObject).map(collectionText), most),
     warnings: few(arrayOf(scene.warnings).map(shortened), most),
   }
 }
@@ -85,14 +85,9 @@ function boundsOf(objects: JsonObject[]): JsonObject | null {
   return { of: boxes.length > 0 ? 'boxes' : 'origins', min: edge(Math.min), max: edge(Math.max) }
 }
 
-/** One line for each collection, indented by its depth: name and number of objects. */
-function collectionTree(collections: readonly unknown[]): readonly string[] {
-  const depths = new Map<unknown, number>()
-  return collections.filter(isJsonObject).map(({ name, parent, objects }) => {
-    const depth = (depths.get(parent) ?? -1) + 1
-    depths.set(name, depth)
-    return `${'  '.repeat(Math.min(depth, 8))}${cutText(asText(name))} (${numberOf(objects) ?? 0})`
-  })
+/** "Props (12)": name and number of objects. */
+function collectionText({ name, objects }: JsonObject): string {
+  return `${cutText(asText(name))} (${numberOf(objects) ?? 0})`
 }
 
 /** Members with their count or value. */
