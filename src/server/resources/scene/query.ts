@@ -78,7 +78,7 @@ export function parseSceneQuery(uri: ResourceUri): SceneSelection | 'summary' | 
 export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject {
   const { filters, fields, offset, limit } = query
   const wantsItems = filters.length > 0 || offset !== undefined || limit !== undefined
-  const pointer = query.pointer ?? (wantsItems || fields !== undefined ? itemsPointer(scene) : '')
+  const pointer = query.pointer ?? (wantsItems || fields !== undefined ? '/objects' : '')
   const value = valueAt(scene, pointer)
   if (Array.isArray(value) && (value.length === 0 || !isVector(value))) {
     return page(scene, pointer, value, query)
@@ -167,12 +167,6 @@ function listed(texts: readonly string[], most = 12): string {
   const more = texts.length - most
   const shown = texts.slice(0, most).map(text => cleanText(text, 60))
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ') || 'none'
-}
-
-/** The array of objects that filters apply to. */
-function itemsPointer(scene: JsonObject): string {
-  if (Array.isArray(scene.objects)) return '/objects'
-  throw new ResourceUriInvalid('name the array of items with pointer, as in pointer=/nodes')
 }
 
 function valueAt(scene: JsonObject, pointer: string): unknown {
