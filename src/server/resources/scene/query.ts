@@ -106,7 +106,9 @@ function page(
   )
   const shown = matching.slice(offset, offset + limit)
   const end = offset + shown.length
-  const unknown = filterHints(scene, items.filter(isJsonObject), filters)
+  // A single word is known when anything was found.
+  const unsure = matching.length > 0 ? filters.filter(({ words }) => words.length > 1) : filters
+  const unknown = filterHints(scene, items.filter(isJsonObject), unsure)
   const hint = [...unknown, ...fieldHints(matching, fields)].join('; ')
   return {
     pointer,
@@ -125,7 +127,8 @@ function filterHints(
   filters: readonly Filter[],
 ): readonly string[] {
   const hints = filters.flatMap(({ member, words, valuesOf }) => {
-    const unknown = words.filter(word => !items.some(item => valuesOf(item).some(word.isMeant)))
+    const all = items.flatMap(valuesOf)
+    const unknown = words.filter(word => !all.some(word.isMeant))
     if (unknown.length === 0) return []
     const texts = unknown.map(({ text }) => text)
     const values = items.map(item => valuesOf(item)[0]).filter(isSet)
@@ -219,7 +222,7 @@ function isSet(value: unknown): boolean {
 
 function typeTest(word: string): Word['isMeant'] {
   const type = word.toLowerCase()
-  return value => typeof value === 'string' && value.toLowerCase() === type
+  return value => typeof value === 'string' && (value === type || value.toLowerCase() === type)
 }
 
 /** The word as a text, or as JSON: numbers are compared by their digits. */
@@ -231,7 +234,8 @@ function equalTo(word: string): Word['isMeant'] {
   } catch {
     json = text
   }
-  return value => value === word || isSame(value, json)
+  return value =>
+    typeof value === 'string' ? value === word || value === json : isSame(value, json)
 }
 
 /** `*` is any text, `?` any character, without regard to case. */
