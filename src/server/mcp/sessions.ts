@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { RequestId } from '../../lib/mcp/json-rpc.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { type Clock, repeat, systemTimer } from '../../lib/util/time.ts'
@@ -151,7 +152,7 @@ export class Sessions {
 
   /** The session of the server before, with its subscriptions. */
   #restore(id: string, principal: string): Session | null {
-    const { kept, limits } = this.#parts
+    const { hub, kept, limits } = this.#parts
     const before = kept?.find(id)
     if (!before || before.principal !== principal) return null
     if (Date.now() - before.lastUsedMs >= limits.sessionIdleMs) return null
@@ -159,8 +160,11 @@ export class Sessions {
     if (session === null) return null
     session.isRestored = true
     for (const [uri, canonical] of before.subscriptions) {
-      // One that is refused now was for a resource that went with the server before.
-      this.subscribe(session, uri, canonical).catch(() => {})
+      Promise.try(() => hub.subscribe(session, uri, canonical)).catch((error: unknown) => {
+        // An instance may join a gateway again, later than its clients come back.
+        const mayCome = error instanceof ServiceError && error.code === 'resource_not_found'
+        if (!mayCome) hub.refused(session, uri, canonical)
+      })
     }
     return session
   }
