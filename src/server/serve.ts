@@ -50,7 +50,7 @@ import type { Joiner } from './join/joiner.ts'
  */
 export async function startServe(
   options: ServeOptions,
-  cancelled: Pick<AbortSignal, 'aborted' | 'throwIfAborted'> = new AbortController().signal,
+  cancelled: AbortSignal = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
   const bounds: Partial<GatewayLimits & CaptureLimits> = options.limits ?? {}
@@ -68,7 +68,6 @@ export async function startServe(
     cancelled,
     recordAgeMs: limits.reapAfterMs,
   })
-  cancelled.throwIfAborted()
 
   const presences = new PresenceNews(log)
   const origin = () => ({
@@ -80,7 +79,6 @@ export async function startServe(
   const artefactRoot = artefactRootIn(registryDir.path)
   const store = await openStore(options.artefacts, artefactRoot, { limits, log, origin })
   opened.defer(() => store?.close())
-  cancelled.throwIfAborted()
   const token = await resolveHostToken({
     file: options.hostTokenFile,
     env: options.hostTokenEnv,
@@ -88,7 +86,7 @@ export async function startServe(
     instanceId,
   })
   opened.defer(async () => {
-    // Of no weight beside what ended the server.
+    // A failure must not hide what ended the server.
     await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
   })
   let mcpUrl = `${baseUrlOf(options, options.port)}/mcp`
@@ -119,7 +117,7 @@ export async function startServe(
   opened.defer(() => comparer.close())
   const checkpoints = new Checkpoints({
     store: () => new CheckpointFolder(join(folder(), 'checkpoints')),
-    scene: () => registry.freshScene(),
+    scene: () => registry.scene.fresh(),
     comparer,
     clock: systemClock,
   })
@@ -131,7 +129,7 @@ export async function startServe(
         open: name => new NoteFolder(join(documents, name, 'notes'), log),
         prover: new Prover({
           folder,
-          scene: () => registry.freshScene(),
+          scene: () => registry.scene.fresh(),
           checkpoints,
           camera: capture?.source ?? null,
           compare: (before, after) => pictures.compare(before, after),

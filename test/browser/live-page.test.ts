@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { expect } from 'chai'
 import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
+import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import { newVisit, seriousFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'

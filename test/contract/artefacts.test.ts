@@ -210,7 +210,7 @@ describe('artefact://', () => {
       'content-type': 'text/html',
       'x-content-type-options': 'nosniff',
       'content-security-policy': "sandbox; default-src 'none'",
-      'content-disposition': 'attachment; filename="x.html"',
+      'content-disposition': 'attachment; filename=x.html',
       'cross-origin-resource-policy': 'same-origin',
       etag: `"${hexOf(ref)}"`,
     })

@@ -244,20 +244,12 @@ describe(`GET ${path}`, () => {
     expect(named.json).to.deep.equal({ client_id, ...described })
   })
 
-  it('is 405 in JSON for another method', async () => {
-    const { status, headers, json } = await answerOf(undefined, oauth, 'POST')
-    expect(status).to.equal(405)
-    expect(headers.allow).to.equal('GET, HEAD')
-    expect(json).to.include({ code: 'method-not-allowed' })
-  })
-
   it('is 404 in JSON without OAuth, and without a redirect URI', async () => {
     for (const none of [undefined, config()]) {
       const { status, headers, json } = await answerOf(undefined, none)
       expect(status).to.equal(404)
       expect(headers['content-type']).to.equal('application/problem+json')
       expect(json).to.deep.include({ code: 'route-not-found', status: 404 })
-      expect(json.detail).to.match(/OAuth is not configured/)
     }
   })
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { AuditLog, ResourceNotFound, type ResourceProducer } from '../../src/index.ts'
+import { ResourceNotFound, type ResourceProducer } from '../../src/index.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { listAll, readFailure, useServer } from './support.ts'
 
@@ -48,12 +48,6 @@ describe('a custom producer', () => {
   it('signals an unknown URI with a not-found error', async () => {
     const error = await readFailure(section.session, 'notes://c')
     expect(error).to.deep.include({ code: -32002, data: { uri: 'notes://c' } })
-  })
-
-  it('is added before the start, as is the audit log', () => {
-    const resources = section.server.resources()
-    expect(() => resources.addProducer({ ...producer, scheme: 'late' })).to.throw(/before/)
-    expect(() => resources.wireAuditLog(new AuditLog())).to.throw(/before/)
   })
 
   it('lists whenever a client reconnects', async () => {

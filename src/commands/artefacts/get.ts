@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { unescape } from 'node:querystring'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { parse } from 'content-disposition'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { extensionOf, safeFileName } from '../../lib/cli/file-name.ts'
 import { freeName, writeOutputFile } from '../../lib/cli/output-file.ts'
@@ -120,9 +120,7 @@ async function targetOf(out: string | undefined, name: string): Promise<string> 
 /** The name that the server sends (RFC 6266), or the start of the hash. */
 function nameOf({ headers }: IncomingMessage, hex: string): string {
   const { 'content-disposition': disposition = '', 'content-type': type = null } = headers
-  const [, encoded] = /filename\*=UTF-8''([^;\s]+)/i.exec(disposition) ?? []
-  const [, plain] = /filename="([^"]*)"/i.exec(disposition) ?? []
-  const name = encoded === undefined ? plain : unescape(encoded)
+  const name = parse(disposition).parameters['filename']
   const known = name === undefined || name === hex ? null : safeFileName(name)
   return known ?? `${hex.slice(0, 12)}${extensionOf(type)}`
 }

@@ -24,8 +24,6 @@ export const localIssuer = 'urn:service-cli:registry'
 const sweepMs = 60 * 60_000
 /** Keys that the operator rotated are used after this. */
 const keyReloadMs = 1000
-/** A request whose body is not there after this is refused. */
-const requestTimeoutMs = 60_000
 
 /** Everything `registry` decided before the server starts: checked values, no flags. */
 export interface AccountsServerOptions extends ListenOptions {
@@ -95,7 +93,7 @@ export async function startAccountsServer(
     metrics: new Metrics('registry', options.accessLog),
   })
   cancelled?.throwIfAborted()
-  await socket.bind({ listener: listenerOf(app), requestTimeoutMs })
+  await socket.bind({ listener: listenerOf(app) })
   const running = opened.move()
   return { url: socket.url, registration, local, ...stoppable(() => running.disposeAsync()) }
 }

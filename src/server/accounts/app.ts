@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Context, Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { routePath } from 'hono/route'
@@ -10,6 +9,7 @@ import type { Reach } from '../http/guard.ts'
 import { readBody } from '../http/body.ts'
 import { isJsonType, isUncoded } from '../http/media.ts'
 import { type Metrics, metricsPath } from '../http/metrics.ts'
+import { isLocalRequest } from '../http/trusted-proxies.ts'
 import type { AccountsEnv } from './middleware.ts'
 import { AccountsProblem, sendProblem, toAccountsProblem } from './problems.ts'
 import { addRoutes, type Services } from './routes.ts'
@@ -30,7 +30,6 @@ export function createAccountsApp(parts: AccountsParts): Hono<AppEnv> {
   const { log } = parts.services
   return createApp({
     reach: parts.reach,
-    corsMethods: ['GET', 'POST', 'PUT', 'DELETE'],
     routes: createRoutes(parts),
     notFound(c) {
       // The path is not repeated: it may hold a token.
@@ -111,9 +110,7 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
   })
   app.get(metricsPath, c => {
     // Counts of the whole server are for its machine.
-    if (!metrics.answers(c.env.incoming)) return c.notFound()
-    metrics.send(c.env.outgoing)
-    return RESPONSE_ALREADY_SENT
+    return isLocalRequest(c.env.incoming) ? metrics.send(c) : c.notFound()
   })
   app.get(
     '/openapi.json',

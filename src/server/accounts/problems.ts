@@ -22,6 +22,7 @@ const statuses = {
   'not-found': 404,
   'method-not-allowed': 405,
   'account-exists': 409,
+  'request-timeout': 408,
   'body-too-large': 413,
   'unsupported-media-type': 415,
   'validation-failed': 422,
@@ -69,8 +70,10 @@ export function toAccountsProblem(error: unknown): AccountsProblem {
     return new AccountsProblem('malformed-json', 'the body is not JSON')
   }
   if (error instanceof ServiceError && error.code.startsWith('body_')) {
-    const code = error.code === 'body_too_large' ? 'body-too-large' : 'malformed-request'
-    return new AccountsProblem(code, error.message)
+    const { code, message } = error
+    if (code === 'body_too_large') return new AccountsProblem('body-too-large', message)
+    if (code === 'body_timeout') return new AccountsProblem('request-timeout', message)
+    return new AccountsProblem('malformed-request', message)
   }
   if (error instanceof ServiceError && error.code.startsWith('storage_')) {
     // Its own message is about this machine.

@@ -6,7 +6,7 @@ import { createGate } from './concurrency.ts'
 import { KeptPictures, type SmallerPicture } from './kept-pictures.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { maxCompletions } from '../resources/completion.ts'
-import { type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
+import { builtIn, type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {
   BlobContent,
@@ -17,7 +17,7 @@ import type {
   EncodedBlob,
   Template,
 } from '../resources/producer.ts'
-import { countParameter, rangeParameter, wordParameter } from '../resources/query-parameters.ts'
+import { integerParameter, wordParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 
 interface ArtefactProducerOptions {
@@ -29,21 +29,21 @@ interface ArtefactProducerOptions {
   shrink(file: Uint8Array<ArrayBuffer>, maxWidth: number): Promise<SmallerPicture | null>
 }
 
-export const artefactTemplates: readonly Template[] = Object.freeze([
-  Object.freeze({
+export const artefactTemplates: readonly Template[] = builtIn([
+  {
     uriTemplate: 'artefact://sha256/{hex}',
-    name: 'artefact',
-    title: 'Artefact',
+    name: 'Artefact',
     description: 'A file the application produced, by the SHA-256 of its bytes',
-  }),
-  Object.freeze({
+    mimeType: undefined,
+  },
+  {
     uriTemplate: 'artefact://sha256/{hex}{?as,offset,limit,max_width}',
     name: 'Part of an artefact',
-    title: 'Part of an artefact',
     description:
       'A text file in slices: as=text, offset and limit in bytes. A PNG picture at most ' +
       'max_width pixels wide.',
-  }),
+    mimeType: undefined,
+  },
 ])
 
 const defaultSliceBytes = 64 * 1024
@@ -242,9 +242,9 @@ interface Slice {
 
 /** The part of an artefact that the query asks for. Throws `ResourceUriInvalid`. */
 function partOf(uri: ResourceUri): { readonly text?: Slice; readonly maxWidth?: number } {
-  const offset = countParameter(uri, 'offset')
-  const limit = rangeParameter(uri, 'limit', minSliceBytes, maxSliceBytes)
-  const maxWidth = rangeParameter(uri, 'max_width', 1, maxPictureWidth)
+  const offset = integerParameter(uri, 'offset')
+  const limit = integerParameter(uri, 'limit', minSliceBytes, maxSliceBytes)
+  const maxWidth = integerParameter(uri, 'max_width', 1, maxPictureWidth)
   if (wordParameter(uri, 'as', ['text']) === undefined) {
     if (offset === undefined && limit === undefined)
       return maxWidth === undefined ? {} : { maxWidth }

@@ -8,7 +8,6 @@ import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import type { Checkpoint, CheckpointFolder } from './checkpoint-folder.ts'
 import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
 import type { SceneComparer } from './scene-comparer.ts'
-import type { CheckpointSource } from '../resources/checkpoint-source.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 
 export interface CheckpointInput {
@@ -28,7 +27,7 @@ interface CheckpointsParts {
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)]
 
 /** Named scenes of the open document. */
-export class Checkpoints implements CheckpointSource {
+export class Checkpoints {
   readonly #parts: CheckpointsParts
   #told: () => void = () => {}
 
@@ -36,6 +35,7 @@ export class Checkpoints implements CheckpointSource {
     this.#parts = parts
   }
 
+  /** Between the texts of any two scenes. */
   changes(base: string, until: string, maxChanges: number): Promise<SceneComparison> {
     return this.compare({ base, current: until, maxChanges, targets: [] })
   }
@@ -44,6 +44,7 @@ export class Checkpoints implements CheckpointSource {
     return this.#parts.comparer.compare(compared)
   }
 
+  /** Sets the listener of changes. */
   onChange(told: () => void): void {
     this.#told = told
   }

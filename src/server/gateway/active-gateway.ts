@@ -9,7 +9,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { NodeHandler } from '../http/app.ts'
-import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
+import { isLocalRequest } from '../http/trusted-proxies.ts'
 
 /** A gateway, as it tells the programs of its machine who it is. */
 export interface ActiveGateway {
@@ -143,11 +143,8 @@ export function createIdentityRoute(active: () => ActiveGateway | null): NodeHan
   return (req, res, context) => {
     // Each standby asks twice a second.
     context.isLogged = false
-    const { remoteAddress, localAddress } = req.socket
     const known = active()
-    const isLocal =
-      isLocalPeer(remoteAddress, localAddress) && findForwardingHeader(req.headers) === null
-    if (known === null || !isLocal) {
+    if (known === null || !isLocalRequest(req)) {
       throw new ServiceError('route_not_found', 'nothing is served here')
     }
     if (req.method !== 'GET') {

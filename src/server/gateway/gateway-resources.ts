@@ -6,12 +6,13 @@ import type { CatalogFile } from './catalog/catalog-file.ts'
 import { CatalogResources } from './catalog/catalog-resources.ts'
 import { type DiagnosticParts, DiagnosticResources } from './diagnostics.ts'
 import { InstanceRows } from './instance-rows.ts'
+import type { ClientTable } from '../mcp/client-table.ts'
 import type { EventRing } from './event-ring.ts'
 import { GatewayProducer } from './gateway-producer.ts'
 import type { InstanceDirectory } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
 import type { SchemeProducer } from '../resources/scheme-producer.ts'
-import { ClientsProducer, type ClientsSource, clientsUri } from '../resources/clients.ts'
+import { clientsProducer, clientsUri } from '../resources/clients.ts'
 import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
@@ -27,7 +28,7 @@ interface GatewayParts extends DiagnosticParts {
   readonly ring: EventRing
   readonly catalog: Pick<CatalogFile, 'source' | 'state' | 'refresh' | 'follow'>
   /** Default: `server://clients` does not exist. */
-  readonly clients?: ClientsSource
+  readonly clients?: ClientTable
   readonly clock?: Clock
   readonly timer?: Timer
   /** Absent: the resources of instances are not passed on. */
@@ -48,7 +49,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
   const producers = {
     gateway,
     resources: new EventResources(ring),
-    ...(clients && { server: new ClientsProducer(clients, false) }),
+    ...(clients && { server: clientsProducer(clients, false) }),
     ...(instances && { instance: new InstanceProducer(instances) }),
   }
   const served = new ServedResources({

@@ -1,5 +1,5 @@
 import {
-  countParameter,
+  integerParameter,
   limitParameter,
   switchParameter,
   textParameter,
@@ -52,7 +52,7 @@ export function parseInstanceQuery(uri: ResourceUri, maxRows: number): InstanceQ
     text: textParameter(uri, 'query'),
     status,
     limit: limitParameter(uri, maxRows, maxRows),
-    offset: countParameter(uri, 'offset') ?? 0,
+    offset: integerParameter(uri, 'offset') ?? 0,
     verbose: switchParameter(uri, 'verbose') ?? false,
   }
 }

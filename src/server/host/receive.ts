@@ -50,11 +50,9 @@ export class UploadIntake {
     store: Pick<ArtefactStore, 'put'> | null,
     through = (source: Source): Source => source,
   ): Promise<void> {
-    const { maxUploads, refusedBodyDrainMs } = this.#limits
+    const { maxUploads } = this.#limits
     const tooMany = checkUploads(this.#running, maxUploads)
-    if (tooMany !== null) {
-      return writeProblem(res, tooMany.error, tooMany.headers, refusedBodyDrainMs)
-    }
+    if (tooMany !== null) return writeProblem(res, tooMany.error, tooMany.headers)
     this.#running++
     try {
       if (store === null) throw artefactsOff()

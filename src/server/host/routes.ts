@@ -137,19 +137,19 @@ export function createHostRoutes(deps: HostRoutesDeps): NodeHandler {
       if (stranger !== null) {
         const { status } = toProblem(stranger.error)
         deps.onRefused({ status, reason: stranger.reason, peer })
-        return refuse(res, stranger, limits)
+        return refuse(res, stranger)
       }
-      if (path === '/host') return refuse(res, notUpgraded(), limits)
+      if (path === '/host') return refuse(res, notUpgraded())
       const wrongMethod = checkMethod(req.method, methodsOf(path))
-      if (wrongMethod !== null) return refuse(res, wrongMethod, limits)
+      if (wrongMethod !== null) return refuse(res, wrongMethod)
       if (req.method === 'DELETE') return await remove(res, path, sink)
       const route = find(path)
       const wrongType = route.checkMediaType(req.headers['content-type'])
-      if (wrongType !== null) return refuse(res, wrongType, limits)
+      if (wrongType !== null) return refuse(res, wrongType)
       await route.handle(req, res)
     } catch (error) {
       if (toProblem(error).status >= 500) deps.log.error({ err: error, path }, 'host post failed')
-      writeProblem(res, error, {}, limits.refusedBodyDrainMs)
+      writeProblem(res, error)
     }
   }
 }
@@ -158,8 +158,8 @@ function jsonRoute(handle: Route['handle']): Route {
   return { checkMediaType: checkJsonMediaType, handle }
 }
 
-function refuse(res: ServerResponse, refusal: Refusal, limits: HostLimits): void {
-  writeProblem(res, refusal.error, refusal.headers, limits.refusedBodyDrainMs)
+function refuse(res: ServerResponse, refusal: Refusal): void {
+  writeProblem(res, refusal.error, refusal.headers)
 }
 
 function sceneIsLive(): ServiceError {

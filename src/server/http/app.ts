@@ -17,11 +17,17 @@ import { type AuthPolicy, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { makeProblem, type Problem, retryHeaders, toProblem, writeProblem } from './problem.ts'
+import {
+  endRefused,
+  makeProblem,
+  type Problem,
+  retryHeaders,
+  toProblem,
+  writeProblem,
+} from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
-import { endRefused } from './refused-body.ts'
 import { RequestContext } from './request-context.ts'
-import { createPeerOf } from './trusted-proxies.ts'
+import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
 
 export interface AppEnv {
   Bindings: HttpBindings
@@ -60,8 +66,6 @@ export interface AppParts {
   notFound?: NotFoundHandler<AppEnv>
   /** Answers what a route throws. Default: with a problem document. */
   onError?: ErrorHandler<AppEnv>
-  /** Methods that pages of allowed origins may use. */
-  corsMethods?: string[]
   /** Told of every 401, 403 and 429. */
   onRefused: (refused: RefusedRequest) => void
   log: Logger
@@ -74,19 +78,23 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   const { onRefused, log } = parts
   const { allowedOrigins = [], trustedProxies = [] } = reach ?? {}
   const guard = reach && new Guard(reach)
-  const allowOrigins = createCors(allowedOrigins, parts.corsMethods)
+  const allowOrigins = createCors(allowedOrigins)
   const peerOf = reach === null ? () => 'joined-gateway' : createPeerOf(trustedProxies)
   const callers = new Callers(auth, onRefused)
   const app = new Hono<AppEnv>()
 
   /** Begins a request: in its turn on the connection, logged, and let in by the guard. */
-  async function enter(c: Context<AppEnv>, context: RequestContext): Promise<void> {
+  function enter(c: Context<AppEnv>, context: RequestContext): void | Promise<void> {
     const { incoming, outgoing } = c.env
     c.set('call', context)
     logWhenClosed(parts.accessLog, incoming, outgoing, context)
+    if (outgoing.socket !== null) return check(c.env)
     // A client may pipeline many requests and read no answer: only one of a connection is worked on.
     // Node assigns the socket to its answer, and then emits 'socket'.
-    if (outgoing.socket === null) await once(outgoing, 'socket')
+    return once(outgoing, 'socket').then(() => check(c.env))
+  }
+
+  function check({ incoming, outgoing }: HttpBindings): void {
     if (allowedOrigins.length > 0) outgoing.setHeader('Vary', 'Origin')
     try {
       guard?.check(incoming)
@@ -101,22 +109,26 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   const contextOf = ({ incoming }: HttpBindings) =>
     new RequestContext(peerOf(incoming), pathOf(incoming))
 
-  /** Never rejects. Guard and caller are plain calls here. */
+  /**
+   * Never rejects. Guard and caller are plain calls here, and awaited only where they take time: most
+   * requests are reads of a few microseconds.
+   */
   async function serveMcp(c: Context<AppEnv>, route: McpRoute): Promise<Response> {
     const { incoming, outgoing } = c.env
     const context = contextOf(c.env)
     try {
-      await enter(c, context)
-      const preflight = await allowOrigins?.(c, async () => {})
+      const entering = enter(c, context)
+      if (entering !== undefined) await entering
+      const preflight = allowOrigins && (await allowOrigins(c, async () => {}))
       if (preflight instanceof Response) return preflight
-      if (await callers.admit(incoming, outgoing, context)) {
+      const isAdmitted = callers.admit(incoming, outgoing, context)
+      if (isAdmitted === true || (await isAdmitted)) {
         await route.handle(incoming, outgoing, context)
       }
     } catch (error) {
       failed(error, outgoing, context, ({ status, detail }) => {
         const headers = { 'Content-Type': 'application/json', ...retryHeaders(status) }
-        const text = route.refusal(incoming.headers, status, detail)
-        endRefused(outgoing, status, headers, Buffer.from(text))
+        endRefused(outgoing, status, headers, route.refusal(incoming.headers, status, detail))
       })
     }
     return RESPONSE_ALREADY_SENT
@@ -164,12 +176,11 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   }
   if (metrics !== undefined) {
     const requireKey: MiddlewareHandler<AppEnv> = (c, next) =>
-      metrics.answers(c.env.incoming) ? next() : requireCaller(c, next)
-    const send: NodeHandler = (_req, res, { viewer }) => {
-      if (viewer === undefined) return metrics.send(res)
+      isLocalRequest(c.env.incoming) ? next() : requireCaller(c, next)
+    app.get(metricsPath, requireKey, c => {
+      if (c.var.call.viewer === undefined) return metrics.send(c)
       throw new ServiceError('route_not_found', 'metrics are for holders of the key of the server')
-    }
-    app.get(metricsPath, requireKey, answered(send))
+    })
   }
   app.route('/', parts.routes)
   app.notFound(parts.notFound ?? throwNotFound)
@@ -211,6 +222,8 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
   })
 }
 
+const allowMethods = ['GET', 'POST', 'PUT', 'DELETE']
+
 const exposeHeaders = [
   'Mcp-Session-Id',
   'WWW-Authenticate',
@@ -239,10 +252,7 @@ const allowHeaders = [
  * Cross-origin access for the pages named by `--allowed-origin`. The headers are set on the Node
  * response as well: those of Hono are lost where a handler answers on that.
  */
-function createCors(
-  allowedOrigins: readonly string[],
-  allowMethods = ['GET', 'POST', 'DELETE'],
-): MiddlewareHandler<AppEnv> | undefined {
+function createCors(allowedOrigins: readonly string[]): MiddlewareHandler<AppEnv> | undefined {
   if (allowedOrigins.length === 0) return undefined
   const origin = allowedOrigins.map(normaliseOrigin)
   const library = cors({ origin, allowMethods, allowHeaders, exposeHeaders, maxAge: 600 })

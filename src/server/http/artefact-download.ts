@@ -1,4 +1,6 @@
+import { create as contentDisposition } from 'content-disposition'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parse } from 'range-parser'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
@@ -58,10 +60,10 @@ export function artefactDownload({ store, stallMs, log }: ArtefactDownloadOption
           const { start, end } = range
           const part = {
             ...headers,
-            'Content-Length': end - start,
-            'Content-Range': `bytes ${start}-${end - 1}/${ref.size_bytes}`,
+            'Content-Length': end + 1 - start,
+            'Content-Range': `bytes ${start}-${end}/${ref.size_bytes}`,
           }
-          await pipe(res, 206, part, artefact.range(start, end), stallMs)
+          await pipe(res, 206, part, artefact.range(start, end + 1), stallMs)
         }
       }
     } catch (error) {
@@ -73,11 +75,18 @@ export function artefactDownload({ store, stallMs, log }: ArtefactDownloadOption
   }
 }
 
-function rangeOf(req: IncomingMessage, etag: string, size: number) {
+/**
+ * The range that a request asks for; `whole` for none, several, and one that is not understood: a
+ * server may answer all of these with everything (RFC 9110, section 14.2).
+ */
+function rangeOf({ headers }: IncomingMessage, etag: string, size: number) {
+  const { range, 'if-range': ifRange } = headers
   // A date is too coarse to vouch for bytes: only the tag counts.
-  const ifRange = req.headers['if-range']
-  const mayRange = ifRange === undefined || String(ifRange).trim() === etag
-  return mayRange ? parseRange(req.headers.range, size) : 'whole'
+  if (range === undefined || (ifRange !== undefined && ifRange !== etag)) return 'whole'
+  const { code, type, ranges } = parse(size, range)
+  const isMalformed = code === 1 || code === 3
+  if (type !== 'bytes' || isMalformed || ranges.length > 1) return 'whole'
+  return ranges[0] ?? (code === 0 ? 'whole' : 'unsatisfiable')
 }
 
 /** Sends the pieces as fast as the reader takes them; stops when it has gone. */
@@ -119,54 +128,15 @@ function asStorageError(error: unknown): ServiceError {
   return new ServiceError('storage_failed', 'the artefact cannot be read', { cause: error })
 }
 
-interface ByteRange {
-  readonly start: number
-  /** Exclusive. */
-  readonly end: number
-}
-
-/**
- * What a `Range` header asks of `size` bytes (RFC 9110, section 14.2). `whole`: no range, one that
- * is not understood, or several; a server may answer all of these with everything.
- */
-function parseRange(
-  header: string | undefined,
-  size: number,
-): ByteRange | 'whole' | 'unsatisfiable' {
-  const [, first, last] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '') ?? []
-  if (first === undefined || last === undefined || first + last === '') return 'whole'
-  if (first === '') {
-    const length = Math.min(Number(last), size)
-    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size }
-  }
-  const start = Number(first)
-  if (last !== '' && Number(last) < start) return 'whole'
-  if (start >= size) return 'unsatisfiable'
-  return { start, end: last === '' ? size : Math.min(Number(last) + 1, size) }
-}
-
-/** RFC 6266: a plain name for old clients, the whole name percent-encoded (RFC 8187) beside it. */
-function contentDisposition(ref: ArtefactRef, hex: string): string {
-  // No folder, and nothing that a system hides or expands, may come from a name on the wire.
-  const name = (ref.display_name ?? '').replace(/[\\/:*?"<>|\p{C}]/gu, '_').replace(/^[.\s]+/, '')
-  if (name === '') return `attachment; filename="${hex}"`
-  const plain = name.replace(/[^\x20-\x7e]/g, '_').replace(/[%;]/g, '_')
-  if (plain === name) return `attachment; filename="${name}"`
-  const encoded = encodeURIComponent(name).replace(/['()*!~]/g, percent)
-  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`
-}
-
-function percent(character: string): string {
-  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
-}
-
 /** Headers of every answer that speaks of a stored artefact (docs/artefacts.md gives the reasons). */
 function artefactHeaders(ref: ArtefactRef, hex: string): Record<string, string> {
+  // No folder, and nothing that a screen hides, may come from a name on the wire.
+  const name = (ref.display_name ?? hex).replace(/[\\/\p{C}]/gu, '_')
   return {
     ...safetyHeaders,
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-cache',
-    'Content-Disposition': contentDisposition(ref, hex),
+    'Content-Disposition': contentDisposition(name),
     'Content-Type': ref.mime,
     ETag: `"${hex}"`,
     'Last-Modified': new Date(ref.created_at).toUTCString(),

@@ -48,7 +48,10 @@ export function readBody(
     const onData = (chunk: Buffer) => {
       received += chunk.length
       if (received > maxBytes) return refuse(tooLarge(maxBytes))
-      if (performance.now() - startedMs > maxMs) return refuse(tooSlow(maxMs))
+      if (performance.now() - startedMs > maxMs)
+        return refuse(
+          new ServiceError('body_timeout', `the body was not complete after ${maxMs} ms`),
+        )
       timer?.refresh()
       chunks.push(chunk)
     }
@@ -78,7 +81,8 @@ export async function* bodyStream(
   const onProgress = () => wake?.()
   const events = ['readable', 'end', 'close'] as const
   for (const event of events) req.on(event, onProgress)
-  req.on('error', ignore)
+  // An aborted request is an 'error' event, too; 'close' is the one acted upon.
+  req.on('error', () => {})
   try {
     for (;;) {
       const chunk: Buffer | null = req.read()
@@ -126,13 +130,6 @@ function timedOut(timeoutMs: number): ServiceError {
   return new ServiceError('body_timeout', `no byte of the body arrived for ${timeoutMs} ms`)
 }
 
-function tooSlow(maxMs: number): ServiceError {
-  return new ServiceError('body_timeout', `the body was not complete after ${maxMs} ms`)
-}
-
 function aborted(): ServiceError {
   return new ServiceError('body_invalid', 'the client went away before the body was complete')
 }
-
-/** An aborted request is an 'error' event, too; 'close' is the one acted upon. */
-function ignore(): void {}

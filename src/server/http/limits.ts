@@ -4,8 +4,6 @@ import type { Limits } from '../../lib/config/limits.ts'
 export const httpDefaults = {
   /** A body, or the client of a download, must make progress within this time. */
   bodyTimeoutMs: 30_000,
-  /** The rest of a refused body is read and thrown away for this long. */
-  refusedBodyDrainMs: 2000,
   /** The header block must be complete after this. */
   headersTimeoutMs: 10_000,
   /** Bytes waiting on one event stream before its updates are dropped. */

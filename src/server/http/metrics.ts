@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { isLocalPeer, findForwardingHeader } from './trusted-proxies.ts'
+import type { Context } from 'hono'
 import type { AccessEntry } from '../../lib/util/logger.ts'
 import { version } from '../../lib/util/version.ts'
 import type { AccessLog } from './access-log.ts'
@@ -64,38 +63,48 @@ export class Metrics {
     this.#gauges.push(gauges)
   }
 
-  /** A request from this machine, not through a proxy, needs no key. */
-  answers({ method, headers, socket }: IncomingMessage): boolean {
-    const { remoteAddress, localAddress } = socket
-    if (method !== 'GET') return false
-    return isLocalPeer(remoteAddress, localAddress) && findForwardingHeader(headers) === null
-  }
-
-  send(res: ServerResponse): void {
-    const body = Buffer.from(this.text())
-    res.writeHead(200, {
+  /** Answers with all of them. */
+  send(c: Context): Response {
+    return c.body(this.#text(), 200, {
       'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
-      'Content-Length': body.length,
       'Cache-Control': 'no-store',
     })
-    res.end(body)
   }
 
-  text(): string {
+  #text(): string {
+    const { user, system } = process.cpuUsage()
+    const started = performance.timeOrigin / 1000
+    const info = `{role="${this.#role}",version="${version}"}`
+    const durations = [...this.#durations].flatMap(([rpc, histogram]) => samplesOf(rpc, histogram))
     return [
-      ...this.#processLines(),
-      ...this.#gauges.flatMap(gauges => gauges().flatMap(gaugeLines)),
-      ...this.#requestLines(),
-      ...this.#durationLines(),
-      '',
-    ].join('\n')
+      block('service_cli_info', 'gauge', 'The program: always 1.', [[info, 1]]),
+      block('process_cpu_seconds_total', 'counter', 'CPU time of the process.', [
+        ['', (user + system) / 1e6],
+      ]),
+      block('process_resident_memory_bytes', 'gauge', 'Memory of the process.', [
+        ['', process.memoryUsage.rss()],
+      ]),
+      block('process_start_time_seconds', 'gauge', 'Start, in seconds since the epoch.', [
+        ['', started],
+      ]),
+      ...this.#gauges.flatMap(gauges => gauges().map(gaugeBlock)),
+      block('service_cli_requests_total', 'counter', 'Requests that have ended, by route.', [
+        ...this.#requests,
+      ]),
+      block(
+        'service_cli_call_seconds',
+        'histogram',
+        'Time from request to answer, by MCP method.',
+        durations,
+      ),
+    ].join('')
   }
 
   #count({ path, route, rpc, status, durationMs, method }: AccessEntry): void {
     const [, first = ''] = path.split('/')
     const label = route ?? (routes.has(first) ? first : 'other')
     const outcome = status === null ? 'cut' : `${Math.floor(status / 100)}xx`
-    const key = `route="${label}",status="${outcome}"`
+    const key = `{route="${label}",status="${outcome}"}`
     this.#requests.set(key, (this.#requests.get(key) ?? 0) + 1)
     const [name = ''] = (rpc ?? '').split(' ')
     // A stream is open for as long as its client wishes.
@@ -110,55 +119,29 @@ export class Metrics {
     histogram.counts[bucket === -1 ? buckets.length : bucket]!++
     histogram.sum += seconds
   }
-
-  #processLines(): readonly string[] {
-    const { user, system } = process.cpuUsage()
-    const started = performance.timeOrigin / 1000
-    return [
-      ...head('service_cli_info', 'gauge', 'The program: always 1.'),
-      `service_cli_info{role="${this.#role}",version="${escaped(version)}"} 1`,
-      ...head('process_cpu_seconds_total', 'counter', 'CPU time of the process.'),
-      `process_cpu_seconds_total ${(user + system) / 1e6}`,
-      ...head('process_resident_memory_bytes', 'gauge', 'Memory of the process.'),
-      `process_resident_memory_bytes ${process.memoryUsage.rss()}`,
-      ...head('process_start_time_seconds', 'gauge', 'Start, in seconds since the epoch.'),
-      `process_start_time_seconds ${started}`,
-    ]
-  }
-
-  #requestLines(): readonly string[] {
-    const name = 'service_cli_requests_total'
-    const lines = [...this.#requests].map(([labels, count]) => `${name}{${labels}} ${count}`)
-    return [...head(name, 'counter', 'Requests that have ended, by route.'), ...lines]
-  }
-
-  #durationLines(): readonly string[] {
-    const name = 'service_cli_call_seconds'
-    const lines = [...this.#durations].flatMap(([rpc, { counts, sum }]) => {
-      let total = 0
-      const upTo = [...buckets, '+Inf'].map((bound, at) => {
-        total += counts[at] ?? 0
-        return `${name}_bucket{method="${rpc}",le="${bound}"} ${total}`
-      })
-      const labels = `{method="${rpc}"}`
-      return [...upTo, `${name}_sum${labels} ${sum}`, `${name}_count${labels} ${total}`]
-    })
-    return [...head(name, 'histogram', 'Time from request to answer, by MCP method.'), ...lines]
-  }
 }
 
-function gaugeLines({ name, help, values, by }: Gauge): readonly string[] {
-  const lines = values.map(({ label, value }) => {
-    const labels = by === undefined || label === undefined ? '' : `{${by}="${escaped(label)}"}`
-    return `${name}${labels} ${value}`
+/** What stands behind the name of the metric, and the value. */
+type Sample = readonly [labels: string, value: number]
+
+function block(name: string, type: string, help: string, samples: Sample[]): string {
+  const lines = samples.map(([labels, value]) => `${name}${labels} ${value}\n`)
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
+}
+
+function gaugeBlock({ name, help, values, by }: Gauge): string {
+  const samples = values.map(({ label, value }): Sample => [
+    label === undefined ? '' : `{${by}="${label}"}`,
+    value,
+  ])
+  return block(name, 'gauge', help, samples)
+}
+
+function samplesOf(rpc: string, { counts, sum }: Histogram): Sample[] {
+  let total = 0
+  const upTo = [...buckets, '+Inf'].map((bound, at): Sample => {
+    total += counts[at] ?? 0
+    return [`_bucket{method="${rpc}",le="${bound}"}`, total]
   })
-  return [...head(name, 'gauge', help), ...lines]
-}
-
-function head(name: string, type: string, help: string): readonly string[] {
-  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`]
-}
-
-function escaped(label: string): string {
-  return label.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+  return [...upTo, [`_sum{method="${rpc}"}`, sum], [`_count{method="${rpc}"}`, total]]
 }

@@ -1,12 +1,9 @@
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http'
 import { type ErrorCode, isLocal, publicMessage, ServiceError } from '../../lib/util/errors.ts'
-import { endRefused } from './refused-body.ts'
 
-/** The status of each. */
-const statuses: Record<ErrorCode, number> = {
+/** The status of each code; of any other it is 500. */
+const statuses: Partial<Record<ErrorCode, number>> = {
   usage_invalid: 400,
-  config_invalid: 500,
-  config_busy: 500,
   auth_required: 401,
   auth_refused: 401,
   login_invalid: 403,
@@ -21,12 +18,6 @@ const statuses: Record<ErrorCode, number> = {
   upgrade_required: 426,
   limit_reached: 429,
   overloaded: 503,
-  port_in_use: 500,
-  listen_failed: 500,
-  registry_dir_unsafe: 500,
-  file_exists: 500,
-  entry_exists: 500,
-  storage_failed: 500,
   storage_full: 507,
   storage_unavailable: 503,
   resource_not_found: 404,
@@ -34,21 +25,12 @@ const statuses: Record<ErrorCode, number> = {
   resource_uri_invalid: 400,
   tool_call_invalid: 400,
   argument_invalid: 400,
-  resource_failed: 500,
-  session_ended: 404,
   scene_live: 409,
   name_taken: 409,
   note_state: 409,
   scene_stale: 409,
   artefact_too_large: 413,
-  artefact_corrupt: 500,
-  network_failed: 500,
-  net_timeout: 500,
   rate_limited: 429,
-  registry_failed: 500,
-  registry_answer_invalid: 500,
-  cancelled: 500,
-  internal: 500,
 }
 
 /** RFC 9457, with the kebab-case `code` for programs and the `hint` for people. */
@@ -69,7 +51,11 @@ export interface Problem {
 export function toProblem(error: unknown): Problem {
   if (!(error instanceof ServiceError)) return toProblem(new ServiceError('internal', 'internal'))
   const { code, data, hint } = error
-  const problem = makeProblem(statuses[code], code.replaceAll('_', '-'), publicMessage(error))
+  const problem = makeProblem(
+    statuses[code] ?? 500,
+    code.replaceAll('_', '-'),
+    publicMessage(error),
+  )
   return isLocal(error) ? problem : { ...data, ...problem, hint }
 }
 
@@ -88,22 +74,19 @@ export function retryHeaders(status: number): Readonly<Record<string, string>> {
 export function writeProblem(
   res: ServerResponse,
   error: unknown,
-  extraHeaders: Readonly<Record<string, string>> = {},
-  drainMs?: number,
+  extraHeaders?: Readonly<Record<string, string>>,
 ): void {
-  sendProblem(res, toProblem(error), extraHeaders, drainMs)
+  sendProblem(res, toProblem(error), extraHeaders)
 }
 
 /**
- * Answers with the problem. A body that the client is still sending ends the connection, but
- * only after the client had the time (`drainMs`) to read the answer. After the headers went out
- * there is no way left to tell: the connection is cut.
+ * Answers with the problem. After the headers went out there is no way left to tell: the connection
+ * is cut.
  */
 export function sendProblem(
   res: ServerResponse,
   problem: Problem,
-  extraHeaders: Readonly<Record<string, string>> = {},
-  drainMs?: number,
+  extraHeaders?: Readonly<Record<string, string>>,
 ): void {
   if (res.headersSent || res.destroyed) {
     res.destroy()
@@ -116,5 +99,41 @@ export function sendProblem(
     ...retryHeaders(problem.status),
     ...extraHeaders,
   }
-  endRefused(res, problem.status, headers, Buffer.from(JSON.stringify(problem)), drainMs)
+  endRefused(res, problem.status, headers, JSON.stringify(problem))
+}
+
+/** The rest of a refused body is read and thrown away for this long. */
+const drainMs = 2000
+
+/**
+ * Sends the whole answer to a request whose body may still be on its way. Such a body is read and
+ * dropped until the client is done or gone, or some time has passed; then the connection is closed.
+ * The system resets a connection that is closed with unread bytes, and the reset overtakes the
+ * answer.
+ */
+export function endRefused(
+  res: ServerResponse,
+  status: number,
+  headers: Record<string, string>,
+  text: string,
+): void {
+  const { req } = res
+  const body = Buffer.from(text)
+  const sized = { ...headers, 'Content-Length': body.length }
+  if (!isBodyPending(req)) {
+    res.writeHead(status, sized).end(body)
+    return
+  }
+  res.writeHead(status, { ...sized, Connection: 'close' }).write(body)
+  const end = () => void res.end()
+  const timer = setTimeout(end, drainMs)
+  req.on('close', () => clearTimeout(timer))
+  req.on('end', end).on('close', end).resume()
+}
+
+/** Whether the client is still sending the body of this request, or about to. */
+function isBodyPending(req: IncomingMessage): boolean {
+  if (req.complete || req.destroyed) return false
+  const length = req.headers['content-length']
+  return req.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
 }

@@ -1,6 +1,6 @@
+import { once } from 'node:events'
 import {
   createServer,
-  type IncomingMessage,
   type RequestListener,
   type Server,
   type ServerOptions,
@@ -13,28 +13,20 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type HttpLimits, stallTimeoutMs } from './limits.ts'
 import { baseUrlOf, type ListenOptions } from './listen-options.ts'
-import { makeProblem, type Problem } from './problem.ts'
 import { followPair, readPair, type TlsPair } from './tls.ts'
-import { refuseUpgrade, type Upgrades } from './upgrade.ts'
+import type { Upgrades } from './upgrade.ts'
 
-/** Bytes of the header block of a request. */
-const maxHeaderBytes = 16 * 1024
 /** Idle keep-alive connections are closed after this. */
 const keepAliveTimeoutMs = 30_000
 /** The TLS handshake must be complete after this. */
 const tlsHandshakeMs = 10_000
-/** Connections open at once; further ones are closed at once. */
-const maxConnections = 16_384
 /** Pipelined requests that wait for their turn; a connection with more is closed. */
 const maxWaitingRequests = 64
 
 /** What answers the requests of a server. */
 export interface Handlers {
   listener: RequestListener
-  /** Requests that ask to leave HTTP. */
   upgrades?: Upgrades
-  /** A request that is not complete after this gets 408. Default: a large body may take its time. */
-  requestTimeoutMs?: number
 }
 
 interface SocketParts {
@@ -42,21 +34,15 @@ interface SocketParts {
   log: Logger
 }
 
-/** What of a connection has not been answered. */
-interface Connection {
-  /** Answers that have not left yet. */
-  unanswered: number
-  newest: ServerResponse | null
-}
-
 /** The listening socket of a server, with its certificate. */
 export class ServerSocket {
   readonly #where: ListenOptions
   readonly #parts: SocketParts
   readonly #pair: TlsPair | undefined
-  readonly #connections = new Map<Socket, Connection>()
-  /** Beside those of `#connections`: TLS handshakes that are not complete. */
   readonly #sockets = new Set<Socket>()
+  /** Answers of each connection that have not left yet; 1 for one that left HTTP. */
+  readonly #unanswered = new Map<Socket, number>()
+  readonly #allAnswered = Promise.withResolvers<void>()
   #server: Server | null = null
   #unfollow = () => {}
   #stopped: Promise<void> | null = null
@@ -89,10 +75,14 @@ export class ServerSocket {
 
   /** Throws `port_in_use` or `listen_failed`; then it may be called again. */
   async bind(handlers: Handlers): Promise<void> {
-    const { tls } = this.#where
+    const { host, port, tls } = this.#where
     const { log } = this.#parts
     const server = this.#create(handlers)
-    await bindTo(server, this.#where)
+    try {
+      await once(server.listen({ host, port }), 'listening')
+    } catch (error) {
+      throw bindFailure(error as NodeJS.ErrnoException, host, port)
+    }
     // A failed accept must not end the process.
     server.on('error', error => log.warn({ err: error }, 'a connection cannot be accepted'))
     if (tls !== undefined && 'setSecureContext' in server) {
@@ -103,20 +93,21 @@ export class ServerSocket {
 
   /**
    * Lets `endStreams` finish what is open and every answer reach its reader, and cuts what remains
-   * after the grace time. New connections are closed meanwhile. Resolves when all are closed.
+   * after the grace time. New connections and requests are cut meanwhile. Resolves when all are
+   * closed.
    */
   stop(endStreams = () => {}): Promise<void> {
     return (this.#stopped ??= this.#stop(endStreams))
   }
 
-  #create({ listener, upgrades, requestTimeoutMs = 0 }: Handlers) {
+  #create({ listener, upgrades }: Handlers) {
     const { limits } = this.#parts
     const options: ServerOptions = {
-      maxHeaderSize: maxHeaderBytes,
       headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
+      // A large body may take its time; what reads it has bounds of its own.
+      requestTimeout: 0,
       keepAliveTimeout: keepAliveTimeoutMs,
-      connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
+      connectionsCheckingInterval: 1000,
       // What may wait on a stream before `write` reports it full.
       highWaterMark: limits.maxStreamBufferBytes,
       shouldUpgradeCallback: req => upgrades?.wants(req) ?? false,
@@ -125,52 +116,40 @@ export class ServerSocket {
     }
     const secure = this.#pair && { ...this.#pair, handshakeTimeout: tlsHandshakeMs }
     const server = secure ? createSecureServer({ ...options, ...secure }) : createServer(options)
-    server.maxConnections = maxConnections
     server.timeout = stallTimeoutMs(limits)
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
       if (this.#stopped !== null) socket.destroy()
     })
-    server.on(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
-      this.#connections.set(socket, { unanswered: 0, newest: null })
-      socket.once('close', () => this.#connections.delete(socket))
+    server.on('request', (req, res) => {
+      // After the last byte was handed to the system, or with the connection.
+      if (this.#begin(req.socket, res)) listener(req, res)
     })
-    server.on('request', (req, res) => this.#count(req, res))
-    server.on('request', listener)
-    server.on('upgrade', (req, socket, head) => {
+    server.on('upgrade', (req, socket: Socket, head) => {
       // Node handles no errors of a connection that leaves HTTP.
       socket.on('error', () => socket.destroy())
       // It closes itself, properly, or is cut.
-      const connection = this.#connections.get(req.socket)
-      if (connection !== undefined) connection.unanswered++
-      upgrades?.handle(req, socket as Socket, head)
+      if (this.#begin(req.socket, socket)) upgrades?.handle(req, socket, head)
     })
-    server.on('clientError', (error, socket) => this.#refuse(error, socket as Socket))
     return server
   }
 
-  #count({ socket }: IncomingMessage, res: ServerResponse): void {
-    const connection = this.#connections.get(socket)
-    if (connection === undefined) return
-    connection.newest = res
-    if (++connection.unanswered > maxWaitingRequests + 1) socket.destroy()
-    // After the last byte was handed to the system, or with the connection.
-    res.once('close', () => {
-      if (--connection.unanswered > 0) return
-      connection.newest = null
-      if (this.#stopped !== null) socket.destroySoon()
+  /** Counts what is to be answered on the connection until `answer` closes; false: it is cut. */
+  #begin(socket: Socket, answer: ServerResponse | Socket): boolean {
+    const count = this.#unanswered.get(socket) ?? 0
+    if (this.#stopped !== null || count > maxWaitingRequests) {
+      socket.destroy()
+      return false
+    }
+    this.#unanswered.set(socket, count + 1)
+    answer.once('close', () => {
+      const left = (this.#unanswered.get(socket) ?? 1) - 1
+      if (left > 0) this.#unanswered.set(socket, left)
+      else this.#unanswered.delete(socket)
+      if (this.#stopped !== null && this.#unanswered.size === 0) this.#allAnswered.resolve()
     })
-  }
-
-  /** Answers what never became a request, as RFC 9457 has it, and closes the connection. */
-  #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-    const { unanswered, newest } = this.#connections.get(socket) ?? { unanswered: 1, newest: null }
-    const isInBody = unanswered === 1 && newest?.headersSent === false && !newest.req.complete
-    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-    else if (unanswered === 0 || isInBody) refuseUpgrade(socket, problemOf(error.code))
-    // The next bytes would be taken for a part of the answer that is being sent.
-    else socket.destroySoon()
+    return true
   }
 
   async #stop(endStreams: () => void): Promise<void> {
@@ -179,31 +158,17 @@ export class ServerSocket {
     if (server === null) return
     endStreams()
     // Node's own `close` would cut the readers of answers that are written already.
-    const open = [...this.#connections].flatMap(([socket, { unanswered }]) => {
-      if (unanswered === 0) socket.destroy()
-      return unanswered === 0 ? [] : [new Promise(resolve => socket.once('close', resolve))]
-    })
-    const { stopGraceMs } = this.#parts.limits
-    if (open.length > 0) {
-      await Promise.race([Promise.all(open), pause(stopGraceMs, undefined, { ref: false })])
+    if (this.#unanswered.size > 0) {
+      const { stopGraceMs } = this.#parts.limits
+      await Promise.race([this.#allAnswered.promise, pause(stopGraceMs, undefined, { ref: false })])
     }
     const closed = new Promise<unknown>(resolve => server.close(resolve))
-    for (const socket of [...this.#connections.keys(), ...this.#sockets]) socket.destroy()
+    for (const socket of this.#sockets) socket.destroy()
     await closed
   }
 }
 
-function bindTo(server: Server, { host, port }: ListenOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(translate(error, host, port)))
-    server.listen({ host, port }, () => {
-      server.removeAllListeners('error')
-      resolve()
-    })
-  })
-}
-
-function translate(error: NodeJS.ErrnoException, host: string, port: number): ServiceError {
+function bindFailure(error: NodeJS.ErrnoException, host: string, port: number): ServiceError {
   const details = { cause: error, data: { host, port } }
   if (error.code === 'EADDRINUSE') {
     return new ServiceError('port_in_use', `port ${port} on ${host} is in use`, {
@@ -216,23 +181,6 @@ function translate(error: NodeJS.ErrnoException, host: string, port: number): Se
     ...details,
     hint: 'choose another address with --host or another port with --port',
   })
-}
-
-function problemOf(code: string | undefined): Problem {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return makeProblem(
-        431,
-        'headers-too-large',
-        'the header block is too large, or has over 1000 headers',
-      )
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return makeProblem(413, 'body-too-large', 'the chunk extensions of the body are too large')
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return makeProblem(408, 'request-timeout', 'the request did not arrive in time')
-    default:
-      return makeProblem(400, 'malformed-request', 'this is not a request of HTTP/1.1')
-  }
 }
 
 /** The end of a server that runs. */

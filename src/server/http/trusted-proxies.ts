@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { isIP } from 'node:net'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isInNetwork, isLoopback, parseNetwork, plainAddress } from '../../lib/util/net.ts'
 
 /** Tells who sent a request, from the address of the connection and the headers. */
@@ -8,9 +7,6 @@ export type PeerOf = (req: {
   headers: IncomingHttpHeaders
 }) => string
 
-/** Trusts no proxy. */
-export const peerOfConnection: PeerOf = ({ socket }) => socket.remoteAddress ?? 'unknown'
-
 /**
  * Believes `X-Forwarded-For` when the connection comes from a trusted proxy, and then only as far
  * as the proxies go: each appends the address that it sees, so the last one that is no trusted
@@ -18,45 +14,24 @@ export const peerOfConnection: PeerOf = ({ socket }) => socket.remoteAddress ?? 
  * `proxies` are addresses, or networks as in `10.0.0.0/8`. Throws `TypeError` for any other text.
  */
 export function createPeerOf(proxies: readonly string[]): PeerOf {
-  if (proxies.length === 0) return peerOfConnection
-  const isTrusted = createTrust(proxies)
-  return req => {
-    const { remoteAddress } = req.socket
-    const forwarded = req.headers['x-forwarded-for']
-    if (remoteAddress === undefined || forwarded === undefined || !isTrusted(remoteAddress)) {
-      return remoteAddress ?? 'unknown'
-    }
-    let nearest = remoteAddress
-    for (const entry of String(forwarded).split(',').toReversed()) {
-      const address = addressOf(entry.trim())
-      // The entries before it came through a proxy that writes no addresses.
-      if (address === null) return nearest
-      nearest = address
-      if (!isTrusted(address)) return address
-    }
-    return nearest
-  }
-}
-
-function createTrust(proxies: readonly string[]): (address: string) => boolean {
   const networks = proxies.map(text => {
     const network = parseNetwork(text)
     if (network !== null) return network
     throw new TypeError(`a trusted proxy is an address or a network such as 10.0.0.0/8: ${text}`)
   })
-  return address => networks.some(network => isInNetwork(network, withoutZone(address)))
+  const isTrusted = (address: string) => networks.some(network => isInNetwork(network, address))
+  return ({ socket: { remoteAddress = 'unknown' }, headers }) => {
+    const forwarded = headers['x-forwarded-for']
+    if (forwarded === undefined || networks.length === 0) return remoteAddress
+    const path = [...String(forwarded).split(','), remoteAddress].map(bareAddress).toReversed()
+    return path.find(address => !isTrusted(address)) ?? remoteAddress
+  }
 }
 
-/** The address in one entry, without a port; null for `unknown` and other words. */
-function addressOf(entry: string): string | null {
-  const bare = entry.startsWith('[')
-    ? entry.slice(1, Math.max(1, entry.indexOf(']')))
-    : entry.replace(/^([^:]+):\d+$/, '$1')
-  return isIP(bare) === 0 ? null : withoutZone(bare)
-}
-
-function withoutZone(address: string): string {
-  return plainAddress(address.replace(/%.*$/, ''))
+/** Without the port that some proxies write, brackets, and the zone of IPv6. */
+function bareAddress(entry: string): string {
+  const [, bracketed, plain] = /^(?:\[(.*)\](?::\d+)?|([^:]+):\d+)$/.exec(entry.trim()) ?? []
+  return plainAddress((bracketed ?? plain ?? entry.trim()).replace(/%.*$/, ''))
 }
 
 const forwarding = new Set(['forwarded', 'via', 'x-real-ip'])
@@ -83,4 +58,10 @@ export function isLocalPeer(
   if (remoteAddress === undefined || remoteAddress === '') return false
   if (isLoopback(remoteAddress)) return true
   return plainAddress(remoteAddress) === plainAddress(localAddress ?? '')
+}
+
+/** Whether a program on this machine sent the request, and no proxy. */
+export function isLocalRequest({ socket, headers }: IncomingMessage): boolean {
+  const { remoteAddress, localAddress } = socket
+  return isLocalPeer(remoteAddress, localAddress) && findForwardingHeader(headers) === null
 }

@@ -4,7 +4,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { Guard, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { makeProblem, type Problem, toProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
-import { createPeerOf, type PeerOf } from './trusted-proxies.ts'
+import { createPeerOf } from './trusted-proxies.ts'
 
 /** Takes requests that leave HTTP for a WebSocket. */
 export interface UpgradeEndpoint {
@@ -13,41 +13,36 @@ export interface UpgradeEndpoint {
   upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
 }
 
-/** Passes upgrades that the guard lets in to their endpoint. */
-export class Upgrades {
-  readonly #endpoint: UpgradeEndpoint
-  readonly #guard: Guard
-  readonly #peerOf: PeerOf
-  readonly #onRefused: (refused: RefusedRequest) => void
-
-  constructor(
-    endpoint: UpgradeEndpoint,
-    reach: Reach,
-    onRefused: (refused: RefusedRequest) => void,
-  ) {
-    this.#endpoint = endpoint
-    this.#guard = new Guard(reach)
-    this.#peerOf = createPeerOf(reach.trustedProxies ?? [])
-    this.#onRefused = onRefused
-  }
-
+/** Requests that ask to leave HTTP. */
+export interface Upgrades {
   /** Other requests are answered as plain ones. */
-  wants(req: IncomingMessage): boolean {
-    return this.#endpoint.wantsUpgrade(req)
-  }
+  wants(req: IncomingMessage): boolean
+  handle(req: IncomingMessage, socket: Socket, head: Buffer): void
+}
 
-  handle(req: IncomingMessage, socket: Socket, head: Buffer): void {
-    const peer = this.#peerOf(req)
-    try {
-      this.#guard.check(req)
-    } catch (error) {
-      const problem = toProblem(error)
-      if (error instanceof RequestRefused && problem.status === 403) {
-        this.#onRefused({ status: 403, reason: error.reason, peer })
+/** Passes upgrades that the guard lets in to their endpoint. */
+export function guardUpgrades(
+  endpoint: UpgradeEndpoint,
+  reach: Reach,
+  onRefused: (refused: RefusedRequest) => void,
+): Upgrades {
+  const guard = new Guard(reach)
+  const peerOf = createPeerOf(reach.trustedProxies ?? [])
+  return {
+    wants: req => endpoint.wantsUpgrade(req),
+    handle(req, socket, head) {
+      const peer = peerOf(req)
+      try {
+        guard.check(req)
+      } catch (error) {
+        const problem = toProblem(error)
+        if (error instanceof RequestRefused && problem.status === 403) {
+          onRefused({ status: 403, reason: error.reason, peer })
+        }
+        return refuseUpgrade(socket, problem)
       }
-      return refuseUpgrade(socket, problem)
-    }
-    this.#endpoint.upgrade(req, socket, head, peer)
+      endpoint.upgrade(req, socket, head, peer)
+    },
   }
 }
 
@@ -82,8 +77,6 @@ interface HandshakeParts {
   link: string
   protocol: string
   maxMessageBytes: number
-  /** How long the other side may take to close. Default: that of `ws`. */
-  closeMs?: number
 }
 
 /** The handshake of a link. A refused client gets an answer and a closed connection. */
@@ -92,43 +85,27 @@ export class Handshake {
   readonly #server: WebSocketServer
 
   constructor(parts: HandshakeParts) {
-    const { protocol, maxMessageBytes, closeMs } = parts
     this.#parts = parts
-    // Known to the library, not to its types.
-    const untyped = closeMs === undefined ? {} : { closeTimeout: closeMs }
     this.#server = new WebSocketServer({
-      ...untyped,
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: maxMessageBytes,
-      handleProtocols: () => protocol,
-    })
-    this.#server.on('wsClientError', (error, socket) => {
-      refuseHandshake(socket as Socket, `no WebSocket handshake: ${error.message}`)
+      maxPayload: parts.maxMessageBytes,
+      handleProtocols: () => parts.protocol,
     })
   }
 
-  /** Refuses a request for another protocol or version. Returns whether it did. */
+  /** Refuses a request for another protocol. Returns whether it did. */
   refuses(req: IncomingMessage, socket: Socket): boolean {
     const { link, protocol } = this.#parts
-    const { 'sec-websocket-protocol': offered = '', 'sec-websocket-version': version } = req.headers
-    if (!offered.split(',').some(one => one.trim() === protocol)) {
-      refuseHandshake(socket, `${link} needs "Sec-WebSocket-Protocol: ${protocol}"`)
-      return true
-    }
-    if (version === '13') return false
-    // The library would take an older draft as well.
-    const detail = `no WebSocket handshake: ${link} needs "Sec-WebSocket-Version: 13"`
-    refuseHandshake(socket, detail, { 'Sec-WebSocket-Version': '13' })
+    const offered = (req.headers['sec-websocket-protocol'] ?? '').split(',')
+    if (offered.some(one => one.trim() === protocol)) return false
+    const detail = `${link} needs "Sec-WebSocket-Protocol: ${protocol}"`
+    refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail))
     return true
   }
 
   open(req: IncomingMessage, socket: Socket, head: Buffer, opened: (ws: WebSocket) => void): void {
     this.#server.handleUpgrade(req, socket, head, opened)
   }
-}
-
-function refuseHandshake(socket: Socket, detail: string, headers?: Record<string, string>): void {
-  refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail), headers)
 }

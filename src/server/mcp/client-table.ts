@@ -6,7 +6,6 @@ import { withoutSecrets } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
 import { anonymous } from '../http/authentication.ts'
-import type { ClientsSource } from '../resources/clients.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
 /** Clients choose their names: one that takes a new one per request must not fill the memory. */
@@ -33,7 +32,7 @@ export interface Client {
 }
 
 /** The clients of a server: one for each name, version and principal. */
-export class ClientTable implements ClientsSource {
+export class ClientTable {
   readonly #clock: Clock
   readonly #clients = new Map<string, Client>()
   readonly #pushes: Throttle
@@ -100,6 +99,7 @@ export class ClientTable implements ClientsSource {
       }))
   }
 
+  /** Sets the listener of changes. */
   onChange(listener: () => void): void {
     this.#listener = listener
   }

@@ -98,7 +98,7 @@ export class KeptSessions {
     if (isKnown) await this.#flush()
   }
 
-  /** The session has ended here: not for the next server when this one is stopping. */
+  /** The session has ended with what served it. After `close` the next server has it all the same. */
   ended(id: string): void {
     if (this.#open.delete(hashOf(id))) this.changed()
   }

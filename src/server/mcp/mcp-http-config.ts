@@ -14,11 +14,10 @@ import type { ListenOptions } from '../http/listen-options.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
 import type { UpgradeEndpoint } from '../http/upgrade.ts'
-import type { NoteWriter } from '../notes/note-posts.ts'
+import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import type { Notes } from '../notes/notes.ts'
 import type { PageLogin, PageParts } from '../page/page.ts'
 import type { CaptureSource } from '../resources/capture-source.ts'
-import type { CheckpointSource } from '../resources/checkpoint-source.ts'
-import type { NotesSource } from '../resources/notes-source.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import type { ClientTable } from './client-table.ts'
 import type { KeptSessions } from './kept-sessions.ts'
@@ -80,9 +79,9 @@ export interface ServerParts extends McpServices {
   clock?: Clock
   store?: ArtefactStore
   /** Default: there are no notes. */
-  notes?: NotesSource & NoteWriter
+  notes?: Notes
   /** Default: there are none. */
-  checkpoints?: CheckpointSource
+  checkpoints?: Checkpoints
   /** Default: there is no `server://clients`. */
   clients?: ClientTable
   /** Absent: a restart ends all sessions. */

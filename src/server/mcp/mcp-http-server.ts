@@ -23,11 +23,10 @@ import { stallTimeoutMs } from '../http/limits.ts'
 import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
 import { createRefusalLog } from '../http/refusal-log.ts'
 import { type Handlers, ServerSocket } from '../http/server-socket.ts'
-import { Upgrades } from '../http/upgrade.ts'
+import { guardUpgrades } from '../http/upgrade.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
-import { activityGauges } from './activity.ts'
-import { Endpoint, type McpEndpoint } from './endpoint.ts'
+import { activityGauges, Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
 import { type McpLimits, resolveMcpLimits } from './limits.ts'
 import {
@@ -36,7 +35,7 @@ import {
   type McpHttpConfig,
   type ServerParts,
 } from './mcp-http-config.ts'
-import { refusalMessage } from './refusal.ts'
+import { refusalText } from './send.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
 
 const loopback = '127.0.0.1'
@@ -167,9 +166,8 @@ export class McpHttpServer {
     if (this.#app === null) throw new Error('the server does not listen')
     const outcome = { ok: true, principal: 'joined-gateway', mayWrite: false } as const
     const auth: AuthPolicy = { authenticate: () => outcome }
-    const routes = publicRoutes({ isReady: () => true })
     const { metrics: _, own: __, ...shared } = this.#app
-    return listenerOf(createApp({ ...shared, reach: null, auth, routes }))
+    return listenerOf(createApp({ ...shared, reach: null, auth }))
   }
 
   #assertNotServing(): void {
@@ -190,7 +188,6 @@ export class McpHttpServer {
   #assemble(): Handlers {
     const { auth = openPolicy, accessLog = accessLogOn(this.#log), metrics } = this.#parts
     const registry = this.#registry
-    registry.freeze()
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
     const endpoint = this.#createEndpoint()
     this.#endpoint = endpoint
@@ -208,10 +205,7 @@ export class McpHttpServer {
     this.#app = {
       reach: this.#where,
       auth: page?.auth ?? auth,
-      mcp: {
-        handle: (...asked) => endpoint.handle(...asked),
-        refusal: (...asked) => refusalMessage(...asked).parts.join(''),
-      },
+      mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
       own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
       guarded: this.#downloads(),
       metrics,
@@ -226,7 +220,7 @@ export class McpHttpServer {
     }
     return {
       listener: listenerOf(createApp(this.#app)),
-      upgrades: host === null ? undefined : new Upgrades(host, this.#where, onRefused),
+      upgrades: host === null ? undefined : guardUpgrades(host, this.#where, onRefused),
     }
   }
 

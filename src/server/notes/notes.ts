@@ -5,7 +5,6 @@ import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
 import type { NoteFolder } from './note-folder.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { SchemeProducer } from '../resources/scheme-producer.ts'
-import type { NotesSource } from '../resources/notes-source.ts'
 import type { SceneNow } from '../resources/scene/producer.ts'
 import type { Prover } from './prover.ts'
 import {
@@ -61,7 +60,7 @@ interface NotesParts {
 }
 
 /** The notes of the document that is open in the application. */
-export class Notes implements NotesSource {
+export class Notes {
   readonly #parts: NotesParts
   readonly #followed = new Set<string>()
   #opened: { readonly document: string; readonly store: NoteFolder } | null = null

@@ -107,7 +107,7 @@ export class Page {
     if (status === 401 || status === 403) {
       this.#parts.onRefused({ status, reason, peer: context.peer })
     }
-    writeProblem(res, error, headers, this.#parts.limits.refusedBodyDrainMs)
+    writeProblem(res, error, headers)
   }
 
   async #answer(

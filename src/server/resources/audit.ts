@@ -1,5 +1,5 @@
 import type { AuditLog } from './audit-log.ts'
-import { type SchemeProducer, freezeAll } from './scheme-producer.ts'
+import { type SchemeProducer, builtIn } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -19,21 +19,19 @@ const annotations = { audience: ['user', 'assistant'], priority: 0.5 } as const
 
 const about = { mimeType: 'application/json', annotations }
 
-const descriptors: readonly Descriptor[] = freezeAll([
+const descriptors: readonly Descriptor[] = builtIn([
   {
     uri: auditRecentUri,
     name: 'Recent actions',
-    title: 'Recent actions',
     description: `The last ${defaultAuditLimit} actions in the application; ?limit=N for up to ${maxAuditLimit}`,
     ...about,
   },
 ])
 
-const templates: readonly Template[] = freezeAll([
+const templates: readonly Template[] = builtIn([
   {
     uriTemplate: `${auditRecentUri}{?limit}`,
     name: 'Recent actions, as many as asked for',
-    title: 'Recent actions, as many as asked for',
     description: `The last \`limit\` actions in the application, at most ${maxAuditLimit}`,
     ...about,
   },

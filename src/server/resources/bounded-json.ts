@@ -11,32 +11,25 @@ export function boundedJson(
   bounds: { maxBytes: number; maxDepth: number },
   replace?: (key: string, value: unknown) => unknown,
 ): unknown {
-  if (value === undefined || value === null) return null
-  let text: unknown
+  let text: string | undefined
   try {
-    text = JSON.stringify(value, replace)
+    text = JSON.stringify(value ?? null, replace)
   } catch {
-    return truncated(null)
+    // It refers to itself: the same as a value without a JSON form.
   }
-  if (typeof text !== 'string') return truncated(null)
-  const bytes = Buffer.byteLength(text)
-  if (bytes > bounds.maxBytes || exceedsDepth(text, bounds.maxDepth)) return truncated(bytes)
-  return parseExact(text)
-}
-
-function truncated(bytes: number | null): object {
+  const bytes = text === undefined ? null : Buffer.byteLength(text)
+  const isTooLarge = bytes === null || bytes > bounds.maxBytes
+  if (text !== undefined && !isTooLarge && !exceedsDepth(text, bounds.maxDepth)) {
+    return parseExact(text)
+  }
   return Object.freeze({ truncated: true, size_bytes: bytes })
 }
 
-interface CutText {
-  readonly text: string
-  /** Bytes before and after the cut; equal when nothing was cut. */
-  readonly originalBytes: number
-  readonly bytes: number
-}
-
-/** The longest start of the text that is whole characters and at most `maxBytes` of UTF-8. */
-export function cutUtf8(text: string, maxBytes: number): CutText {
+/**
+ * The longest start of the text that is whole characters and at most `maxBytes` of UTF-8, with the
+ * bytes before and after the cut; these are equal when nothing was cut.
+ */
+export function cutUtf8(text: string, maxBytes: number) {
   const originalBytes = Buffer.byteLength(text)
   if (originalBytes <= maxBytes) return { text, originalBytes, bytes: originalBytes }
   const buffer = Buffer.allocUnsafe(maxBytes)

@@ -2,9 +2,9 @@ import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
 import type { CaptureSource } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { Content, Descriptor, Reader, Template } from './producer.ts'
-import { listParameter, rangeParameter, wordParameter } from './query-parameters.ts'
+import { listParameter, integerParameter, wordParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
-import { type SchemeProducer, freezeAll } from './scheme-producer.ts'
+import { type SchemeProducer, builtIn } from './scheme-producer.ts'
 
 const currentWindowUri = 'capture://current_window'
 
@@ -12,11 +12,10 @@ const annotations = { audience: ['user', 'assistant'], priority: 0.7 } as const
 const mimeType = 'image/png'
 const nothing: readonly never[] = Object.freeze([])
 
-const descriptors: readonly Descriptor[] = freezeAll([
+const descriptors: readonly Descriptor[] = builtIn([
   {
     uri: currentWindowUri,
     name: 'Application window',
-    title: 'Application window',
     description:
       'What the window of the application looks like: a picture taken when it is read, never pushed. ' +
       '?max_width=N for one at most N pixels wide',
@@ -28,7 +27,6 @@ const descriptors: readonly Descriptor[] = freezeAll([
 const windowTemplate: Template = Object.freeze({
   uriTemplate: `${currentWindowUri}{?max_width}`,
   name: 'Application window, as wide as asked for',
-  title: 'Application window, as wide as asked for',
   description: 'The same picture, scaled down to at most `max_width` pixels; 1024 shows most of it',
   mimeType,
   annotations,
@@ -37,7 +35,6 @@ const windowTemplate: Template = Object.freeze({
 const viewportTemplate: Template = Object.freeze({
   uriTemplate: 'capture://viewport{?camera,of,view,max_width}',
   name: 'The scene from where you say',
-  title: 'The scene from where you say',
   description:
     'A picture of the scene, drawn by the application when it is read; the view of the user does ' +
     'not move. `camera`: through that camera. `of`: ids of objects that fill the picture, seen ' +
@@ -112,7 +109,7 @@ export class CaptureProducer implements SchemeProducer {
   #widthOf(uri: ResourceUri): number {
     const { maxWidth: widest } = this.#source
     // Any usual width may be asked for: a server that allows less makes a smaller picture.
-    const asked = rangeParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
+    const asked = integerParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
     return Math.min(asked ?? widest, widest)
   }
 }

@@ -1,6 +1,4 @@
-import { type ErrorDetails, publicMessage, ServiceError } from '../../lib/util/errors.ts'
-import type { Logger } from '../../lib/util/logger.ts'
-import type { ResourceUri } from './resource-uri.ts'
+import { type ErrorDetails, ServiceError } from '../../lib/util/errors.ts'
 
 /**
  * Thrown by a producer (built-in or custom) for a URI it does not have; `data.uri` is it.
@@ -46,49 +44,14 @@ export class ResourceUriInvalid extends ServiceError {
   }
 }
 
-type FailureReason = 'producer_failed' | 'producer_timeout'
-
-/** What happened, and what to do. A failure is likely to repeat: only a timeout suggests a retry. */
-const failures: Record<FailureReason, readonly [what: string, hint: string]> = {
-  producer_failed: ['failed', 'see the log of the server'],
-  producer_timeout: ['did not answer in time', 'try again; the log of the server says more'],
-}
-
 /** What a reader learns of a failed producer; the log has the rest. */
-export function producerFailure(scheme: string, reason: FailureReason): ServiceError {
-  const [what, hint] = failures[reason]
+export function producerFailure(
+  scheme: string,
+  reason: 'producer_failed' | 'producer_timeout',
+): ServiceError {
+  const what = reason === 'producer_timeout' ? 'did not answer in time' : 'failed'
   return new ServiceError('resource_failed', `the producer of ${scheme}:// ${what}`, {
-    hint,
+    hint: 'see the log of the server',
     data: { reason },
   })
-}
-
-/**
- * Errors of our own resources keep their meaning (a damaged artefact was logged by its store);
- * anything else is logged and hidden.
- */
-export function ownReadError(
-  error: unknown,
-  { scheme, text: uri }: ResourceUri,
-  log: Logger,
-): ServiceError {
-  if (error instanceof ServiceError && isForReader(error)) return naming(error, uri)
-  if (error instanceof ServiceError && error.code === 'storage_unavailable') {
-    log.warn({ reason: error.message, scheme, uri }, 'resource read failed')
-    const data = { reason: error.code }
-    return new ServiceError('resource_failed', publicMessage(error), { data })
-  }
-  log.error({ err: error, scheme, uri }, 'resource read failed')
-  return producerFailure(scheme, 'producer_failed')
-}
-
-/** Every answer "not found" says of what: clients tell it by that in 2026-07-28. */
-function naming(error: ServiceError, uri: string): ServiceError {
-  const { code, message, hint, data } = error
-  if (code !== 'resource_not_found' || data?.['uri'] !== undefined) return error
-  return new ServiceError(code, message, { hint, data: { ...data, uri }, cause: error })
-}
-
-function isForReader({ code }: ServiceError): boolean {
-  return code.startsWith('resource_') || code === 'artefact_corrupt'
 }

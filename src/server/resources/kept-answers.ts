@@ -2,9 +2,9 @@ import { wellFormedJson } from '../../lib/util/json.ts'
 import { textContents } from './scheme-producer.ts'
 import type { Content } from './producer.ts'
 
-/** Answers of one resource, and their bytes. */
-export const maxKeptAnswers = 16
-const maxKeptBytes = 16 * 1024 * 1024
+/** Answers of one resource, and characters of each. */
+const maxAnswers = 16
+const maxAnswerChars = 1024 * 1024
 
 /**
  * The answers made since the state last changed, so that many readers of one state cost one
@@ -14,7 +14,6 @@ export class KeptAnswers {
   readonly #mimeType: string
   readonly #answers = new Map<string, readonly Content[]>()
   #version = -1
-  #bytes = 0
 
   constructor(mimeType = 'application/json') {
     this.#mimeType = mimeType
@@ -29,17 +28,14 @@ export class KeptAnswers {
   ): readonly Content[] {
     if (version !== this.#version) {
       this.#answers.clear()
-      this.#bytes = 0
       this.#version = version
     }
     const kept = this.#answers.get(uri)
     if (kept !== undefined) return kept
     const text = wellFormedJson(build())
     const contents = textContents(uri, this.#mimeType, text, meta)
-    const bytes = Buffer.byteLength(text)
-    if (this.#answers.size < maxKeptAnswers && this.#bytes + bytes <= maxKeptBytes) {
+    if (this.#answers.size < maxAnswers && text.length <= maxAnswerChars) {
       this.#answers.set(uri, contents)
-      this.#bytes += bytes
     }
     return contents
   }

@@ -1,8 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { ResourceUriInvalid } from './errors.ts'
-import type { Descriptor } from './producer.ts'
-import { maxUriChars } from './resource-uri.ts'
+import type { Descriptor, DescriptorPage } from './producer.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 
 /** One page of `resources/list`. The identical object again means "unchanged". */
@@ -21,6 +20,7 @@ interface KeptPage {
 
 const maxKeptPages = 16
 const none: readonly Descriptor[] = Object.freeze([])
+const invalidCursor = 'invalid cursor; start again without one'
 
 /**
  * Cuts all resources into pages: the fixed part, which producers list whole, then what one producer
@@ -39,36 +39,32 @@ export class Listing {
   }
 
   /** Rejects with `ResourceUriInvalid` for an invalid cursor. */
-  async page(cursor: unknown, producers: SchemeProducer[]): Promise<ListPage> {
+  async page(cursor: string | undefined, producers: SchemeProducer[]): Promise<ListPage> {
     const key = parseCursor(cursor)
+    const position = key.slice(1)
     const paged = producers.find(producer => producer.page !== undefined)
-    if (key.startsWith('a')) {
-      // A server without artefacts never gave out such a cursor.
-      if (paged === undefined) throw new ResourceUriInvalid(unknownCursor)
-      const { descriptors, next } = await this.#tail(paged, key.slice(1), this.#pageSize)
-      return this.#keep(key, none, 0, descriptors, next)
-    }
-    const from = Number(key.slice(1))
+    // A server without artefacts never gave out such a cursor.
+    if (paged === undefined && key.startsWith('a')) throw new ResourceUriInvalid(invalidCursor)
     const fixed = this.#joined(await Promise.all(producers.map(each => each.list?.() ?? none)))
+    const from = key.startsWith('f') ? Number(position) : Infinity
     const end = from + this.#pageSize
     if (end < fixed.length) return this.#keep(key, fixed, from, none, `f${end}`)
     if (paged === undefined) return this.#keep(key, fixed, from, none)
     const free = Math.min(end - fixed.length, this.#pageSize)
     if (free === 0) return this.#keep(key, fixed, from, none, 'a')
-    const { descriptors, next } = await this.#tail(paged, '', free)
-    return this.#keep(key, fixed, from, descriptors, next)
+    const after = key.startsWith('a') ? position : ''
+    const { descriptors, next } = await this.#tail(paged, after, free)
+    return this.#keep(key, fixed, from, descriptors, next && `a${next}`)
   }
 
   /** A failing store never costs the other resources. Rejects only for an invalid position. */
-  async #tail({ page }: SchemeProducer, after: string, limit: number) {
+  async #tail(producer: SchemeProducer, after: string, limit: number): Promise<DescriptorPage> {
     try {
-      const found = await page?.(after === '' ? undefined : after, limit)
-      const next = found?.next === undefined ? undefined : `a${found.next}`
-      return { descriptors: found?.descriptors ?? none, next }
+      return (await producer.page?.(after || undefined, limit)) ?? { descriptors: none }
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'resource_uri_invalid') throw error
       this.#log.error({ err: error }, 'artefacts cannot be listed')
-      return { descriptors: none, next: undefined }
+      return { descriptors: none }
     }
   }
 
@@ -104,15 +100,10 @@ export class Listing {
   }
 }
 
-const unknownCursor = 'invalid cursor; start again without one'
-
 /** Where the page starts: `f` and an offset in the fixed part, or `a` and a position behind it. */
-function parseCursor(cursor: unknown): string {
+function parseCursor(cursor: string | undefined): string {
   if (cursor === undefined) return 'f0'
-  const isText = typeof cursor === 'string' && cursor.length <= maxUriChars
-  const text = isText ? Buffer.from(cursor, 'base64url').toString() : ''
-  // Node decodes leniently; only what it encodes itself is a cursor.
-  const isOurs = Buffer.from(text).toString('base64url') === cursor
-  if (isOurs && /^(?:f\d{1,9}|a.*)$/s.test(text)) return text
-  throw new ResourceUriInvalid(unknownCursor)
+  const text = Buffer.from(cursor, 'base64url').toString()
+  if (/^(?:f\d{1,9}|a.*)$/s.test(text)) return text
+  throw new ResourceUriInvalid(invalidCursor)
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { isMissing } from '../../lib/util/errors.ts'
-import { type SchemeProducer, freezeAll, textContents } from './scheme-producer.ts'
+import { type SchemeProducer, builtIn, textContents } from './scheme-producer.ts'
 import { ResourceNotEnabled, ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor } from './producer.ts'
 import type { ResourceUri } from './resource-uri.ts'
@@ -16,11 +16,10 @@ const mimeType = 'text/html;profile=mcp-app'
 /** An empty policy: the view may load nothing and connect to nothing. */
 const meta = Object.freeze({ ui: Object.freeze({ csp: Object.freeze({}), prefersBorder: true }) })
 
-const descriptors: readonly Descriptor[] = freezeAll([
+const descriptors: readonly Descriptor[] = builtIn([
   {
     uri: liveAppUri,
     name: 'Live view',
-    title: 'Live view',
     description:
       'For chat clients that show MCP Apps: the picture of the application, what just changed, and ' +
       'the notes of people. Of no use to a model',

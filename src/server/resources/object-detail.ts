@@ -2,13 +2,13 @@ import { parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { diffJson, type JsonChange } from '../../lib/mcp/json-diff.ts'
 import type { Reader } from './producer.ts'
-import { isReservedScheme } from './schemes.ts'
+import { reservedSchemes } from './schemes.ts'
 import type { ServedResources } from './served-resources.ts'
 
 /** Whether the URI is of one of an application's own schemes. Notes are the server's. */
 export function isOfApplication(uri: string): boolean {
   const scheme = uri.slice(0, uri.indexOf(':'))
-  return scheme !== 'notes' && !isReservedScheme(scheme)
+  return scheme !== 'notes' && !reservedSchemes.has(scheme)
 }
 
 /**

@@ -3,7 +3,7 @@ import { numberOf } from '../../lib/util/exact-json.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import type { BlobContent } from './producer.ts'
-import { maxUriChars, parseResourceUri } from './resource-uri.ts'
+import { parseResourceUri } from './resource-uri.ts'
 
 /** Numbers of the host link keep their digits. */
 const number = z.preprocess(value => numberOf(value) ?? value, z.number())
@@ -44,7 +44,7 @@ const common = {
 /** An entry of `resources/list` under the scheme. */
 export function descriptorForm(scheme: string) {
   const uri = z.string().superRefine((text, { addIssue }) => {
-    const parsed = parseResourceUri(text, maxUriChars)
+    const parsed = parseResourceUri(text)
     if (!parsed.ok) addIssue(parsed.failure.replace(/^uri /, ''))
     else if (parsed.value.scheme !== scheme) addIssue(`must begin with ${scheme}:`)
   })

@@ -13,15 +13,8 @@ export interface Descriptor {
 }
 
 /** One entry of `resources/templates/list` (RFC 6570). */
-export interface Template {
+export interface Template extends Omit<Descriptor, 'uri' | 'size'> {
   readonly uriTemplate: string
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
-  readonly mimeType?: string
-  readonly annotations?: Annotations
-  readonly icons?: readonly Icon[]
-  readonly _meta?: Readonly<Record<string, unknown>>
 }
 
 /** One entry of `contents` whose body is text, such as JSON. */
@@ -121,14 +114,12 @@ export interface ResourceProducer {
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */
 export interface Annotations {
-  readonly audience?: readonly Audience[]
+  readonly audience?: readonly ('user' | 'assistant')[]
   /** From 0, the least important, to 1, without which little makes sense. */
   readonly priority?: number
   /** RFC 3339 */
   readonly lastModified?: string
 }
-
-type Audience = 'user' | 'assistant'
 
 /** A picture for an entry; clients of 2025-11-25 and later may show it. */
 export interface Icon {

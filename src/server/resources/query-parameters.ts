@@ -3,7 +3,9 @@ import { asText } from '../../lib/util/text.ts'
 import { ResourceUriInvalid } from './errors.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
-/** An integer, clamped to 1…`max`; `fallback` when absent. Anything else is the reader's error. */
+// Each throws `ResourceUriInvalid` for a value out of its form.
+
+/** An integer, clamped to 1…`max`; `fallback` when absent. */
 export function limitParameter(uri: ResourceUri, fallback: number, max: number): number {
   const text = uri.query.get('limit')
   if (text === undefined) return fallback
@@ -11,41 +13,27 @@ export function limitParameter(uri: ResourceUri, fallback: number, max: number):
   return Math.min(Math.max(Number(text), 1), max)
 }
 
-export function countParameter(uri: ResourceUri, name: string): number | undefined {
-  const text = uri.query.get(name)
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {
-    throw invalid(name, 'a non-negative integer')
-  }
-  return value
-}
-
-/** An integer of the range; anything else is the reader's error. Undefined when absent. */
-export function rangeParameter(
+/** An integer of the range. Undefined when absent. */
+export function integerParameter(
   uri: ResourceUri,
   name: string,
-  least: number,
-  most: number,
+  least = 0,
+  most = Number.MAX_SAFE_INTEGER,
 ): number | undefined {
   const text = uri.query.get(name)
   if (text === undefined) return undefined
   const value = Number(text)
-  if (!/^\d{1,15}$/.test(text) || value < least || value > most) {
-    throw invalid(name, `an integer from ${least} to ${most}`)
-  }
-  return value
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value
+  const isCount = most === Number.MAX_SAFE_INTEGER
+  throw invalid(name, isCount ? 'a non-negative integer' : `an integer from ${least} to ${most}`)
 }
 
-const yes: ReadonlySet<string> = new Set(['', 'true', '1', 'yes', 'on'])
-const no: ReadonlySet<string> = new Set(['false', '0', 'no', 'off'])
-
-/** A switch in any of its usual words; the name alone switches on. Undefined when absent. */
+/** `true` or `1`, `false` or `0`; the name alone switches on. Undefined when absent. */
 export function switchParameter(uri: ResourceUri, name: string): boolean | undefined {
   const text = uri.query.get(name)?.toLowerCase()
   if (text === undefined) return undefined
-  if (!yes.has(text) && !no.has(text)) throw invalid(name, 'true or false')
-  return yes.has(text)
+  if (!['', 'true', '1', 'false', '0'].includes(text)) throw invalid(name, 'true or false')
+  return text !== 'false' && text !== '0'
 }
 
 /** One of the words, in lower case. Undefined when absent or empty. */
@@ -74,10 +62,6 @@ export function onlyParameters(uri: ResourceUri, known: readonly string[]): void
   throw new ResourceUriInvalid(`unknown query parameter of ${uri.scheme}://${uri.path}; ${names}`)
 }
 
-function invalid(name: string, expected: string): ResourceUriInvalid {
-  return new ResourceUriInvalid(`query parameter "${name}" must be ${expected}`)
-}
-
 /** Values separated by commas; as a JSON array when one of them has a comma. */
 export function listParameter(uri: ResourceUri, name: string): readonly string[] | undefined {
   const text = uri.query.get(name)
@@ -89,5 +73,9 @@ export function listParameter(uri: ResourceUri, name: string): readonly string[]
   } catch {
     // The same answer as for JSON that is no array.
   }
-  throw new ResourceUriInvalid(`query parameter "${name}" must be values separated by commas`)
+  throw invalid(name, 'values separated by commas')
+}
+
+function invalid(name: string, expected: string): ResourceUriInvalid {
+  return new ResourceUriInvalid(`query parameter "${name}" must be ${expected}`)
 }

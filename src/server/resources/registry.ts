@@ -1,62 +1,64 @@
 import type { ResourceLimits } from './limits.ts'
 import { maxJsonDepth } from '../../lib/util/json.ts'
+import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { Logger } from '../../lib/util/logger.ts'
 import { AuditProducer, auditRecentUri } from './audit.ts'
-import { AuditLog } from './audit-log.ts'
+import type { AuditLog } from './audit-log.ts'
 import { CaptureProducer } from './capture.ts'
 import { type CaptureSource, noCapture } from './capture-source.ts'
-import type { CheckpointSource } from './checkpoint-source.ts'
-import { ClientsProducer, type ClientsSource, clientsUri } from './clients.ts'
+import { clientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
 import { ResourceNotEnabled } from './errors.ts'
 import { LiveAppProducer } from './live-app.ts'
 import type { ResourceProducer } from './producer.ts'
-import { isScheme, normaliseUri } from './resource-uri.ts'
-import type { NotesSource } from './notes-source.ts'
+import { isScheme, normaliseUri, type ResourceUri } from './resource-uri.ts'
 import { isOfApplication } from './object-detail.ts'
-import { SceneProducer } from './scene/producer.ts'
+import { type CheckpointSource, type SceneNow, SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
-import { type FreshScene, SceneState } from './scene/state.ts'
+import { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
-import { isReservedScheme } from './schemes.ts'
+import { reservedSchemes } from './schemes.ts'
 import { ServedResources } from './served-resources.ts'
-import { SessionEventBuffer } from './session-event-buffer.ts'
+import type { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
+
+/** The notes of the open document, which the folder of notes implements. */
+interface NotesSource {
+  producer(scene: () => SceneNow): SchemeProducer
+  /** Sets the listener of changes. */
+  onChange(told: (uri: string) => void): void
+  close(): void
+}
 
 interface ResourceRegistryOptions {
   limits: ResourceLimits
   clock?: Clock
   log?: Logger
   timer?: Timer
-  /** Default: artefacts are switched off. */
-  artefacts?: SchemeProducer
-  /** Default: no window. */
-  capture?: CaptureSource
   /** Default: there are none, and `notes://` does not exist. */
   notes?: NotesSource
   /** Default: there are none, nor `scene://checkpoints`. */
   checkpoints?: CheckpointSource
   /** Default: `server://clients` does not exist. */
   clients?: ClientsSource
+  /** Default: artefacts are switched off. */
+  artefacts?: SchemeProducer
+  /** Default: no window. */
+  capture?: CaptureSource
   /** Serve `ui://service-cli/live`. Default false. */
   liveApp?: boolean
 }
-
-/** Whether a source or producer may take the scheme. */
-export type SchemeState = 'free' | 'taken' | 'reserved'
 
 /**
  * The resources of an application. The host puts state in (`setScene`, `wireAuditLog`, …), the
  * endpoint takes pages and contents out and passes changes on.
  */
 export class ResourceRegistry extends ServedResources {
-  readonly #scene: SceneState
+  declare readonly scene: SceneState
   readonly #audit: AuditProducer
   readonly #events: SessionEventsProducer
-  #frozen = false
 
   constructor(options: ResourceRegistryOptions) {
     const { limits, clock, log, timer, capture = noCapture } = options
@@ -75,12 +77,11 @@ export class ResourceRegistry extends ServedResources {
       audit,
       events,
       capture: new CaptureProducer(capture),
-      ...(clients && { server: new ClientsProducer(clients) }),
+      ...(clients && { server: clientsProducer(clients) }),
       ...(liveApp && { ui: new LiveAppProducer() }),
       artefact: options.artefacts ?? artefactsOff,
     }
-    super({ producers, whereToLook, limits, log, clock, timer })
-    this.#scene = state
+    super({ scene: state, producers, whereToLook, limits, log, clock, timer })
     this.#audit = audit
     this.#events = events
     notes?.onChange(uri => this.updated(uri))
@@ -97,7 +98,7 @@ export class ResourceRegistry extends ServedResources {
    * that is not a JSON object, refers to itself, holds NaN or Infinity, is too deep or too large.
    */
   setScene(scene: object | null): number {
-    return this.#scene.set(scene)
+    return this.scene.set(scene)
   }
 
   /**
@@ -105,7 +106,7 @@ export class ResourceRegistry extends ServedResources {
    * instance id of the application on the host link that sent it.
    */
   setSceneText(json: string, setBy: string | null = null): number {
-    return this.#scene.setText(json, setBy)
+    return this.scene.setText(json, setBy)
   }
 
   /**
@@ -115,33 +116,21 @@ export class ResourceRegistry extends ServedResources {
    * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
    */
   patchScene(patch: ScenePatchInput): number {
-    return this.#scene.patch(scenePatch(patch, maxJsonDepth), null)
+    return this.scene.patch(scenePatch(patch, maxJsonDepth), null)
   }
 
   /** The application is told whether its scene, or a resource of its own, is followed. */
   override followed(uri: string, isFollowed: boolean): Promise<void> | void {
     const isShown = uri.startsWith('scene:') || isOfApplication(uri)
-    if (isShown) this.#scene.demand.follow(uri, isFollowed)
+    if (isShown) this.scene.demand.follow(uri, isFollowed)
     return super.followed(uri, isFollowed)
   }
 
-  /** The scene, after the application was asked for what it has not sent yet. */
-  freshScene(): Promise<FreshScene> {
-    return this.#scene.fresh()
-  }
-
-  /** The scene as the host link asks for it: whose it is, and who is connected. */
-  override get scene(): SceneState {
-    return this.#scene
-  }
-
   /**
-   * Offers the log as `audit://recent` and tells subscribers of every record. Once, before start;
-   * else it throws `usage_invalid`, and `TypeError` for what is no `AuditLog`.
+   * Offers the log as `audit://recent` and tells subscribers of every record. Throws
+   * `usage_invalid` when there is one already.
    */
   wireAuditLog(log: AuditLog): void {
-    this.#beforeStart('wireAuditLog')
-    if (!(log instanceof AuditLog)) throw new TypeError('wireAuditLog takes an AuditLog')
     if (this.#audit.log !== undefined) throw misuse('an audit log is wired already')
     this.#audit.log = log
     this.onClose(log.onRecord(() => this.updated(auditRecentUri)))
@@ -152,11 +141,8 @@ export class ResourceRegistry extends ServedResources {
     return this.#audit.log
   }
 
-  /** Offers the buffer as `events://session/<id>`, also after start. Throws for a taken id. */
+  /** Offers the buffer as `events://session/<id>`. Throws for a taken id. */
   registerSessionEventBuffer(buffer: SessionEventBuffer): void {
-    if (!(buffer instanceof SessionEventBuffer)) {
-      throw new TypeError('registerSessionEventBuffer takes a SessionEventBuffer')
-    }
     this.#events.register(buffer)
     this.listChanged()
   }
@@ -167,35 +153,39 @@ export class ResourceRegistry extends ServedResources {
   }
 
   /**
-   * Serves a scheme of the host's own. Throws `usage_invalid` after start and for a taken or
-   * built-in scheme, `TypeError` for a producer or scheme out of its form.
+   * Serves a scheme of the host's own. Throws `usage_invalid` for a taken or built-in scheme,
+   * `TypeError` for a scheme out of its form.
    */
   addProducer(producer: ResourceProducer): void {
-    this.#beforeStart('addProducer')
-    if (typeof producer?.list !== 'function' || typeof producer.read !== 'function') {
-      throw new TypeError('a producer needs scheme, list and read')
-    }
     this.attach(producer.scheme, new CustomProducer(producer, { log: this.log, timer: this.timer }))
   }
 
   /**
-   * Serves a scheme from now on, also after start: for the product's own sources, no part of the
-   * library's face. Throws as `addProducer` does; ask `schemeState` first to tell why.
+   * Serves a scheme from now on: for the product's own sources, no part of the library's face.
+   * Throws as `addProducer` does; ask `schemeState` first to tell why.
    */
-  override attach(scheme: string, producer: SchemeProducer): void {
+  attach(scheme: string, producer: SchemeProducer): void {
     if (!isScheme(scheme)) {
       throw new TypeError(
         'a producer scheme is a lower-case letter, then letters, digits, "+", "-" or "."',
       )
     }
     if (this.schemeState(scheme) !== 'free') throw misuse(`the scheme "${scheme}" is taken`)
-    super.attach(scheme, producer)
+    this.producers.set(scheme, producer)
+    this.listChanged()
+    this.schemeUpdated(scheme)
+  }
+
+  detach(scheme: string): void {
+    if (!this.producers.delete(scheme)) return
+    this.listChanged()
+    this.schemeUpdated(scheme)
   }
 
   /** Whether a source may take the scheme. Reserved ones are the product's built-in resources. */
-  schemeState(scheme: string): SchemeState {
-    if (isReservedScheme(scheme)) return 'reserved'
-    return this.serves(scheme) ? 'taken' : 'free'
+  schemeState(scheme: string): 'free' | 'taken' | 'reserved' {
+    if (reservedSchemes.has(scheme)) return 'reserved'
+    return this.producers.has(scheme) ? 'taken' : 'free'
   }
 
   /**
@@ -204,32 +194,17 @@ export class ResourceRegistry extends ServedResources {
    */
   notifyUpdated(uri: string): void {
     const { scheme } = this.parsed(uri)
-    if (isReservedScheme(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
-    if (!this.serves(scheme)) throw misuse(`no producer serves ${scheme}://`)
+    if (reservedSchemes.has(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
+    if (!this.producers.has(scheme)) throw misuse(`no producer serves ${scheme}://`)
     this.updated(normaliseUri(uri))
   }
-
-  /** The server starts: wiring ends here. */
-  freeze(): void {
-    this.#frozen = true
-  }
-
-  #beforeStart(call: string): void {
-    if (this.#frozen) throw misuse(`${call} is possible only before the server starts`)
-  }
 }
 
-const switchedOff = 'the server runs with artefacts switched off'
-
+const refuseArtefact = ({ text }: ResourceUri): never => {
+  throw new ResourceNotEnabled(text, 'the server runs with artefacts switched off')
+}
 /** The scheme is known, and none of its resources is served. */
-const artefactsOff: SchemeProducer = {
-  checkParameters({ text }) {
-    throw new ResourceNotEnabled(text, switchedOff)
-  },
-  read({ text }) {
-    throw new ResourceNotEnabled(text, switchedOff)
-  },
-}
+const artefactsOff: SchemeProducer = { checkParameters: refuseArtefact, read: refuseArtefact }
 
 function misuse(message: string): ServiceError {
   return new ServiceError('usage_invalid', message)

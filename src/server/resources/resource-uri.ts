@@ -23,32 +23,33 @@ export interface ResourceUri {
   readonly query: ReadonlyMap<string, string>
 }
 
-const pchar = "(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
-const ipLiteral = "\\[[A-Za-z0-9\\-._~!$&'()*+,;=:]+\\](?::\\d*)?"
-const syntax = new RegExp(
-  '^(?<scheme>[A-Za-z][A-Za-z0-9+.-]*):' +
-    `(?:(?<slashes>//)(?<host>(?:${pchar}*@)?${ipLiteral}|${pchar}*)(?<rest>(?:/${pchar}*)*)` +
-    `|(?<opaque>/?(?:${pchar}+(?:/${pchar}*)*)?))` +
-    `(?:\\?(?<query>(?:${pchar}|[/?])*))?` +
-    `(?<fragment>#(?:${pchar}|[/?])*)?$`,
-)
+const parts =
+  /^(?<scheme>[a-z][a-z0-9+.-]*):(?<slashes>\/\/)?(?<path>[^?#]*)(?:\?(?<query>[^#]*))?(?<fragment>#.*)?$/i
+/** The characters of RFC 3986. */
+const characters = /^(?:[\w\-.~!$&'()*+,;=:@/?#[\]]|%[0-9A-Fa-f]{2})*$/
 
 /** The failure is a short text for the reader; it never repeats the URI. */
-export function parseResourceUri(text: unknown, maxChars: number): Result<ResourceUri, string> {
+export function parseResourceUri(text: unknown): Result<ResourceUri, string> {
   if (text === undefined) return fail('uri is missing')
   if (typeof text !== 'string') return fail('uri must be a string')
-  if (text.length > maxChars) return fail(`uri must have at most ${maxChars} characters`)
-  const parts = syntax.exec(text)?.groups
-  if (parts === undefined) {
+  if (text.length > maxUriChars) return fail(`uri must have at most ${maxUriChars} characters`)
+  const found = characters.test(text) ? parts.exec(text)?.groups : undefined
+  if (found === undefined) {
     return fail('uri is malformed: expected scheme://path as in RFC 3986, other characters escaped')
   }
-  const path = decode(parts['opaque'] ?? `${parts['host'] ?? ''}${parts['rest'] ?? ''}`)
-  const query = parseQuery(parts['query'] ?? '')
-  if (path === null || query === 'escape') return fail('uri is malformed: an escape is not UTF-8')
-  if (query === 'repeated') return fail('uri is malformed: a query parameter is repeated')
-  const isPlain = parts['slashes'] !== undefined && parts['fragment'] === undefined
-  const scheme = (parts['scheme'] ?? '').toLowerCase()
-  return ok({ text, scheme, path: isPlain ? path : '', query })
+  const { scheme = '', slashes, path = '', query = '', fragment } = found
+  const isPlain = slashes !== undefined && fragment === undefined
+  const parameters = query.split('&').filter(part => part !== '')
+  try {
+    const values = new Map(parameters.map(parseParameter))
+    if (values.size < parameters.length) {
+      return fail('uri is malformed: a query parameter is repeated')
+    }
+    const decoded = decodeURIComponent(path)
+    return ok({ text, scheme: scheme.toLowerCase(), path: isPlain ? decoded : '', query: values })
+  } catch {
+    return fail('uri is malformed: an escape is not UTF-8')
+  }
 }
 
 /**
@@ -64,24 +65,7 @@ export function normaliseUri(text: string): string {
   return text.slice(0, colon).toLowerCase() + rest
 }
 
-function parseQuery(text: string): ReadonlyMap<string, string> | 'escape' | 'repeated' {
-  const query = new Map<string, string>()
-  for (const part of text.split('&')) {
-    if (part === '') continue
-    const equals = part.indexOf('=')
-    const name = decode(equals === -1 ? part : part.slice(0, equals))
-    const value = decode(equals === -1 ? '' : part.slice(equals + 1))
-    if (name === null || value === null) return 'escape'
-    if (query.has(name)) return 'repeated'
-    query.set(name, value)
-  }
-  return query
-}
-
-function decode(text: string): string | null {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return null
-  }
+function parseParameter(text: string): [name: string, value: string] {
+  const [name = '', value = ''] = text.split(/=(.*)/, 2)
+  return [decodeURIComponent(name), decodeURIComponent(value)]
 }

@@ -65,6 +65,13 @@ export function jsonContents(
   return textContents(uri, 'application/json', wellFormedJson(text), meta)
 }
 
-export function freezeAll<Item extends object>(items: Item[]): readonly Item[] {
-  return Object.freeze(items.map(item => Object.freeze(item)))
+/**
+ * Built-in entries, frozen. Their title is the name, which clients older than 2025-06-18 show; they
+ * are JSON unless they say otherwise.
+ */
+export function builtIn<Item extends Descriptor | Template>(items: Item[]): readonly Item[] {
+  const json = { mimeType: 'application/json' }
+  return Object.freeze(
+    items.map(item => Object.freeze<Item>({ ...json, ...item, title: item.name })),
+  )
 }

@@ -1,19 +1,20 @@
 import type { ResourceLimits } from './limits.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Completion, completion, templateVariables } from './completion.ts'
-import { ownReadError, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
+import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Reader, RelayedContents, Template } from './producer.ts'
-import { maxUriChars, normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
+import { normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
 import type { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
-import { isPolledScheme } from './schemes.ts'
+import { polledSchemes } from './schemes.ts'
 
 interface ServedResourcesOptions {
   /** By scheme, in the order of the listing. */
   producers: Record<string, SchemeProducer>
+  scene?: SceneState
   /** Where to look instead of a resource of this scheme that is not there. */
   whereToLook: (scheme: string) => string
   limits: Pick<ResourceLimits, 'pageSize' | 'listChangedIntervalMs'>
@@ -21,9 +22,6 @@ interface ServedResourcesOptions {
   clock?: Clock
   timer?: Timer
 }
-
-/** Its revision and application cost no look at its text. */
-type ServedScene = Pick<SceneState, 'run' | 'current' | 'application' | 'asOfMs' | 'refreshed'>
 
 /** Told what changes in the resources. Must not throw. */
 export interface ResourceListener {
@@ -36,15 +34,17 @@ export interface ResourceListener {
 
 /** The table of producers behind an endpoint: pages and contents out, changes on. */
 export class ServedResources {
+  /** Undefined: the server has no scene. */
+  readonly scene: SceneState | undefined
   protected readonly log: Logger
   protected readonly timer: Timer
-  readonly #producers: Map<string, SchemeProducer>
+  protected readonly producers: Map<string, SchemeProducer>
   readonly #whereToLook: (scheme: string) => string
   readonly #listing: Listing
   /** What callers find who may only read. */
   readonly #readOnlyListing: Listing
   readonly #listeners = new Set<ResourceListener>()
-  readonly #limits: ServedResourcesOptions['limits']
+  readonly #listChangedIntervalMs: number
   readonly #clock: Clock
   readonly #stops: (() => void)[] = []
   /** Cancels the change of the listing that is told later; null: there is none. */
@@ -55,33 +55,27 @@ export class ServedResources {
 
   constructor(options: ServedResourcesOptions) {
     const { limits, log = silentLogger, timer = systemTimer } = options
-    this.#producers = new Map(Object.entries(options.producers))
+    this.producers = new Map(Object.entries(options.producers))
+    this.scene = options.scene
     this.#whereToLook = options.whereToLook
     this.log = log
     this.#listing = new Listing(limits.pageSize, log)
     this.#readOnlyListing = new Listing(limits.pageSize, log)
-    this.#limits = limits
-    this.#clock = options.clock ?? monotonicClock
     this.timer = timer
-  }
-
-  /** Undefined: the server has no scene. */
-  get scene(): ServedScene | undefined {
-    return undefined
+    this.#listChangedIntervalMs = limits.listChangedIntervalMs
+    this.#clock = options.clock ?? monotonicClock
   }
 
   /** One page of the listing. Rejects with `ResourceUriInvalid` for an invalid cursor. */
-  page(cursor: unknown, reader?: Reader): Promise<ListPage> {
+  page(cursor: string | undefined, reader?: Reader): Promise<ListPage> {
     const listing = reader?.isReadOnly === true ? this.#readOnlyListing : this.#listing
-    const schemes = [...this.#producers.keys()]
-    return listing.page(
-      cursor,
-      schemes.flatMap(scheme => this.#find(scheme, reader) ?? []),
-    )
+    const schemes = [...this.producers.keys()]
+    const producers = schemes.flatMap(scheme => this.#find(scheme, reader) ?? [])
+    return listing.page(cursor, producers)
   }
 
   templates(): Template[] {
-    return [...this.#producers.values()].flatMap(producer => producer.templates?.() ?? [])
+    return [...this.producers.values()].flatMap(producer => producer.templates?.() ?? [])
   }
 
   /**
@@ -91,7 +85,7 @@ export class ServedResources {
   read(uri: unknown, reader?: Reader): readonly Content[] | Promise<readonly Content[]> {
     const parsed = this.parsed(uri)
     const failed = (error: unknown): never => {
-      throw this.#guiding(ownReadError(error, parsed, this.log), parsed)
+      throw this.#forReader(error, parsed)
     }
     try {
       const contents = this.#producerOf(parsed, reader).read(parsed, reader)
@@ -104,7 +98,7 @@ export class ServedResources {
   /** The contents of a resource of another server, passed on as they come; null: `read` has it. */
   relay(uri: unknown, reader?: Reader): Promise<RelayedContents> | null {
     const parsed = this.parsed(uri)
-    return this.#producers.get(parsed.scheme)?.relay?.(parsed, reader) ?? null
+    return this.producers.get(parsed.scheme)?.relay?.(parsed, reader) ?? null
   }
 
   /**
@@ -116,7 +110,7 @@ export class ServedResources {
     try {
       this.#producerOf(parsed, reader).checkParameters?.(parsed)
     } catch (error) {
-      throw this.#guiding(error, parsed)
+      throw this.#forReader(error, parsed)
     }
     return this.canonical(uri)
   }
@@ -124,21 +118,21 @@ export class ServedResources {
   /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
   canonical(uri: unknown): string {
     const parsed = this.parsed(uri)
-    const producer = this.#producers.get(parsed.scheme)
+    const producer = this.producers.get(parsed.scheme)
     return producer?.canonical?.(parsed) ?? normaliseUri(parsed.text)
   }
 
   /** Whether reading the URI changes what others find. */
   changes(uri: unknown): boolean {
-    const parsed = parseResourceUri(uri, maxUriChars)
-    return parsed.ok && this.#producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
+    const parsed = parseResourceUri(uri)
+    return parsed.ok && this.producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
   }
 
   /** Whether updates of the URI ever come. */
   pushes(uri: unknown): boolean {
     const parsed = this.parsed(uri)
-    const producer = this.#producers.get(parsed.scheme)
-    return producer?.pushes?.(parsed) ?? !isPolledScheme(parsed.scheme)
+    const producer = this.producers.get(parsed.scheme)
+    return producer?.pushes?.(parsed) ?? !polledSchemes.has(parsed.scheme)
   }
 
   /**
@@ -151,7 +145,7 @@ export class ServedResources {
     prefix: string,
     resolved: ReadonlyMap<string, string> = new Map(),
   ): Promise<Completion> {
-    const producer = this.#producers
+    const producer = this.producers
       .values()
       .find(each => each.templates?.().some(template => template.uriTemplate === uriTemplate))
     if (producer === undefined) {
@@ -176,7 +170,7 @@ export class ServedResources {
    */
   followed(uri: string, isFollowed: boolean): Promise<void> | void {
     const scheme = uri.slice(0, uri.indexOf(':'))
-    return this.#producers.get(scheme)?.follow?.(uri, isFollowed)
+    return this.producers.get(scheme)?.follow?.(uri, isFollowed)
   }
 
   /** Returns the unsubscribe. */
@@ -198,26 +192,9 @@ export class ServedResources {
   /** Tells them that the listing or the templates are others now, at most once an interval. */
   listChanged(): void {
     if (this.#cancelListChange !== null) return
-    const waitMs = this.#listChangedMs + this.#limits.listChangedIntervalMs - this.#clock.now()
+    const waitMs = this.#listChangedMs + this.#listChangedIntervalMs - this.#clock.now()
     if (waitMs <= 0) this.#tellListChanged()
     else this.#cancelListChange = this.timer.after(waitMs, () => this.#tellListChanged())
-  }
-
-  serves(scheme: string): boolean {
-    return this.#producers.has(scheme)
-  }
-
-  /** Serves the scheme from now on. */
-  attach(scheme: string, producer: SchemeProducer): void {
-    this.#producers.set(scheme, producer)
-    this.listChanged()
-    this.schemeUpdated(scheme)
-  }
-
-  detach(scheme: string): void {
-    if (!this.#producers.delete(scheme)) return
-    this.listChanged()
-    this.schemeUpdated(scheme)
   }
 
   /** `stop` runs when the server closes; it ends a source of changes. */
@@ -237,7 +214,7 @@ export class ServedResources {
   /** The URI taken apart, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
     if (this.#lastUri !== undefined && uri === this.#lastUri.text) return this.#lastUri
-    const parsed = parseResourceUri(uri, maxUriChars)
+    const parsed = parseResourceUri(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     return (this.#lastUri = parsed.value)
   }
@@ -251,7 +228,7 @@ export class ServedResources {
   #find(scheme: string, reader: Reader | undefined): SchemeProducer | undefined {
     // Who else is connected is not shown to callers who may only read.
     if (scheme === 'server' && reader?.isReadOnly === true) return undefined
-    return this.#producers.get(scheme)
+    return this.producers.get(scheme)
   }
 
   #producerOf({ scheme, text }: ResourceUri, reader: Reader | undefined): SchemeProducer {
@@ -260,10 +237,25 @@ export class ServedResources {
     return producer
   }
 
-  /** Says in the message, which clients show to a model, where to look for what is not there. */
-  #guiding(error: unknown, { scheme }: ResourceUri): unknown {
-    if (!(error instanceof ResourceNotFound)) return error
-    const { code, message, hint, data } = error
-    return new ServiceError(code, `${message}; ${this.#whereToLook(scheme)}`, { hint, data })
+  /**
+   * Errors of a resource reach the reader (a damaged artefact was logged by its store); anything
+   * else is logged and hidden. The message of "not found", which clients show to a model, says where
+   * to look instead, and its data names the URI.
+   */
+  #forReader(error: unknown, { scheme, text: uri }: ResourceUri): ServiceError {
+    if (error instanceof ServiceError) {
+      const { code, hint, data } = error
+      if (code === 'resource_not_found') {
+        const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook(scheme)}` : ''
+        return new ServiceError(code, error.message + where, { hint, data: { uri, ...data } })
+      }
+      if (code.startsWith('resource_') || code === 'artefact_corrupt') return error
+    }
+    this.log.error({ err: error, scheme, uri }, 'resource read failed')
+    if (error instanceof ServiceError && error.code === 'storage_unavailable') {
+      const data = { reason: error.code }
+      return new ServiceError('resource_failed', publicMessage(error), { data })
+    }
+    return producerFailure(scheme, 'producer_failed')
   }
 }

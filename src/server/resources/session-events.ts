@@ -1,9 +1,9 @@
 import { ServiceError } from '../../lib/util/errors.ts'
-import { type SchemeProducer, freezeAll, jsonContents } from './scheme-producer.ts'
+import { type SchemeProducer, builtIn, jsonContents } from './scheme-producer.ts'
 import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
-import { countParameter, limitParameter, switchParameter } from './query-parameters.ts'
+import { integerParameter, limitParameter, switchParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { defaultEventLimit, type SessionEventBuffer } from './session-event-buffer.ts'
 
@@ -12,14 +12,12 @@ const maxEventLimit = 1000
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.3 } as const
 
-export const sessionEventTemplates: readonly Template[] = freezeAll([
+export const sessionEventTemplates: readonly Template[] = builtIn([
   {
     uriTemplate: 'events://session/{session_id}{?cursor,limit,drain}',
     name: 'Session events by cursor',
-    title: 'Session events by cursor',
     description:
       'Events of a session with an id greater than `cursor`; drain=true removes what was returned',
-    mimeType: 'application/json',
     annotations,
   },
 ])
@@ -80,7 +78,7 @@ export class SessionEventsProducer implements SchemeProducer {
   }
 
   #describe(): void {
-    this.#descriptors = freezeAll(Array.from(this.#buffers.values(), describe))
+    this.#descriptors = builtIn(Array.from(this.#buffers.values(), describe))
   }
 
   /** Invalid values of `drain` count as changes, too: a read then reports what is wrong. */
@@ -91,21 +89,18 @@ export class SessionEventsProducer implements SchemeProducer {
 
 function pageOf(uri: ResourceUri) {
   return {
-    cursor: countParameter(uri, 'cursor') ?? 0,
+    cursor: integerParameter(uri, 'cursor') ?? 0,
     limit: limitParameter(uri, defaultEventLimit, maxEventLimit),
     drain: switchParameter(uri, 'drain') ?? false,
   }
 }
 
 function describe({ uri, sessionId }: SessionEventBuffer): Descriptor {
-  const name = `Events of session ${sessionId}`
   return {
     uri,
-    name,
-    title: name,
+    name: `Events of session ${sessionId}`,
     description:
       'Diagnostics: console output, errors and progress of the session, read by ?cursor=N; never pushed',
-    mimeType: 'application/json',
     annotations,
   }
 }

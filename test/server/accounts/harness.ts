@@ -17,7 +17,7 @@ import { ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { Metrics } from '../../../src/server/http/metrics.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
 import { checkAnswer } from './openapi-check.ts'
-import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
+import { boundsWith } from '../../helpers/bounds.ts'
 
 export const issuer = 'urn:service-cli:registry:test'
 
@@ -25,8 +25,6 @@ export interface AccountsSettings {
   registration?: RegistrationMode
   /** Default true, as on loopback. */
   local?: boolean
-  serverLimits?: Partial<Bounds>
-  requestTimeoutMs?: number
   passwords?: Passwords
   /** The store as the server is to see it. */
   wrap?: (store: AccountStore) => AccountStore
@@ -150,7 +148,7 @@ async function open(
   const store = settings.wrap?.(stored) ?? stored
   const keys = await SigningKeys.open(join(folder, 'signing-keys.json'), { create: true })
   const accessed: AccessEntry[] = []
-  const { allowedOrigins, trustedProxies, requestTimeoutMs } = settings
+  const { allowedOrigins, trustedProxies } = settings
   const where = { host: '127.0.0.1', port: 0, allowedOrigins, trustedProxies }
   const app = createAccountsApp({
     services: {
@@ -166,10 +164,10 @@ async function open(
     reach: where,
     metrics: new Metrics('registry', entry => accessed.push(entry)),
   })
-  const limits = boundsWith(settings.serverLimits)
+  const limits = boundsWith()
   const listener = listenerOf(app)
   const socket = await ServerSocket.open(where, { limits, log })
-  await socket.bind({ listener, requestTimeoutMs })
+  await socket.bind({ listener })
   opened.defer(() => socket.stop())
   const base = socket.url
   let registered = 0

@@ -98,6 +98,18 @@ describe('startGateway', () => {
     expect(events).to.deep.equal(['election_won', 'voluntary_yield'])
   })
 
+  it('answers a request that comes while it starts', async () => {
+    const instance = await serve()
+    const port = await freePort()
+    const early = Promise.withResolvers<RawSession>()
+    const info = ({ event }: { event?: unknown }) => {
+      if (event === 'election_won') early.resolve(RawSession.open(`http://127.0.0.1:${port}/mcp`))
+    }
+    await start({ port, log: { ...silentLogger, info } })
+    const [row] = await instancesAt(await early.promise)
+    expect(row.instance_id).to.equal(instance.instanceId)
+  })
+
   it('identifies itself without a key, never to web pages, and logs no access', async () => {
     const entries: AccessEntry[] = []
     const accessLog = (entry: AccessEntry) => void entries.push(entry)

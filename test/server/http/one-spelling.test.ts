@@ -7,7 +7,7 @@ import {
   gatewayInProcess,
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
-import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
+import { exchange, requestText } from '../../process/raw-socket.ts'
 
 const get = (path: string, ...lines: string[]) =>
   requestText([`GET ${path} HTTP/1.1`, 'Host: localhost', ...lines])
@@ -54,28 +54,4 @@ describe('every server', () => {
       }
     }
   })
-
-  const unclear: [what: string, text: string][] = [
-    ['a coding within chunks', get('/healthz', 'Transfer-Encoding: gzip, chunked')],
-    [
-      'codings on two lines',
-      get('/healthz', 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked'),
-    ],
-    [
-      'chunks in HTTP/1.0',
-      get('/healthz', 'Connection: keep-alive', 'Transfer-Encoding: chunked').replace('1.1', '1.0'),
-    ],
-  ]
-  for (const [what, text] of unclear) {
-    it(`answers ${what} last: nothing behind it is acted on`, async () => {
-      for (const [server, port] of ports) {
-        const raw = await RawSocket.open(port)
-        raw.write(`${text}0\r\n\r\n${health}${health}`)
-        await raw.untilClosed()
-        const [answer, ...more] = await raw.answers(2)
-        expect(answer?.headers, server).to.include({ connection: 'close' })
-        expect(more, server).to.deep.equal([])
-      }
-    })
-  }
 })

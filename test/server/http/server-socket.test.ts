@@ -4,7 +4,7 @@ import { type Socket, connect } from 'node:net'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { type Handlers, ServerSocket } from '../../../src/server/http/server-socket.ts'
-import { Upgrades } from '../../../src/server/http/upgrade.ts'
+import { guardUpgrades, type Upgrades } from '../../../src/server/http/upgrade.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
@@ -172,7 +172,7 @@ describe('a client that resets its connection', () => {
 
   it('does not end the process while its upgrade is looked at', async () => {
     const given = Promise.withResolvers<Socket>()
-    const upgrades = new Upgrades(
+    const upgrades = guardUpgrades(
       { wantsUpgrade: () => true, upgrade: (_req, socket) => given.resolve(socket) },
       { host: '127.0.0.1' },
       () => {},

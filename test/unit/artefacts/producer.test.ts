@@ -15,7 +15,7 @@ import { collect, damage, hexOf, shrink, useStores, withProducer } from './suppo
 import { boundsWith } from '../../helpers/bounds.ts'
 
 async function readAt(producer: SchemeProducer, text: string): Promise<readonly Content[]> {
-  const uri = parseResourceUri(text, 2048)
+  const uri = parseResourceUri(text)
   if (!uri.ok) throw new Error(uri.failure)
   return producer.read(uri.value)
 }

@@ -11,7 +11,7 @@ import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
 function parsed(query: string): InstanceQuery {
-  const uri = parseResourceUri(`gateway://instances${query}`, 2048)
+  const uri = parseResourceUri(`gateway://instances${query}`)
   if (!uri.ok) throw new Error(uri.failure)
   return parseInstanceQuery(uri.value, 1000)
 }
@@ -33,16 +33,16 @@ describe('parseInstanceQuery', () => {
   const cases: [query: string, expected: Partial<InstanceQuery>][] = [
     ['', {}],
     ['?unknown=1&view=all&OFFSET=7', {}],
-    ['?include_stale=No', { includeStale: false }],
+    ['?include_stale=False', { includeStale: false }],
     ['?include_dead', { includeDead: true }],
-    ['?include_dead=Yes', { includeDead: true }],
+    ['?include_dead=1', { includeDead: true }],
     ['?dcc_type=Maya', { dccType: 'Maya' }],
     ['?query=%20shot%2010%20', { text: 'shot 10' }],
     // Once, not twice: this is a percent sign and two digits.
     ['?query=%2541', { text: '%41' }],
     ['?status=STALE', { status: 'stale' }],
     ['?status=dead', { status: 'dead', includeDead: true }],
-    ['?status=dead&include_dead=no', { status: 'dead' }],
+    ['?status=dead&include_dead=0', { status: 'dead' }],
     ['?limit=-3', { limit: 1 }],
     ['?limit=99999', {}],
     ['?limit=5&offset=10&verbose', { limit: 5, offset: 10, verbose: true }],
@@ -55,7 +55,7 @@ describe('parseInstanceQuery', () => {
 
   const wrong: [query: string, name: string][] = [
     ['?include_stale=maybe', 'include_stale'],
-    ['?verbose=yess', 'verbose'],
+    ['?verbose=yes', 'verbose'],
     ['?status=alive', 'status'],
     ['?offset=-1', 'offset'],
     ['?offset=9007199254740993', 'offset'],
@@ -96,7 +96,7 @@ describe('queryInstances', () => {
   const cases: [query: string, expected: string][] = [
     ['', 'abcef'],
     ['?include_dead', 'abcdef'],
-    ['?include_stale=no&include_dead=yes', 'abdef'],
+    ['?include_stale=false&include_dead=true', 'abdef'],
     ['?dcc_type=MAYA&include_stale=0', 'b'],
     ['?status=available', 'ab'],
     ['?status=stale&include_stale=false', ''],

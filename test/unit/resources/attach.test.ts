@@ -25,7 +25,6 @@ function started() {
   })
   const docs = Object.freeze([Object.freeze({ uri: 'docs://a', name: 'a' })])
   resources.addProducer({ scheme: 'docs', list: () => docs, read: () => [] })
-  resources.freeze()
   const settle = () => time.advance(defaultBounds.listChangedIntervalMs)
   settle()
   const heard = { lists: 0, schemes: [] as string[] }

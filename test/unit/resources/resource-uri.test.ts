@@ -21,7 +21,7 @@ describe('parseResourceUri', () => {
   ]
   for (const [text, scheme, path, query] of accepted) {
     it(`takes ${text}`, () => {
-      const parsed = parseResourceUri(text, max)
+      const parsed = parseResourceUri(text)
       if (!parsed.ok) throw new Error(parsed.failure)
       expect(parsed.value).to.include({ text, scheme, path })
       expect(Object.fromEntries(parsed.value.query)).to.deep.equal(query)
@@ -47,21 +47,21 @@ describe('parseResourceUri', () => {
   ]
   for (const [why, text, message] of refused) {
     it(`refuses a URI that is ${why}`, () => {
-      const parsed = parseResourceUri(text, max)
+      const parsed = parseResourceUri(text)
       expect(parsed).to.include({ ok: false })
       if (!parsed.ok) expect(parsed.failure).to.match(message)
     })
   }
 
   it('takes exactly the longest URI', () => {
-    expect(parseResourceUri(`x://${'a'.repeat(max - 4)}`, max).ok).to.equal(true)
-    expect(parseResourceUri(`x://${'a'.repeat(max - 3)}`, max).ok).to.equal(false)
+    expect(parseResourceUri(`x://${'a'.repeat(max - 4)}`).ok).to.equal(true)
+    expect(parseResourceUri(`x://${'a'.repeat(max - 3)}`).ok).to.equal(false)
   })
 
   it('never throws, and never repeats a long URI in its failure', () => {
     fc.assert(
       fc.property(fc.string({ unit: codePoint, maxLength: 3000 }), text => {
-        const parsed = parseResourceUri(text, max)
+        const parsed = parseResourceUri(text)
         if (!parsed.ok) expect(parsed.failure.length).to.be.lessThan(120)
       }),
     )

@@ -53,6 +53,5 @@ export function serving(producer: object, limits: Partial<Bounds> = {}) {
   })
   const base: ResourceProducer = { scheme: 'docs', list: () => good, read: () => [] }
   resources.addProducer(Object.assign(base, producer))
-  resources.freeze()
   return { resources, time, logged }
 }

@@ -2,7 +2,11 @@ import { maxCatalogEntries } from './parse-catalog.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { KeptAnswers } from '../../resources/kept-answers.ts'
 import type { Content } from '../../resources/producer.ts'
-import { countParameter, limitParameter, textParameter } from '../../resources/query-parameters.ts'
+import {
+  integerParameter,
+  limitParameter,
+  textParameter,
+} from '../../resources/query-parameters.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
 import type { CatalogEntry } from './catalog-entry.ts'
 import { rankEntries } from './rank-entries.ts'
@@ -66,7 +70,7 @@ export class CatalogResources {
     return {
       query: textParameter(uri, 'query') ?? null,
       limit: limitParameter(uri, defaultCatalogLimit, maxCatalogEntries),
-      offset: countParameter(uri, 'offset') ?? 0,
+      offset: integerParameter(uri, 'offset') ?? 0,
     }
   }
 

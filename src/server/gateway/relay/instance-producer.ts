@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../lib/util/json.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { artefactTemplates } from '../../artefacts/producer.ts'
 import { notesTemplates } from '../../notes/notes-producer.ts'
-import { type SchemeProducer, freezeAll } from '../../resources/scheme-producer.ts'
+import { type SchemeProducer, builtIn } from '../../resources/scheme-producer.ts'
 import { captureTemplates } from '../../resources/capture.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import type {
@@ -15,7 +15,7 @@ import type {
 } from '../../resources/producer.ts'
 import type { ResourceUri } from '../../resources/resource-uri.ts'
 import { sceneTemplates } from '../../resources/scene/listing.ts'
-import { isPolledScheme } from '../../resources/schemes.ts'
+import { polledSchemes } from '../../resources/schemes.ts'
 import { sessionEventTemplates } from '../../resources/session-events.ts'
 import { parseInstanceUri } from './instance-uri.ts'
 import { type Instances, ownSchemes } from './instances.ts'
@@ -37,13 +37,11 @@ const innerTemplates = new Map(
 )
 
 /** Those that instances have, under their addresses at the gateway. */
-const templates: readonly Template[] = freezeAll([
+const templates: readonly Template[] = builtIn([
   {
     uriTemplate: `${root}scene/current`,
     name: 'Scene of an instance',
-    title: 'Scene of an instance',
     description: 'The whole scene of one instance; with ?view=summary on one page',
-    mimeType: 'application/json',
   },
   ...instanceTemplates
     .map(withoutDrain)
@@ -51,13 +49,12 @@ const templates: readonly Template[] = freezeAll([
       ...template,
       uriTemplate: outerTemplate(template.uriTemplate),
       name: `${template.name}, of an instance`,
-      title: `${template.title ?? template.name}, of an instance`,
     })),
   {
     uriTemplate: any,
     name: 'Any resource of an instance',
-    title: 'Any resource of an instance',
     description: 'scheme://path of the instance is instance://<id>/scheme/path here',
+    mimeType: undefined,
   },
 ])
 
@@ -158,7 +155,7 @@ export class InstanceProducer implements SchemeProducer {
 
 function isPushed(uri: string): boolean {
   const parsed = parseInstanceUri(uri)
-  return parsed !== null && !isPolledScheme(parsed.scheme)
+  return parsed !== null && !polledSchemes.has(parsed.scheme)
 }
 
 /** As the instance says, which knows of more values than one answer has. */

@@ -115,16 +115,14 @@ export class Instances implements Follower {
     )
   }
 
-  /**
-   * `uri`: canonical, without its query. The promise is of the time when updates arrive. An instance
-   * that is not known is followed once it comes, until `unfollow`.
-   */
+  /** `uri`: canonical, without its query. The promise is of the time when updates arrive. */
   follow(uri: string): Promise<void> {
     try {
       const { selector: instanceId, inner } = this.#parsed(uri)
       const followed = this.#followed.get(instanceId) ?? new Set()
       this.#followed.set(instanceId, followed.add(inner))
-      this.names.idOf(instanceId, uri)
+      // After a restart of the gateway an instance may come later than its readers.
+      if (this.names.idsOf(instanceId).length === 0) return Promise.resolve()
       this.assertThere(instanceId, uri)
       const follow = () => this.#parts.relays.follow(this, instanceId, inner)
       const wanted = { instanceId, rpc: 'resources/subscribe', uri }

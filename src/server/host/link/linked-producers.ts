@@ -2,7 +2,7 @@ import type { HostLimits } from '../limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { type Result, fail, ok } from '../../../lib/util/result.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
-import { parseResourceUri, maxUriChars } from '../../resources/resource-uri.ts'
+import { parseResourceUri } from '../../resources/resource-uri.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { AppQuestions } from './app-requests.ts'
 import { LinkedScheme, type Offer } from './linked-scheme.ts'
@@ -109,7 +109,7 @@ export class LinkedProducers {
 
   /** `resource.updated` */
   updated(uri: unknown): Told {
-    const parsed = parseResourceUri(uri, maxUriChars)
+    const parsed = parseResourceUri(uri)
     if (!parsed.ok) return fail(new LinkRefusal('invalid', `/${parsed.failure}`))
     const { text, scheme } = parsed.value
     if (this.#own(scheme) === undefined) return unknownScheme(scheme)

@@ -17,7 +17,7 @@ import type { HostRefused } from '../routes.ts'
 
 interface LinkUpgradeDeps {
   readonly token: Secret
-  readonly limits: Pick<HostLimits, 'maxMessageBytes' | 'maxLinks' | 'stopGraceMs'>
+  readonly limits: Pick<HostLimits, 'maxMessageBytes' | 'maxLinks'>
   openLinks(): number
   accept(ws: WebSocket, socket: Socket): void
   onRefused(refused: HostRefused): void
@@ -30,13 +30,8 @@ export const wantsLink = (req: IncomingMessage): boolean => wantsWebSocket(req, 
 
 /** Checks who asks for the host link, and opens it. */
 export function createLinkUpgrade(deps: LinkUpgradeDeps): LinkUpgrade {
-  const { maxMessageBytes, maxLinks, stopGraceMs } = deps.limits
-  const handshake = new Handshake({
-    link: 'the host link',
-    protocol: subprotocol,
-    maxMessageBytes,
-    closeMs: stopGraceMs,
-  })
+  const { maxMessageBytes, maxLinks } = deps.limits
+  const handshake = new Handshake({ link: 'the host link', protocol: subprotocol, maxMessageBytes })
   return (req, socket, head, peer) => {
     const stranger = checkStranger(req, deps.token)
     if (stranger !== null) {

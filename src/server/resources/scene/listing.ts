@@ -1,5 +1,5 @@
 import { toRfc3339 } from '../../../lib/util/time.ts'
-import { freezeAll } from '../scheme-producer.ts'
+import { builtIn } from '../scheme-producer.ts'
 import type { Descriptor, Template } from '../producer.ts'
 import { sceneParameters } from './query.ts'
 import type { SceneRevision, SceneState } from './state.ts'
@@ -16,22 +16,18 @@ const largeSceneBytes = 50 * 1024
 const currentTemplate: Template = {
   uriTemplate: `scene://current{?${sceneParameters.join(',')}}`,
   name: 'Part of the scene',
-  title: 'Part of the scene',
   description:
     'A part of the scene instead of all of it. Start with view=summary (at most 4 KB). ' +
     'Objects: type=light, name=*wheel*, ids=Cube,Lamp, where=visible:false, ' +
     'fields=name,translate, offset and limit for pages. ' +
     'Any other part: pointer=/render (JSON pointer).',
-  mimeType: 'application/json',
   annotations: { audience: ['assistant'], priority: 0.8 },
 }
 
 const deltaTemplate: Template = {
   uriTemplate: 'scene://delta{?since,run}',
   name: 'Scene changes since a revision',
-  title: 'Scene changes since a revision',
   description: 'What changed in the scene since a revision of this run of the server',
-  mimeType: 'application/json',
   annotations: { audience: ['assistant'], priority: 0.6 },
 }
 
@@ -43,18 +39,18 @@ const checkpointTemplate: Template = {
     'up to now or to the checkpoint `until`',
 }
 
-export const sceneTemplates = freezeAll([currentTemplate, deltaTemplate])
-export const templatesWithCheckpoints = freezeAll([currentTemplate, checkpointTemplate])
+export const sceneTemplates = builtIn([currentTemplate, deltaTemplate])
+export const templatesWithCheckpoints = builtIn([currentTemplate, checkpointTemplate])
 
-export const checkpointsDescriptor: Descriptor = Object.freeze<Descriptor>({
-  uri: checkpointsUri,
-  name: 'Checkpoints of the scene',
-  title: 'Checkpoints of the scene',
-  description:
-    'Scenes of the open document that people gave a name: scene://delta?since=NAME tells what changed since',
-  mimeType: 'application/json',
-  annotations: { audience: ['assistant', 'user'], priority: 0.4 },
-})
+export const checkpointDescriptors: readonly Descriptor[] = builtIn([
+  {
+    uri: checkpointsUri,
+    name: 'Checkpoints of the scene',
+    description:
+      'Scenes of the open document that people gave a name: scene://delta?since=NAME tells what changed since',
+    annotations: { audience: ['assistant', 'user'], priority: 0.4 },
+  },
+])
 
 /** The scene, or the placeholder that stands for it. */
 export function sceneText({ text, setAtMs }: SceneRevision): string {
@@ -88,24 +84,20 @@ export function sceneFacts({ run, current, application, asOfMs }: SceneState): o
 export function describeScene(revision: SceneRevision): readonly Descriptor[] {
   const { hasScene, bytes, setAtMs } = revision
   const changed = setAtMs !== null && { lastModified: toRfc3339(setAtMs) }
-  return freezeAll([
+  return builtIn([
     {
       uri: sceneCurrentUri,
       name: 'Current scene',
-      title: 'Current scene',
       description:
         'The scene open in the application, as it last reported it; {"status":"no_snapshot"} before that',
-      mimeType: 'application/json',
       size: hasScene ? bytes : Buffer.byteLength(sceneText(revision)),
       annotations: { audience: ['user', 'assistant'], priority: 0.9, ...changed },
     },
     {
       uri: sceneDeltaUri,
       name: 'Scene changes',
-      title: 'Scene changes',
       description:
         'What changed in the scene since the revision before, or since the revision named by ?since=N&run=RUN',
-      mimeType: 'application/json',
       annotations: { audience: ['assistant'], priority: 0.6, ...changed },
     },
   ])

@@ -6,13 +6,12 @@ import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
-import type { CheckpointSource } from '../checkpoint-source.ts'
-import { countParameter, onlyParameters } from '../query-parameters.ts'
+import { integerParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, isPartial, parseScene, patchedChanges, takeStep } from './changes.ts'
 import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
-  checkpointsDescriptor,
+  checkpointDescriptors,
   checkpointsUri,
   describeScene,
   sceneCurrentUri,
@@ -41,6 +40,18 @@ export interface SceneNow {
 const maxChanges = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
 
+/** The checkpoints of the open document, which the folder of checkpoints implements. */
+export interface CheckpointSource {
+  /** The oldest first. */
+  list(): Promise<readonly { readonly name: string }[]>
+  /** The text of the scene. Rejects with `resource_not_found`. */
+  find(name: string): Promise<string>
+  /** Between the texts of any two scenes. */
+  changes(base: string, until: string, maxChanges: number): Promise<JsonDifferences>
+  /** Sets the listener of changes. */
+  onChange(told: () => void): void
+}
+
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
 export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
@@ -64,7 +75,7 @@ export class SceneProducer implements SchemeProducer {
   list(): readonly Descriptor[] {
     const { current } = this.#state
     if (current.revision !== this.#listedRevision) {
-      const checkpoints = this.#checkpoints === undefined ? [] : [checkpointsDescriptor]
+      const checkpoints = this.#checkpoints === undefined ? [] : checkpointDescriptors
       this.#descriptors = Object.freeze([...describeScene(current), ...checkpoints])
       this.#listedRevision = current.revision
     }
@@ -207,7 +218,7 @@ export class SceneProducer implements SchemeProducer {
         'query parameter "until" needs "since" with the name of a checkpoint',
       )
     }
-    return { since: countParameter(uri, 'since'), run }
+    return { since: integerParameter(uri, 'since'), run }
   }
 
   /** Only for a state that has a scene. Holds until the next call. A patch costs what it changed. */

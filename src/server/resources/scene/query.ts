@@ -11,9 +11,8 @@ import { asText, cleanText, nearest } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../errors.ts'
 import {
   listParameter,
-  countParameter,
   onlyParameters,
-  rangeParameter,
+  integerParameter,
   wordParameter,
 } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
@@ -66,8 +65,8 @@ export function parseSceneQuery(uri: ResourceUri): SceneSelection | 'summary' | 
     pointer: uri.query.get('pointer'),
     filters: filtersOf(uri),
     fields: listParameter(uri, 'fields'),
-    offset: countParameter(uri, 'offset'),
-    limit: rangeParameter(uri, 'limit', 1, maxSceneItems),
+    offset: integerParameter(uri, 'offset'),
+    limit: integerParameter(uri, 'limit', 1, maxSceneItems),
   }
 }
 

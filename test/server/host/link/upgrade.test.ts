@@ -57,8 +57,6 @@ describe('the handshake of the host link', () => {
   const protocol = { 'Sec-WebSocket-Protocol': null }
   const refused: [what: string, first: string, change: Lines, status: number, code: string][] = [
     ['without a protocol', get, protocol, 400, body],
-    ['of version 12', get, { 'Sec-WebSocket-Version': '12' }, 400, body],
-    ['by POST', 'POST /host', {}, 400, body],
     ['without a Host', get, { Host: null }, 400, body],
     ['with two tokens', get, { Authorization: [bearer.Authorization, 'Bearer x'] }, 400, body],
     ['without a token', get, { Authorization: null }, 401, 'auth-required'],
@@ -100,9 +98,12 @@ describe('the handshake of the host link', () => {
     })
   }
 
-  it('tells which version it takes, and the audit log of strangers', async () => {
-    const answer = await answerTo(get, { 'Sec-WebSocket-Version': '8' })
-    expect(answer).to.contain('\r\nSec-WebSocket-Version: 13\r\n')
+  it('refuses what is no handshake', async () => {
+    expect(await answerTo(get, { 'Sec-WebSocket-Version': '12' })).to.match(/^HTTP\/1\.1 400 /)
+    expect(await answerTo('POST /host', {})).to.match(/^HTTP\/1\.1 405 /)
+  })
+
+  it('tells the audit log of strangers', async () => {
     server.refused.length = 0
     await answerTo(get, { Authorization: 'Bearer x' })
     await answerTo(get, { Origin: 'https://studio.example' })

@@ -35,7 +35,6 @@ function linkedApplication(limits: Partial<Bounds> = {}) {
   const all = boundsWith({ listChangedIntervalMs: 0, linkGraceMs: graceMs, ...limits })
   const registry = new ResourceRegistry({ limits: all, clock: time, timer: time })
   registry.addProducer({ scheme: 'docs', list: () => [], read: () => [] })
-  registry.freeze()
   const heard = { lists: 0, updates: [] as string[], schemes: [] as string[] }
   registry.listen({
     listChanged: () => heard.lists++,
