@@ -60,7 +60,7 @@ export function parseMessage(value: unknown): Message {
   const params = isAbsent(value.params) ? noParams : value.params
   const known = isRequestId(id) ? id : null
   if (value.jsonrpc !== '2.0') return invalid(known, 'member "jsonrpc" must be "2.0"')
-  // The server asks nothing, so whatever a response says, nobody waits for it.
+  // The server sends no requests, so no call waits for a response.
   if (method === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
   if (typeof method !== 'string') return invalid(known, 'member "method" must be a string')
   if (!isJsonObject(params)) return invalid(known, 'member "params" must be an object')

@@ -324,8 +324,6 @@ function matchesGlob(text: string | null, glob: string): boolean {
 const suggested: Readonly<Record<string, readonly string[]>> = {
   view: ['summary'],
   where: ['visible:false', 'visible:true', 'selected:true', 'animated:true'],
-  offset: ['0'],
-  limit: [defaultSceneItems, 10, 100, maxSceneItems].map(String),
 }
 
 /** Values of a parameter that select something in this scene. */

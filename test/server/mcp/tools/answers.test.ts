@@ -125,7 +125,7 @@ describe('answers of tools', () => {
     const collections = names.map(name => ({ name, parent: null, objects: 1 }))
     server.server.resources().setScene({ schema: 'dcc-scene/1', collections, objects })
     const refused = await call('query_scene', { view: 'summary', max_chars: 500 })
-    expect(refused.content[0].text).to.contain('the summary is longer than max_chars (500)')
+    expect(refused.content[0].text).to.contain('the answer is longer than max_chars (500)')
   })
 
   it('of a text that is kept are as long as each caller asks', async () => {
