@@ -62,7 +62,7 @@ describe('the proof of an answer', () => {
       'changed in the objects of the note:',
       '- materials: Gold rough 0 → 0.5',
       '- Lamp light.energy 1000 → 10',
-      'also changed:',
+      'other changes:',
       '- materials: Steel rough 0 → 0.5',
       '- Cube moved 1.00 along x',
       comparedOnly,

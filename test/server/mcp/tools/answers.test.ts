@@ -114,7 +114,7 @@ describe('answers of tools', () => {
     resources.setScene({ note: note.repeat(2000), objects: [{ id: 'a', ...members(2) }] })
     const { content } = await call('wait_for_change', { since })
     expect(content[0].text.length).to.be.below(1000)
-    expect(content[0].text).to.match(/, and \d+ more\n/)
+    expect(content[0].text).to.match(/ and \d+ more\n/)
   })
 
   it('of selections: an empty scene has no objects, a summary is whole or refused', async () => {
