@@ -16,7 +16,7 @@ describe('the first message of a link', () => {
       'no JSON',
       '{',
       4400,
-      'a message is not JSON: it has neither a comma nor } (line 1, column 2)',
+      'a message is not JSON: it ends too early',
     ],
     ['no type', '{}', 4400, 'a message has no type'],
     ['another message', '{"type":"heartbeat","main_idle_ms":1}', 4400, noHello],
