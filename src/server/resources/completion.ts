@@ -26,13 +26,6 @@ export function suggestedLimits(usual: number, most: number): readonly string[] 
   return Array.from(values, String)
 }
 
-/** The names between the braces of an RFC 6570 template. */
-export function templateVariables(uriTemplate: string): string[] {
-  return Array.from(uriTemplate.matchAll(/\{[+#./;?&]?([^{}]*)\}/g)).flatMap(([, list = '']) =>
-    list.split(',').map(name => name.replace(/(?:\*|:\d+)$/, '')),
-  )
-}
-
 /** What stands in the place of the variable in listed URIs that begin as the template does. */
 export function listedValues(
   listed: readonly Descriptor[],

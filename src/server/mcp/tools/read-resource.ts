@@ -101,7 +101,7 @@ async function readUri(
       width,
     )
   } catch (error) {
-    throw await withSuggestedUri(registry, uri, error, reader)
+    throw await withSuggestedUri(registry, uri, error)
   }
 }
 

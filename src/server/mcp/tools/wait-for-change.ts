@@ -90,7 +90,7 @@ export class WaitForChange {
       try {
         uris.set(this.#assertPushed(uri, caller.reader), uri)
       } catch (error) {
-        throw await withSuggestedUri(this.#registry, uri, error, caller.reader)
+        throw await withSuggestedUri(this.#registry, uri, error)
       }
     }
     const now = this.#sceneRevision
@@ -157,7 +157,7 @@ export class WaitForChange {
     try {
       objects.set(uri, objectText(await this.#registry.read(uri, reader)))
     } catch (error) {
-      if (isMissing(error)) throw await withSuggestedUri(this.#registry, uri, error, reader)
+      if (isMissing(error)) throw await withSuggestedUri(this.#registry, uri, error)
     }
   }
 

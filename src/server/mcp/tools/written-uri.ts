@@ -1,6 +1,5 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { nearest } from '../../../lib/util/text.ts'
-import type { Reader } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 
 /**
@@ -35,10 +34,9 @@ export async function withSuggestedUri(
   registry: ServedResources,
   uri: string,
   error: unknown,
-  reader: Reader | undefined,
 ): Promise<unknown> {
   if (!isMissing(error) || error.hint !== undefined) return error
-  const { descriptors } = await registry.page(undefined, reader)
+  const { descriptors } = await registry.page(undefined)
   const known = descriptors.map(descriptor => descriptor.uri)
   const suggested = nearest(uri.replace(/\?.*$/s, ''), known)
   if (suggested === undefined) return error
