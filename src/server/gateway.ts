@@ -34,7 +34,7 @@ import { createApp, listenerOf, type NodeHandler } from './http/app.ts'
 import { publicRoutes } from './http/documents.ts'
 import { ServerSocket, stoppable } from './http/server-socket.ts'
 import { guardUpgrades, type UpgradeEndpoint } from './http/upgrade.ts'
-import { refusalMessage } from './mcp/refusal.ts'
+import { refusalText } from './mcp/send.ts'
 import { Page } from './page/page.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { version } from '../lib/util/version.ts'
@@ -123,7 +123,7 @@ export async function startGateway(
         const { endpoint } = await assembling.promise
         await endpoint.handle(...asked)
       },
-      refusal: (...asked) => refusalMessage(...asked).parts.join(''),
+      refusal: refusalText,
     },
     own: { [identityPath]: createIdentityRoute(() => active), ...page?.routes },
     guarded: options.aggregate ? { '/instances/*': download } : {},

@@ -26,8 +26,7 @@ import { type Handlers, ServerSocket } from '../http/server-socket.ts'
 import { guardUpgrades } from '../http/upgrade.ts'
 import { Page, type PageParts } from '../page/page.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
-import { activityGauges } from './activity.ts'
-import { Endpoint, type McpEndpoint } from './endpoint.ts'
+import { activityGauges, Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
 import { type McpLimits, resolveMcpLimits } from './limits.ts'
 import {
@@ -36,7 +35,7 @@ import {
   type McpHttpConfig,
   type ServerParts,
 } from './mcp-http-config.ts'
-import { refusalMessage } from './refusal.ts'
+import { refusalText } from './send.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
 
 const loopback = '127.0.0.1'
@@ -206,10 +205,7 @@ export class McpHttpServer {
     this.#app = {
       reach: this.#where,
       auth: page?.auth ?? auth,
-      mcp: {
-        handle: (...asked) => endpoint.handle(...asked),
-        refusal: (...asked) => refusalMessage(...asked).parts.join(''),
-      },
+      mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
       own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
       guarded: this.#downloads(),
       metrics,
