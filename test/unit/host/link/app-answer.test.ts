@@ -41,9 +41,9 @@ describe('readOutcome', () => {
   })
 
   const failed = { reason: 'host_failed' }
-  const errors: [said: string, code: string, data: object, isTrouble: boolean][] = [
+  const errors: [said: string, code: string, data: object | undefined, isTrouble: boolean][] = [
     ['not_found', 'resource_not_found', { uri }, false],
-    ['invalid', 'resource_uri_invalid', {}, false],
+    ['invalid', 'resource_uri_invalid', undefined, false],
     ['busy', 'resource_failed', { reason: 'host_busy' }, false],
     ['unsupported', 'resource_failed', failed, false],
     ['internal', 'resource_failed', failed, true],
