@@ -195,13 +195,13 @@ export async function startServe(
     },
   })
   opened.defer(() => server.stop())
-  // Before the port is free for another server.
-  opened.defer(() => kept?.close())
   const registry = server.resources()
   registry.wireAuditLog(audit)
 
   cancelled.throwIfAborted()
   const { url, localUrl } = await server.start()
+  // Before the port is free for another server.
+  opened.defer(() => kept?.close())
   mcpUrl = url
   const hostUrl = `${localUrl}/host`
   const { dccType, name } = options

@@ -46,8 +46,11 @@ export class KeptSessions {
   readonly #path: string
   readonly #auth: string
   readonly #log: Logger
-  /** Those of the server before that were not used yet, and those of this one. */
-  readonly #sessions = new Map<string, () => KeptSession>()
+  /** Those of the server before that were not used yet. */
+  readonly #before = new Map<string, KeptSession>()
+  /** Those that are open here. */
+  readonly #open = new Map<string, () => KeptSession>()
+  #isClosed = false
   #timer: NodeJS.Timeout | undefined
   #written: Promise<void> = Promise.resolve()
   /** The write that begins when the one before has ended. */
@@ -68,38 +71,49 @@ export class KeptSessions {
       if (text === null) return opened
       const { auth, sessions } = keptFile.parse(JSON.parse(text))
       if (auth !== parts.auth) return opened
-      for (const [hash, kept] of Object.entries(sessions)) opened.#sessions.set(hash, () => kept)
+      for (const [hash, kept] of Object.entries(sessions)) opened.#before.set(hash, kept)
     } catch (error) {
       parts.log.warn({ err: error, path }, 'sessions of the server before are forgotten')
     }
     return opened
   }
 
+  /** A session of the server before that was not used yet. */
   find(id: string): KeptSession | null {
-    return this.#sessions.get(hashOf(id))?.() ?? null
+    return this.#before.get(hashOf(id)) ?? null
   }
 
   /** `session` is asked each time that the file is written. */
   add(id: string, session: () => KeptSession): void {
-    this.#sessions.set(hashOf(id), session)
+    const hash = hashOf(id)
+    this.#before.delete(hash)
+    this.#open.set(hash, session)
     this.changed()
   }
 
   /** Resolves once the file does not hold the session. */
   async remove(id: string): Promise<void> {
-    if (this.#sessions.delete(hashOf(id))) await this.#flush()
+    const hash = hashOf(id)
+    const isKnown = [this.#open.delete(hash), this.#before.delete(hash)].includes(true)
+    if (isKnown) await this.#flush()
+  }
+
+  /** The session has ended with what served it. After `close` the next server has it all the same. */
+  ended(id: string): void {
+    if (this.#open.delete(hashOf(id))) this.changed()
   }
 
   /** Writes all as they are now: the server stops, and its sessions end. */
   async close(): Promise<void> {
-    for (const [hash, session] of this.#sessions) {
-      const kept = session()
-      this.#sessions.set(hash, () => kept)
-    }
+    this.#isClosed = true
+    for (const [hash, session] of this.#open) this.#before.set(hash, session())
+    this.#open.clear()
     await this.#flush()
   }
 
   changed(): void {
+    // By then the next server may have the file.
+    if (this.#isClosed) return
     this.#timer ??= setTimeout(() => void this.#flush(), writeAfterMs).unref()
   }
 
@@ -115,8 +129,8 @@ export class KeptSessions {
   }
 
   async #write(): Promise<void> {
-    const newest = [...this.#sessions]
-      .map(([hash, session]): [string, KeptSession] => [hash, session()])
+    const open = this.#open.entries().map(([hash, session]) => [hash, session()] as const)
+    const newest = [...this.#before, ...open]
       .sort(([, a], [, b]) => b.lastUsedMs - a.lastUsedMs)
       .slice(0, maxSessions)
     try {

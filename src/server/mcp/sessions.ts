@@ -244,7 +244,10 @@ export class Sessions {
   /** Ends every session: the server stops. What is being read is still answered. */
   close(): void {
     this.#stopSweeps()
-    for (const session of this.#byId.values()) this.#forget(session)
+    for (const session of this.#byId.values()) {
+      this.#forget(session)
+      this.#parts.kept?.ended(session.id)
+    }
   }
 
   #forget(session: Session): void {

@@ -234,7 +234,8 @@ export class ServedResources {
         const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook}` : ''
         return new ServiceError(code, error.message + where, { hint, data: { uri, ...data } })
       }
-      if (code.startsWith('resource_') || code === 'artefact_corrupt') return error
+      const isTold = code === 'artefact_corrupt' || code === 'scope_insufficient'
+      if (isTold || code.startsWith('resource_')) return error
     }
     this.log.error({ err: error, scheme, uri }, 'resource read failed')
     if (error instanceof ServiceError && error.code === 'storage_unavailable') {

@@ -11,12 +11,14 @@ import { createCaller } from '../../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../../helpers/accounts-process.ts'
 import { openCable } from '../../helpers/cable.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { joinAs, toldRecord, withRecord } from '../../helpers/hostile-instance.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
+import { joinInstance } from '../../helpers/joined-instance.ts'
 import { ask, type Events, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
@@ -185,6 +187,33 @@ describe('a gateway that instances join', () => {
     await events.until(() => events.updates.slice(made).includes(uri), 'the update')
     await session.call('resources/unsubscribe', { uri })
     cable.close()
+  })
+
+  it('keeps subscriptions through its restart, although the instance joins later than the client', async () => {
+    const port = await freePort()
+    const open = async () => {
+      const own = gatewayInProcess({ port, registryDir: join(folder, 'own'), flags: acceptFlags() })
+      return { own, url: (await own.line('listening')).url as string }
+    }
+    const first = await open()
+    const joining = { gateway: new URL(first.url).origin, token: tokenOf('ada'), id: randomUUID() }
+    const uri = at(joining.id)
+    const before = await joinInstance(joining)
+    const client = await RawSession.open(first.url)
+    expect(await client.call('resources/subscribe', { uri })).to.have.property('result')
+    await before.leave()
+    await first.own.stop()
+    const second = await open()
+    const news = await client.listen()
+    await news.until(() => news.updates.length === 1, 'the update after the restart')
+    const after = await joinInstance(joining)
+    await news.until(() => news.updates.length === 2, 'the update of an instance that came')
+    after.setScene(sceneOf(1))
+    await news.until(() => news.updates.length === 3, 'the update of its scene')
+    expect(new Set(news.updates)).to.deep.equal(new Set([uri]))
+    news.close()
+    await after.leave()
+    await second.own.stop()
   })
 
   it('refuses another protocol of the link, and says which it needs', async () => {

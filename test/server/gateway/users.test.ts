@@ -16,6 +16,7 @@ import { createCaller } from '../../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../../helpers/accounts-process.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { runCommand } from '../../helpers/in-process.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { joinAs, toldRecord, withRecord } from '../../helpers/hostile-instance.ts'
 import {
   accountsInProcess,
@@ -23,7 +24,7 @@ import {
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
 import { joinInstance, type JoinedInstance } from '../../helpers/joined-instance.ts'
-import { ask, type Events, RawSession } from '../../helpers/mcp.ts'
+import { ask, type Events, RawSession, rpc } from '../../helpers/mcp.ts'
 import { PageBrowser, useKey } from '../../helpers/page.ts'
 import { newKey, OpenIdServer } from '../../helpers/openid.ts'
 import { cleanEnv } from '../../helpers/program.ts'
@@ -323,6 +324,23 @@ describe('a gateway whose users see what is theirs', () => {
     await isHidden(id, 'ben')
     expect(await idsOf(accessOf('ada'))).to.include(id)
     await setTeam('ada', 'fx')
+  })
+
+  it('ends the sessions of a user who comes to another team, also where sessions are kept', async () => {
+    const own = gatewayInProcess({
+      port: await freePort(),
+      registryDir: join(folder, 'kept'),
+      flags: [...gatewayFlags(), '--auth', 'accounts', '--bound=joinTokenCheckMs=200'],
+    })
+    const { url } = await own.line('listening')
+    const session = await RawSession.open(url, '2025-11-25', bearer(accessOf('cleo')))
+    await session.call('resources/subscribe', { uri: 'gateway://instances' })
+    await setTeam('cleo', 'lighting')
+    const statusOf = async () => (await session.post(rpc('ping'))).status
+    await until(async () => (await statusOf()) !== 200, 'the end of the session', 5000)
+    expect(await statusOf()).to.equal(404)
+    await setTeam('cleo', null)
+    await own.stop()
   })
 
   it('shows the page of a user what is theirs, until the token of the login is revoked', async () => {

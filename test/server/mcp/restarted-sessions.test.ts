@@ -81,6 +81,20 @@ describe('sessions of a server that is restarted', () => {
     expect(await statusOf(other)).to.equal(200)
   })
 
+  it('stay in the file when another server does not get the port', async () => {
+    await start()
+    const session = await RawSession.open(server.url)
+    await (await RawSession.open(server.url)).delete()
+    const before = await readFile(keptFile(), 'utf8')
+    const keyFile = join(registryDir, 'key')
+    await writeFile(keyFile, 'a-key-of-thirty-two-characters-1', { mode: 0o600 })
+    const flags = ['--port', String(port), '--api-key-file', keyFile]
+    const refused = await serveInProcess({ registryDir, flags }).catch((error: Error) => error)
+    expect(refused).to.include({ code: 'port_in_use' })
+    expect(await readFile(keptFile(), 'utf8')).to.equal(before)
+    expect(await statusOf(session)).to.equal(200)
+  })
+
   it('end where callers are known by other means, or when they were idle for too long', async () => {
     await start()
     const session = await RawSession.open(server.url)

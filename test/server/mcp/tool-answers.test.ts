@@ -145,7 +145,7 @@ describe('the answers of the tools of serve and of a gateway', () => {
       ['wait_for_change', { timeout_s: 1 }],
       ['wait_for_change', { timeout_s: 1, uris: ['paint-object://Key Light'] }],
       ['list_notes', {}],
-      ['list_notes', { state: 'all', max_chars: 300 }],
+      ['list_notes', { state: 'all', max_chars: 450 }],
     ]
     for (const [name, args] of calls) {
       expectAllSaid(await call(name, args))

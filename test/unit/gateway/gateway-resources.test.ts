@@ -219,10 +219,8 @@ describe('completion at a gateway', () => {
     [list, 'status', 's', ['stale', 'shutting_down']],
     [list, 'verbose', 'f', ['false']],
     [list, 'query', '', []],
-    [list, 'limit', '1', ['1000', '10', '100']],
+    [list, 'limit', '1', []],
     ['gateway://catalog/{name}', 'name', 'r', ['rig', 'Rope']],
-    ['resources://gateway/events{?limit}', 'limit', '', ['1000', '10', '100']],
-    ['gateway://catalog{?query,limit,offset}', 'limit', '', ['100', '10', '1000']],
   ]
   for (const [ref, variable, prefix, values] of cases) {
     it(`completes "${prefix}" of ${variable} in ${ref.slice(0, 40)}`, async () => {

@@ -63,6 +63,11 @@ export class Instances implements Follower {
 
   /** Throws `ResourceNotFound` or `ResourceUriInvalid`, also for an unknown instance. */
   find(text: string): Found {
+    const { selector, inner } = this.#parsed(text)
+    return { instanceId: this.names.idOf(selector, text), inner }
+  }
+
+  #parsed(text: string) {
     const parsed = parseInstanceUri(text)
     if (parsed === null || ownSchemes.has(parsed.scheme)) {
       const error = new ResourceNotFound(text)
@@ -70,7 +75,7 @@ export class Instances implements Follower {
       throw error
     }
     assertScheme(this.#schemes, parsed.scheme)
-    return { instanceId: this.names.idOf(parsed.selector, text), inner: parsed.inner }
+    return parsed
   }
 
   /** Whether callers may read the scheme. */
@@ -113,10 +118,12 @@ export class Instances implements Follower {
   /** `uri`: canonical, without its query. The promise is of the time when updates arrive. */
   follow(uri: string): Promise<void> {
     try {
-      const { instanceId, inner } = this.find(uri)
-      this.assertThere(instanceId, uri)
+      const { selector: instanceId, inner } = this.#parsed(uri)
       const followed = this.#followed.get(instanceId) ?? new Set()
       this.#followed.set(instanceId, followed.add(inner))
+      // After a restart of the gateway an instance may come later than its readers.
+      if (this.names.idsOf(instanceId).length === 0) return Promise.resolve()
+      this.assertThere(instanceId, uri)
       const follow = () => this.#parts.relays.follow(this, instanceId, inner)
       const wanted = { instanceId, rpc: 'resources/subscribe', uri }
       return this.#parts.trail?.of(wanted, follow) ?? follow()
@@ -217,8 +224,11 @@ export class Instances implements Follower {
     } else if (change.kind === 'appeared') {
       this.#ended.forget(instanceId)
       for (const inner of followed) {
-        this.#parts.relays.follow(this, instanceId, inner).catch(() => {})
+        const followedAgain = this.#parts.relays.follow(this, instanceId, inner)
+        // What changed before was not told.
+        void followedAgain.catch(() => {}).then(() => this.updated(instanceId, inner))
       }
+      return
     } else if (!this.#ended.forget(instanceId)) return
     // They read, and learn what became of the instance.
     for (const inner of followed) this.#tell(instanceId, inner)
