@@ -32,7 +32,7 @@ export function createHttpCarrier(login: Login): Carrier {
   async function readSchemes(): Promise<void> {
     const { resourceTemplates } = await client.request('resources/templates/list', {})
     const templates = resourceTemplates as { uriTemplate: string }[]
-    // In no list of a gateway, and not for keys that may only read.
+    // In no list, and not for keys that may only read.
     const isTold = await read(clientsUri).then(
       () => true,
       () => false,

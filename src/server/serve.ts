@@ -233,15 +233,15 @@ export async function startServe(
     const patch = scenePatch(registry.scene, record.record)
     if (patch !== null) void record.update(patch)
   }
-  registry.listen({ resourceUpdated: noteScene, listChanged() {} })
+  registry.listen({ resourceUpdated: noteScene })
   noteScene()
   const { sceneFile } = options
   if (sceneFile !== undefined) {
-    const setSceneText = (json: string) => registry.setSceneText(json)
+    const setSceneText = (json: string) => registry.scene.setText(json)
     const isPaused = () => registry.scene.isLive
     const watcher = new SceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
     opened.defer(() => watcher.stop())
-    registry.listen({ resourceUpdated: () => watcher.checkPause(), listChanged() {} })
+    registry.listen({ resourceUpdated: () => watcher.checkPause() })
   }
   const { join: joins } = options
   if (joins !== undefined) {

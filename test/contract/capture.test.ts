@@ -139,8 +139,7 @@ describe('capture://current_window of an application that comes and goes', () =>
     log: silentLogger,
   } as const
   const window = new WindowCapture(parts, noApplication)
-  const config = { limits: { listChangedIntervalMs: 20 } }
-  const section = useServer(config, () => {}, { captureSource: window })
+  const section = useServer({}, () => {}, { captureSource: window })
   after(() => window.close())
 
   it('is listed meanwhile, with list_changed to clients of both transports', async () => {

@@ -280,7 +280,7 @@ for (const aggregate of [false, true]) {
 /** The real endpoint on a free port, over a directory that the test fills. */
 async function startGatewayServer(aggregate: boolean) {
   const host = '127.0.0.1'
-  const limits = boundsWith({ listChangedIntervalMs: 20 })
+  const limits = boundsWith()
   const log = silentLogger
   const directory = new MemoryDirectory()
   const ring = new EventRing()

@@ -18,7 +18,7 @@ import {
 const eventsTemplate = 'events://session/{session_id}{?cursor,limit,drain}'
 
 describe('resources/list', () => {
-  const section = useServer({ limits: { listChangedIntervalMs: 20 } }, server =>
+  const section = useServer({}, server =>
     server.resources().addProducer(many('item', 1200 - builtIn.length)),
   )
 
@@ -62,7 +62,7 @@ describe('resources/list', () => {
 })
 
 describe('resources/list with artefacts', () => {
-  const limits = { pageSize: 2, artefactPollMs: 20, listChangedIntervalMs: 20 }
+  const limits = { pageSize: 2, artefactPollMs: 20 }
   const section = useArtefacts(limits, server => {
     server.resources().addProducer(many('zeta', 1))
     server.resources().addProducer(many('alpha', 1))
@@ -183,11 +183,6 @@ describe('completion/complete', () => {
     ],
     ['a resource', { ref: { type: 'ref/resource', uri: scene } }, /templates\/list/],
     ['a prompt', { ref: { type: 'ref/prompt', name: 'a' } }, /ref\/resource/],
-    [
-      'another variable',
-      { argument: { name: 'id', value: '' } },
-      /session_id, cursor, limit, drain/,
-    ],
     ['a value that is no string', { argument: { name: 'limit', value: 5 } }, /argument\.value/],
     ['a context that is no object', { context: 5 }, /"context/],
     ['another type of argument', { context: { arguments: { cursor: 5 } } }, /"context/],

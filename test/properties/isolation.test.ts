@@ -123,16 +123,12 @@ describe(`sessions side by side, ${runs} random runs`, function () {
   let lastId = 0
 
   before(async () => {
-    running = await startServer(
-      { limits: { maxSessions: 200, listChangedIntervalMs: 0 } },
-      { auth },
-      server => {
-        server.resources().wireAuditLog(log)
-        server
-          .resources()
-          .addProducer({ scheme: 'thing', list: () => [], read: uri => [{ uri, text: uri }] })
-      },
-    )
+    running = await startServer({ limits: { maxSessions: 200 } }, { auth }, server => {
+      server.resources().wireAuditLog(log)
+      server
+        .resources()
+        .addProducer({ scheme: 'thing', list: () => [], read: uri => [{ uri, text: uri }] })
+    })
   })
   after(() => running.stop())
 

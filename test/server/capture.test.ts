@@ -16,7 +16,6 @@ import { until } from '../helpers/until.ts'
 
 const uri = 'capture://current_window'
 const listChanged = 'notifications/resources/list_changed'
-const bounds = ['listChangedIntervalMs=20', 'captureReuseMs=0']
 
 const window = { targets: ['window'] }
 const both = { targets: ['window', 'viewport'] }
@@ -29,7 +28,7 @@ describe('capture://current_window, taken by the application itself', () => {
   let app: LinkClient
 
   before(async () => {
-    const flags = ['--capture', 'host', ...bounds.map(bound => `--bound=${bound}`)]
+    const flags = ['--capture', 'host', '--bound=captureReuseMs=0']
     serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
     events = await session.listen()

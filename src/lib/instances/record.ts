@@ -9,7 +9,7 @@ import { parseVisibility, type Visibility } from './visibility.ts'
 export const maxRecordBytes = 64 * 1024
 
 /** Arrays and objects inside each other in a record. */
-export const maxRecordDepth = 16
+const maxRecordDepth = 16
 
 /** Characters of a text of a record; longer ones are cut. */
 export const maxRecordTextChars = 255

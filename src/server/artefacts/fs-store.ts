@@ -221,12 +221,12 @@ export async function createFsStore(options: FsStoreOptions): Promise<FsStore> {
     page: (after, limit, filter = {}) =>
       guard('cannot list the artefact folder', async () => {
         const position = after === undefined ? null : parseCursor(after)
-        const matches = compileFilter(filter)
         const isWhole = Object.keys(filter).length === 0
         if (!isWhole || !isUnchanged(markOfTurn())) await look()
         const known = isWhole ? pages.get(after, limit, index.version, clock.now()) : null
         if (known !== null) return known
         const wanted = Math.max(1, Math.floor(limit))
+        const matches = compileFilter(filter)
         const { page, validUntilMs } = readPage(store, position, wanted, matches)
         if (isWhole) pages.set(after, limit, index.version, page, validUntilMs)
         return page

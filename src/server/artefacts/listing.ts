@@ -1,5 +1,6 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
+import { ResourceUriInvalid } from '../resources/errors.ts'
 import { timeMsOf } from './put-options.ts'
 import type { ArtefactFilter, ArtefactPage } from './store.ts'
 
@@ -19,7 +20,7 @@ export function parseCursor(cursor: string): Position {
   const text = cursor.length > 128 ? '' : Buffer.from(cursor, 'base64url').toString('latin1')
   const [, createdMs, hex] = form.exec(text) ?? []
   if (createdMs === undefined || hex === undefined) {
-    throw new ServiceError('resource_uri_invalid', 'the cursor is not one of this listing')
+    throw new ResourceUriInvalid('the cursor is not one of this listing')
   }
   return { createdMs: Number(createdMs), hex }
 }

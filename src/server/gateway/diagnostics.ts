@@ -128,7 +128,6 @@ function metricsDiagnostics(
       process_check_ms: limits.processCheckMs,
       dead_shown_ms: limits.deadInstanceMs,
       session_idle_ms: limits.sessionIdleMs,
-      list_changed_interval_ms: limits.listChangedIntervalMs,
       mcp_surface: tools > 0 ? 'resources and tools' : 'resources',
       publishes_backend_tools: false,
     },

@@ -48,7 +48,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
   const producers = {
     gateway,
     resources: new EventResources(ring),
-    ...(clients && { server: clientsProducer(clients, false) }),
+    ...(clients && { server: clientsProducer(clients) }),
     ...(instances && { instance: new InstanceProducer(instances) }),
   }
   const served = new ServedResources({
@@ -64,19 +64,11 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
   return served
 }
 
-function whereToLook(scheme: string): string {
-  if (scheme === 'gateway' || scheme === 'resources') {
-    return 'gateway://instances has the ids of instances, resources/list the other resources'
-  }
-  return 'this is the gateway: read gateway://instances, then ask the instance at its mcp_url'
-}
-
+const whereToLook =
+  'this is the gateway: gateway://instances has the instances, each with its id and mcp_url'
 /** With the resources of instances at this address. */
-function whereToLookHere(scheme: string): string {
-  if (scheme === 'instance') return 'gateway://instances has the ids'
-  if (scheme === 'gateway' || scheme === 'resources') return whereToLook(scheme)
-  return 'this is the gateway: what an instance calls scheme://path is instance://<id>/scheme/path here, and gateway://instances has the ids'
-}
+const whereToLookHere =
+  'this is the gateway: what an instance calls scheme://path is instance://<id>/scheme/path here, and gateway://instances has the ids'
 
 /** The scheme `resources://`: `resources://gateway/events`, read and never pushed. */
 class EventResources implements SchemeProducer {

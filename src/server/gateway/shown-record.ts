@@ -3,7 +3,6 @@ import { cleanText } from '../../lib/util/text.ts'
 import {
   type InstanceRecord,
   parseRecord,
-  maxRecordDepth,
   maxRecordTextChars,
   maxRecordUrlChars,
 } from '../../lib/instances/record.ts'
@@ -82,8 +81,8 @@ function localUrlOf(text: string, mostChars: number): string | null {
  * replaced by its size.
  */
 function safeMetadata(metadata: JsonObject): JsonObject {
-  const bounds = { maxBytes: maxRecordMetadataBytes, maxDepth: maxRecordDepth }
-  return boundedJson(cleanValue(metadata, maxRecordMetadataBytes), bounds) as JsonObject
+  const shown = cleanValue(metadata, maxRecordMetadataBytes)
+  return boundedJson(shown, maxRecordMetadataBytes) as JsonObject
 }
 
 /** The parser has bounded the nesting. */

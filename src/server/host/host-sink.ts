@@ -24,7 +24,7 @@ export function createHostSink(
   return {
     notes: notes ?? null,
     checkpoints,
-    setSceneText: (json, setBy) => registry.setSceneText(json, setBy),
+    setSceneText: (json, setBy) => registry.scene.setText(json, setBy),
     scene: registry.scene,
     audit,
     artefacts: store ?? null,

@@ -57,7 +57,7 @@ export function createMethods(parts: MethodParts): MethodTable {
   const ofResources: Record<string, Method> = {
     'resources/list': {
       in: 'both',
-      run: async (params, call) => pageText(await resources.page(cursorOf(params), call)),
+      run: async params => pageText(await resources.page(cursorOf(params))),
       freshMs: live,
     },
     'resources/templates/list': {

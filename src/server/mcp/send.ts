@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { endRefused } from '../http/problem.ts'
-import { asBuffer, encodeBytes } from '../resources/base64.ts'
+import { asBuffer } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
 import { type Refusal, rpcCodes } from './errors.ts'
 import { errorMessage, type JsonPart, type JsonText } from './json-text.ts'
@@ -109,6 +109,9 @@ async function writeStreamed(res: ServerResponse, part: StreamedBlob | RelayedJs
     await drained(res)
   }
 }
+
+/** Bytes encoded at a time: a multiple of 3, small enough that its text is short-lived. */
+const encodeBytes = 48 * 1024
 
 /**
  * Base64 of the concatenated chunks: the bytes left over after each three go with the next chunk.

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { firstIssue } from '../../lib/util/first-issue.ts'
-import { maxJsonDepth } from '../../lib/util/json.ts'
 import { isSecretMember } from '../../lib/util/secret.ts'
 import { type Clock, parseRfc3339, systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
@@ -65,13 +64,12 @@ export class AuditLog {
   #entryOf(record: AuditRecord): AuditEntry {
     const { success, data, error } = form.safeParse(record)
     if (!success) throw new TypeError(`invalid audit record: ${firstIssue(error)}`)
-    const bounds = { maxBytes: maxAuditParamsBytes, maxDepth: maxJsonDepth }
     return Object.freeze({
       id: this.#lastId + 1,
       timestamp: toRfc3339(data.timestamp ?? this.#clock.now()),
       actor: data.actor,
       action: data.action,
-      params: boundedJson(data.params, bounds, redacted),
+      params: boundedJson(data.params, maxAuditParamsBytes, redacted),
       duration_ms: data.durationMs,
       outcome: data.outcome,
       session_id: data.sessionId,

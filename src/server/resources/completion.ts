@@ -14,13 +14,6 @@ export function completion(found: readonly string[]): Completion {
   return values.length < found.length ? { values, hasMore: true } : { values }
 }
 
-/** The names between the braces of an RFC 6570 template. */
-export function templateVariables(uriTemplate: string): string[] {
-  return Array.from(uriTemplate.matchAll(/\{[+#./;?&]?([^{}]*)\}/g)).flatMap(([, list = '']) =>
-    list.split(',').map(name => name.replace(/(?:\*|:\d+)$/, '')),
-  )
-}
-
 /** What stands in the place of the variable in listed URIs that begin as the template does. */
 export function listedValues(
   listed: readonly Descriptor[],

@@ -8,19 +8,14 @@ export class ResourceNotFound extends ServiceError {
   override readonly name = 'ResourceNotFound'
 
   constructor(uri: string, applicationMessage = '') {
-    const { text, data } = applicationWords(applicationMessage)
-    super('resource_not_found', `no resource at ${uri}${text}`, { data: { uri, ...data } })
+    const words = applicationWords(applicationMessage)
+    super('resource_not_found', `no resource at ${uri}${words}`, { data: { uri } })
   }
 }
 
 /** Text of the application for a message, quoted so that it cannot pass for the server's own. */
-export function applicationWords(message: string): {
-  readonly text: string
-  readonly data: { readonly application_message?: string }
-} {
-  if (message === '') return { text: '', data: {} }
-  const text = `; the application says: ${JSON.stringify(message)}`
-  return { text, data: { application_message: message } }
+export function applicationWords(message: string): string {
+  return message && `; the application says: ${JSON.stringify(message)}`
 }
 
 /** The scheme is known, its backend is switched off; `data.uri` is what was asked for. */

@@ -11,15 +11,15 @@ export interface ListPage {
   readonly nextCursor?: string
 }
 
-/** A page, and what it was made of. */
+/** A page, and the lists that it was made of. */
 interface KeptPage {
-  readonly fixed: readonly Descriptor[]
-  readonly tail: readonly Descriptor[]
+  readonly parts: readonly object[]
   readonly page: ListPage
 }
 
 const maxKeptPages = 16
 const none: readonly Descriptor[] = Object.freeze([])
+const nothing: DescriptorPage = { descriptors: none }
 const invalidCursor = 'invalid cursor; start again without one'
 
 /**
@@ -27,77 +27,66 @@ const invalidCursor = 'invalid cursor; start again without one'
  * lists page by page. Gives out the same page object while nothing changed.
  */
 export class Listing {
+  readonly #producers: Map<string, SchemeProducer>
   readonly #pageSize: number
   readonly #log: Logger
   readonly #kept = new Map<string, KeptPage>()
-  #lists: readonly (readonly Descriptor[])[] = []
-  #fixed = none
 
-  constructor(pageSize: number, log: Logger) {
+  constructor(producers: Map<string, SchemeProducer>, pageSize: number, log: Logger) {
+    this.#producers = producers
     this.#pageSize = pageSize
     this.#log = log
   }
 
   /** Rejects with `ResourceUriInvalid` for an invalid cursor. */
-  async page(cursor: string | undefined, producers: SchemeProducer[]): Promise<ListPage> {
-    const key = parseCursor(cursor)
-    const position = key.slice(1)
+  async page(cursor: string | undefined): Promise<ListPage> {
+    const start = parseCursor(cursor)
+    const isFixed = start.startsWith('f')
+    const producers = [...this.#producers.values()]
     const paged = producers.find(producer => producer.page !== undefined)
     // A server without artefacts never gave out such a cursor.
-    if (paged === undefined && key.startsWith('a')) throw new ResourceUriInvalid(invalidCursor)
-    const fixed = this.#joined(await Promise.all(producers.map(each => each.list?.() ?? none)))
-    const from = key.startsWith('f') ? Number(position) : Infinity
+    if (paged === undefined && !isFixed) throw new ResourceUriInvalid(invalidCursor)
+    const lists = await allOf(producers.map(producer => producer.list?.() ?? none))
+    const length = lists.reduce((sum, list) => sum + list.length, 0)
+    const from = isFixed ? Number(start.slice(1)) : length
     const end = from + this.#pageSize
-    if (end < fixed.length) return this.#keep(key, fixed, from, none, `f${end}`)
-    if (paged === undefined) return this.#keep(key, fixed, from, none)
-    const free = Math.min(end - fixed.length, this.#pageSize)
-    if (free === 0) return this.#keep(key, fixed, from, none, 'a')
-    const after = key.startsWith('a') ? position : ''
-    const { descriptors, next } = await this.#tail(paged, after, free)
-    return this.#keep(key, fixed, from, descriptors, next && `a${next}`)
+    const free = Math.min(end - length, this.#pageSize)
+    const after = isFixed ? '' : start.slice(1)
+    const tail = paged && free > 0 ? await this.#tail(paged, after, free) : nothing
+
+    const parts = [...lists, tail]
+    const kept = this.#kept.get(start)
+    if (kept?.parts.length === parts.length && kept.parts.every((part, at) => part === parts[at])) {
+      return kept.page
+    }
+    const fixed = lists.flat().slice(from, end)
+    const descriptors = Object.freeze([...fixed, ...tail.descriptors])
+    let next: string | undefined
+    if (free < 0) next = `f${end}`
+    else if (paged && free === 0) next = 'a'
+    else if (tail.next !== undefined) next = `a${tail.next}`
+    const nextCursor = next && Buffer.from(next).toString('base64url')
+    const page = Object.freeze({ descriptors, ...(nextCursor && { nextCursor }) })
+    if (this.#kept.size >= maxKeptPages) this.#kept.clear()
+    this.#kept.set(start, { parts, page })
+    return page
   }
 
   /** A failing store never costs the other resources. Rejects only for an invalid position. */
   async #tail(producer: SchemeProducer, after: string, limit: number): Promise<DescriptorPage> {
     try {
-      return (await producer.page?.(after || undefined, limit)) ?? { descriptors: none }
+      return (await producer.page?.(after || undefined, limit)) ?? nothing
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'resource_uri_invalid') throw error
       this.#log.error({ err: error }, 'artefacts cannot be listed')
-      return { descriptors: none }
+      return nothing
     }
   }
+}
 
-  /** The page made of the same parts as last time is the same object. */
-  #keep(
-    key: string,
-    fixed: readonly Descriptor[],
-    from: number,
-    tail: readonly Descriptor[],
-    next?: string,
-  ): ListPage {
-    const nextCursor = next && Buffer.from(next).toString('base64url')
-    const kept = this.#kept.get(key)
-    if (kept?.fixed === fixed && kept.tail === tail && kept.page.nextCursor === nextCursor) {
-      return kept.page
-    }
-    const descriptors = Object.freeze([...fixed.slice(from, from + this.#pageSize), ...tail])
-    const page = Object.freeze({ descriptors, ...(nextCursor && { nextCursor }) })
-    if (kept === undefined && this.#kept.size >= maxKeptPages) this.#kept.clear()
-    // Only a frozen list promises that it is unchanged when it comes again.
-    if (Object.isFrozen(tail)) this.#kept.set(key, { fixed, tail, page })
-    return page
-  }
-
-  #joined(lists: (readonly Descriptor[])[]): readonly Descriptor[] {
-    const isSame =
-      lists.length === this.#lists.length && lists.every((list, at) => list === this.#lists[at])
-    if (!isSame) {
-      this.#lists = lists
-      this.#fixed = Object.freeze(lists.flat())
-    }
-    return this.#fixed
-  }
+/** Waits only where it must: most lists are there at once. */
+function allOf<Value>(values: (Value | Promise<Value>)[]): Value[] | Promise<Value[]> {
+  return values.some(value => value instanceof Promise) ? Promise.all(values) : (values as Value[])
 }
 
 /** Where the page starts: `f` and an offset in the fixed part, or `a` and a position behind it. */

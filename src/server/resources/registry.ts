@@ -51,6 +51,8 @@ interface ResourceRegistryOptions {
   liveApp?: boolean
 }
 
+const whereToLook = 'list the resources and the URI templates to see what there is'
+
 /**
  * The resources of an application. The host puts state in (`setScene`, `wireAuditLog`, …), the
  * endpoint takes pages and contents out and passes changes on.
@@ -61,7 +63,7 @@ export class ResourceRegistry extends ServedResources {
   readonly #events: SessionEventsProducer
 
   constructor(options: ResourceRegistryOptions) {
-    const { limits, clock, log, timer, capture } = options
+    const { limits, clock, capture } = options
     const { notes, checkpoints, clients, liveApp = false } = options
     const sceneChanged = (what: 'scene' | 'application') => {
       this.updated(sceneCurrentUri)
@@ -81,7 +83,7 @@ export class ResourceRegistry extends ServedResources {
       ...(liveApp && { ui: liveAppProducer() }),
       artefact: options.artefacts ?? artefactsOff,
     }
-    super({ scene: state, producers, whereToLook, limits, log, clock, timer })
+    super({ ...options, scene: state, producers, whereToLook })
     this.#audit = audit
     this.#events = events
     notes?.onChange(uri => this.updated(uri))
@@ -99,14 +101,6 @@ export class ResourceRegistry extends ServedResources {
    */
   setScene(scene: object | null): number {
     return this.scene.set(scene)
-  }
-
-  /**
-   * The same for JSON text, which is checked and kept as it is; `null` as text clears. `setBy`:
-   * instance id of the application on the host link that sent it.
-   */
-  setSceneText(json: string, setBy: string | null = null): number {
-    return this.scene.setText(json, setBy)
   }
 
   /**
@@ -208,18 +202,4 @@ const artefactsOff: SchemeProducer = { checkParameters: refuseArtefact, read: re
 
 function misuse(message: string): ServiceError {
   return new ServiceError('usage_invalid', message)
-}
-
-function whereToLook(scheme: string): string {
-  switch (scheme) {
-    case 'gateway':
-    case 'resources':
-      return 'this is the server of one application: gateway:// is served by service-cli gateway'
-    case 'scene':
-      return 'read scene://current or scene://delta'
-    case 'audit':
-      return 'read audit://recent'
-    default:
-      return 'list the resources and the URI templates to see what there is'
-  }
 }

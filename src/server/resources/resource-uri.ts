@@ -30,7 +30,6 @@ const characters = /^(?:[\w\-.~!$&'()*+,;=:@/?#[\]]|%[0-9A-Fa-f]{2})*$/
 
 /** The failure is a short text for the reader; it never repeats the URI. */
 export function parseResourceUri(text: unknown): Result<ResourceUri, string> {
-  if (text === undefined) return fail('uri is missing')
   if (typeof text !== 'string') return fail('uri must be a string')
   if (text.length > maxUriChars) return fail(`uri must have at most ${maxUriChars} characters`)
   const found = characters.test(text) ? parts.exec(text)?.groups : undefined

@@ -14,7 +14,10 @@ import type { ResourceUri } from './resource-uri.ts'
 export interface SchemeProducer {
   /** Never fails. The identical frozen array again means "unchanged". Absent: it lists none. */
   list?(): readonly Descriptor[] | Promise<readonly Descriptor[]>
-  /** In place of `list`, for too many to list at once. They follow all others. */
+  /**
+   * In place of `list`, for too many to list at once. They follow all others. The identical page
+   * again means "unchanged".
+   */
   page?(after: string | undefined, limit: number): Promise<DescriptorPage>
   /** Never fails. */
   templates?(): readonly Template[]

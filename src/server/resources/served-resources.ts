@@ -1,8 +1,8 @@
-import type { ResourceLimits } from './limits.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
-import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
+import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { type Completion, completion, templateVariables } from './completion.ts'
+import { type Completion, completion } from './completion.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Reader, RelayedContents, Template } from './producer.ts'
@@ -15,13 +15,15 @@ interface ServedResourcesOptions {
   /** By scheme, in the order of the listing. */
   producers: Record<string, SchemeProducer>
   scene?: SceneState
-  /** Where to look instead of a resource of this scheme that is not there. */
-  whereToLook: (scheme: string) => string
-  limits: Pick<ResourceLimits, 'pageSize' | 'listChangedIntervalMs'>
+  /** Where to look instead of a resource that is not there. */
+  whereToLook: string
+  limits: Pick<Limits, 'pageSize'>
   log?: Logger
-  clock?: Clock
   timer?: Timer
 }
+
+/** Listeners hear of a changed listing at most this often. */
+const listChangedIntervalMs = 1000
 
 /** Told what changes in the resources. Must not throw. */
 export interface ResourceListener {
@@ -39,39 +41,29 @@ export class ServedResources {
   protected readonly log: Logger
   protected readonly timer: Timer
   protected readonly producers: Map<string, SchemeProducer>
-  readonly #whereToLook: (scheme: string) => string
+  readonly #whereToLook: string
   readonly #listing: Listing
-  /** What callers find who may only read. */
-  readonly #readOnlyListing: Listing
   readonly #listeners = new Set<ResourceListener>()
-  readonly #listChangedIntervalMs: number
-  readonly #clock: Clock
   readonly #stops: (() => void)[] = []
-  /** Cancels the change of the listing that is told later; null: there is none. */
-  #cancelListChange: (() => void) | null = null
-  #listChangedMs = Number.NEGATIVE_INFINITY
+  /** Until it is over, changes of the listing wait; null: the next one is told at once. */
+  #cancelListPause: (() => void) | null = null
+  #isListChangeTold = true
   /** One request takes its URI apart more than once. */
   #lastUri: ResourceUri | undefined
 
   constructor(options: ServedResourcesOptions) {
-    const { limits, log = silentLogger, timer = systemTimer } = options
+    const { log = silentLogger, timer = systemTimer } = options
     this.producers = new Map(Object.entries(options.producers))
     this.scene = options.scene
     this.#whereToLook = options.whereToLook
     this.log = log
-    this.#listing = new Listing(limits.pageSize, log)
-    this.#readOnlyListing = new Listing(limits.pageSize, log)
+    this.#listing = new Listing(this.producers, options.limits.pageSize, log)
     this.timer = timer
-    this.#listChangedIntervalMs = limits.listChangedIntervalMs
-    this.#clock = options.clock ?? monotonicClock
   }
 
   /** One page of the listing. Rejects with `ResourceUriInvalid` for an invalid cursor. */
-  page(cursor: string | undefined, reader?: Reader): Promise<ListPage> {
-    const listing = reader?.isReadOnly === true ? this.#readOnlyListing : this.#listing
-    const schemes = [...this.producers.keys()]
-    const producers = schemes.flatMap(scheme => this.#find(scheme, reader) ?? [])
-    return listing.page(cursor, producers)
+  page(cursor: string | undefined): Promise<ListPage> {
+    return this.#listing.page(cursor)
   }
 
   templates(): Template[] {
@@ -137,7 +129,7 @@ export class ServedResources {
 
   /**
    * Values for a variable of a template, for what was typed so far; `resolved` are the variables
-   * whose values were chosen. Rejects with `ResourceUriInvalid` for an unknown template or variable.
+   * whose values were chosen. Rejects with `ResourceUriInvalid` for an unknown template.
    */
   async complete(
     uriTemplate: string,
@@ -150,10 +142,6 @@ export class ServedResources {
       .find(each => each.templates?.().some(template => template.uriTemplate === uriTemplate))
     if (producer === undefined) {
       throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
-    }
-    const variables = templateVariables(uriTemplate)
-    if (!variables.includes(variable)) {
-      throw new ResourceUriInvalid(`the variables of the template are: ${variables.join(', ')}`)
     }
     try {
       const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved })
@@ -189,12 +177,10 @@ export class ServedResources {
     for (const listener of this.#listeners) listener.schemeUpdated?.(scheme)
   }
 
-  /** Tells them that the listing or the templates are others now, at most once an interval. */
+  /** Tells them that the listing or the templates are others now, at most once a second. */
   listChanged(): void {
-    if (this.#cancelListChange !== null) return
-    const waitMs = this.#listChangedMs + this.#listChangedIntervalMs - this.#clock.now()
-    if (waitMs <= 0) this.#tellListChanged()
-    else this.#cancelListChange = this.timer.after(waitMs, () => this.#tellListChanged())
+    this.#isListChangeTold = false
+    if (this.#cancelListPause === null) this.#tellListChanged()
   }
 
   /** `stop` runs when the server closes; it ends a source of changes. */
@@ -205,9 +191,9 @@ export class ServedResources {
   /** The server stopped: no listener and no timer stays behind. */
   close(): void {
     for (const stop of this.#stops.splice(0)) stop()
-    this.#cancelListChange?.()
+    this.#cancelListPause?.()
     // None is told any more.
-    this.#cancelListChange = () => {}
+    this.#cancelListPause = () => {}
     this.#listeners.clear()
   }
 
@@ -220,20 +206,19 @@ export class ServedResources {
   }
 
   #tellListChanged(): void {
-    this.#cancelListChange = null
-    this.#listChangedMs = this.#clock.now()
+    this.#cancelListPause = null
+    if (this.#isListChangeTold) return
+    this.#isListChangeTold = true
+    const pauseIsOver = () => this.#tellListChanged()
+    this.#cancelListPause = this.timer.after(listChangedIntervalMs, pauseIsOver)
     for (const listener of this.#listeners) listener.listChanged?.()
   }
 
-  #find(scheme: string, reader: Reader | undefined): SchemeProducer | undefined {
-    // Who else is connected is not shown to callers who may only read.
-    if (scheme === 'server' && reader?.isReadOnly === true) return undefined
-    return this.producers.get(scheme)
-  }
-
   #producerOf({ scheme, text }: ResourceUri, reader: Reader | undefined): SchemeProducer {
-    const producer = this.#find(scheme, reader)
-    if (producer === undefined) throw new ResourceNotFound(text)
+    const producer = this.producers.get(scheme)
+    // Who else is connected is not shown to callers who may only read.
+    const isHidden = scheme === 'server' && reader?.isReadOnly === true
+    if (producer === undefined || isHidden) throw new ResourceNotFound(text)
     return producer
   }
 
@@ -246,7 +231,7 @@ export class ServedResources {
     if (error instanceof ServiceError) {
       const { code, hint, data } = error
       if (code === 'resource_not_found') {
-        const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook(scheme)}` : ''
+        const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook}` : ''
         return new ServiceError(code, error.message + where, { hint, data: { uri, ...data } })
       }
       const isTold = code === 'artefact_corrupt' || code === 'scope_insufficient'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { firstIssue } from '../../lib/util/first-issue.ts'
-import { maxJsonDepth } from '../../lib/util/json.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
 
@@ -155,7 +154,6 @@ export class SessionEventBuffer {
     const { success, data, error } = form.safeParse(input)
     if (!success) throw new TypeError(`invalid event: ${firstIssue(error)}`)
     const cut = cutUtf8(data.message, this.#maxMessageBytes)
-    const bounds = { maxBytes: maxEventMetadataBytes, maxDepth: maxJsonDepth }
     return Object.freeze({
       id: this.#newest + 1,
       timestamp: toRfc3339(this.#clock.now()),
@@ -170,7 +168,9 @@ export class SessionEventBuffer {
       ...(cut.bytes < cut.originalBytes && {
         truncation: Object.freeze({ original_size: cut.originalBytes }),
       }),
-      ...(data.metadata !== undefined && { metadata: boundedJson(data.metadata, bounds) }),
+      ...(data.metadata !== undefined && {
+        metadata: boundedJson(data.metadata, maxEventMetadataBytes),
+      }),
     })
   }
 }

@@ -12,7 +12,7 @@ import { until } from '../../helpers/until.ts'
 
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 const scene = 'scene://current'
-const limits = { listChangedIntervalMs: 1, maxSessions: 4, maxSubscriptions: 5 }
+const limits = { maxSessions: 4, maxSubscriptions: 5 }
 
 describe('a listen stream', () => {
   let running: TestServer

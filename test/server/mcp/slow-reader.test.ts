@@ -51,8 +51,7 @@ describe('a stream whose reader is behind', () => {
     const limits = { maxStreamBufferBytes: 16_384, streamKeepAliveMs: 150 }
     const addProducer = (server: McpHttpServer) =>
       server.resources().addProducer({ scheme: 'test', list: () => [], read: () => [] })
-    const patient = { limits: { ...limits, listChangedIntervalMs: 1 } }
-    running = await startServer(patient, {}, addProducer)
+    running = await startServer({ limits }, {}, addProducer)
     const isStream = ({ method, rpc }: AccessEntry) =>
       method === 'GET' || rpc === 'subscriptions/listen'
     hasty = new McpHttpServer(

@@ -45,7 +45,7 @@ describe('updates of a gateway', () => {
   it('find the event in the ring when they are told', () => {
     const { directory, resources, ring } = gateway()
     const seen: string[] = []
-    resources.listen({ resourceUpdated: () => seen.push(ring.text()), listChanged() {} })
+    resources.listen({ resourceUpdated: () => seen.push(ring.text()) })
     directory.put(entry({ instanceId: id }))
     expect(seen[0]).to.include('a1b2c3d4')
   })

@@ -25,7 +25,7 @@ function started() {
   })
   const docs = Object.freeze([Object.freeze({ uri: 'docs://a', name: 'a' })])
   resources.addProducer({ scheme: 'docs', list: () => docs, read: () => [] })
-  const settle = () => time.advance(defaultBounds.listChangedIntervalMs)
+  const settle = () => time.advance(1000)
   settle()
   const heard = { lists: 0, schemes: [] as string[] }
   resources.listen({

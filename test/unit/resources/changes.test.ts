@@ -29,7 +29,7 @@ describe('resource updates', () => {
   it('do not come for a scene that was refused', () => {
     const { resources, updates } = listened()
     expect(() => resources.setScene({ a: NaN })).to.throw(TypeError)
-    expect(() => resources.setSceneText('{')).to.throw(TypeError)
+    expect(() => resources.scene.setText('{')).to.throw(TypeError)
     expect(updates).to.deep.equal([])
   })
 
@@ -40,7 +40,7 @@ describe('resource updates', () => {
     log.record({ action: 'a' })
     log.record({ action: 'a' })
     resources.close()
-    resources.listen({ resourceUpdated: uri => updates.push(uri), listChanged: () => {} })
+    resources.listen({ resourceUpdated: uri => updates.push(uri) })
     log.record({ action: 'a' })
     expect(updates).to.deep.equal(['audit://recent', 'audit://recent'])
   })

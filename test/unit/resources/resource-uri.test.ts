@@ -29,7 +29,7 @@ describe('parseResourceUri', () => {
   }
 
   const refused: [why: string, text: unknown, message: RegExp][] = [
-    ['missing', undefined, /missing/],
+    ['missing', undefined, /must be a string/],
     ['a number', 5, /must be a string/],
     ['empty', '', /malformed/],
     ['without scheme', '//current', /malformed/],

@@ -5,8 +5,8 @@ import { contents, payload, registry } from './support.ts'
 describe('scene://delta', () => {
   it('returns a reset when the base belongs to an earlier application', () => {
     const resources = registry()
-    for (const frame of [1, 2]) resources.setSceneText(`{"frame":${frame}}`, 'run-1')
-    resources.setSceneText('{"frame":3}', 'run-2')
+    for (const frame of [1, 2]) resources.scene.setText(`{"frame":${frame}}`, 'run-1')
+    resources.scene.setText('{"frame":3}', 'run-2')
     for (const query of ['', '?since=1', '?since=2']) {
       const read = payload(resources, `scene://delta${query}`)
       expect(read, query).to.deep.equal({ reset: true, run: resources.scene.run, revision: 3 })
@@ -150,8 +150,8 @@ describe('a change of scene://delta', () => {
 
   it('has the digits that the application sent', async () => {
     const resources = registry()
-    resources.setSceneText('{"objects":[{"id":9007199254740993,"x":1.0}]}')
-    resources.setSceneText('{"objects":[{"id":9007199254740993,"x":9007199254740995}]}')
+    resources.scene.setText('{"objects":[{"id":9007199254740993,"x":1.0}]}')
+    resources.scene.setText('{"objects":[{"id":9007199254740993,"x":9007199254740995}]}')
     const [content] = await resources.read('scene://delta')
     expect((content as { text: string }).text).to.contain(
       '"before":1.0,"after":9007199254740995,"id":9007199254740993',

@@ -41,7 +41,7 @@ describe('a scene that is patched', () => {
     const resources = registry()
     const revision = resources.setScene(scene)
     const updates: string[] = []
-    resources.listen({ resourceUpdated: uri => void updates.push(uri), listChanged() {} })
+    resources.listen({ resourceUpdated: uri => void updates.push(uri) })
     expect(resources.patchScene({ members: { frame: 2 } })).to.equal(revision + 1)
     expect(updates).to.deep.equal(['scene://current', 'scene://delta'])
     const listed: any = await resources.page(undefined)

@@ -38,8 +38,8 @@ export function readOutcome(uri: string, reply: AppReply): Result<readonly Conte
     case 'not_found':
       return fail({ error: new ResourceNotFound(uri, message), trouble: null })
     case 'invalid': {
-      const { text, data } = applicationWords(message)
-      const error = new ResourceUriInvalid(`the application refuses the URI${text}`, { data })
+      const words = applicationWords(message)
+      const error = new ResourceUriInvalid(`the application refuses the URI${words}`)
       return fail({ error, trouble: null })
     }
     case 'busy':

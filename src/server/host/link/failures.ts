@@ -18,8 +18,8 @@ const texts: Readonly<Record<HostReason, readonly [message: string, hint: string
 /** What the client is told; `applicationMessage` is passed on as the words of the application. */
 export function hostFailure(reason: HostReason, applicationMessage = ''): ServiceError {
   const [message, hint] = texts[reason]
-  const { text, data } = applicationWords(applicationMessage)
-  return new ServiceError('resource_failed', message + text, { hint, data: { reason, ...data } })
+  const words = applicationWords(applicationMessage)
+  return new ServiceError('resource_failed', message + words, { hint, data: { reason } })
 }
 
 /** Why a message of the application is not taken: its answer, word for word. */

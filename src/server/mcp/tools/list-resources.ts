@@ -72,7 +72,7 @@ async function firstMatching(
   const matching: Entry[] = registry.templates().filter(wants)
   let cursor: string | undefined
   do {
-    const page: ListPage = await registry.page(cursor, reader)
+    const page: ListPage = await registry.page(cursor)
     matching.push(...page.descriptors.filter(wants))
     cursor = page.nextCursor
     await setImmediate()

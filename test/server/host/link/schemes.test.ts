@@ -18,7 +18,7 @@ describe('schemes of an application over the host link', () => {
   let app: LinkClient
 
   before(async () => {
-    const limits = ['listChangedIntervalMs=20', `linkGraceMs=${graceMs}`, `linkListMs=${listMs}`]
+    const limits = [`linkGraceMs=${graceMs}`, `linkListMs=${listMs}`]
     serve = await serveInProcess({ flags: limits.map(limit => `--bound=${limit}`) })
   })
 

@@ -77,8 +77,8 @@ describe('scene_changes', () => {
 
   it('keeps all digits, and half characters become whole ones', async () => {
     const resources = server.server.resources()
-    resources.setSceneText('{"objects":[{"id":9007199254740993,"n":"a","x":1.0}]}')
-    resources.setSceneText('{"objects":[{"id":9007199254740993,"n":"\\ud83d","x":1}]}')
+    resources.scene.setText('{"objects":[{"id":9007199254740993,"n":"a","x":1.0}]}')
+    resources.scene.setText('{"objects":[{"id":9007199254740993,"n":"\\ud83d","x":1}]}')
     expect(await changes()).to.deep.equal([
       '1 object or setting changed',
       '9007199254740993 n a → \ufffd',

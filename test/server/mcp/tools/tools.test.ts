@@ -176,7 +176,7 @@ describe('tools', () => {
       /argument "max_chars": Too small: expected number to be >=100$/,
     ],
     ['read_resource', { uri: 'nope://x' }, /^resource_not_found: /],
-    ['read_resource', { uri: 'gateway://instances' }, /served by service-cli gateway/],
+    ['read_resource', { uri: 'gateway://instances' }, /list the resources and the URI templates/],
     ['read_resource', { uri: 'events://session/console?drain=true' }, /leave out drain/],
     [
       'list_resources',

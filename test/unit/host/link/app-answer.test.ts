@@ -41,11 +41,11 @@ describe('readOutcome', () => {
   })
 
   const failed = { reason: 'host_failed' }
-  const errors: [said: string, code: string, data: object, isTrouble: boolean][] = [
-    ['not_found', 'resource_not_found', { uri, application_message: 'gone' }, false],
-    ['invalid', 'resource_uri_invalid', { application_message: 'gone' }, false],
-    ['busy', 'resource_failed', { reason: 'host_busy', application_message: 'gone' }, false],
-    ['unsupported', 'resource_failed', { ...failed, application_message: 'gone' }, false],
+  const errors: [said: string, code: string, data: object | undefined, isTrouble: boolean][] = [
+    ['not_found', 'resource_not_found', { uri }, false],
+    ['invalid', 'resource_uri_invalid', undefined, false],
+    ['busy', 'resource_failed', { reason: 'host_busy' }, false],
+    ['unsupported', 'resource_failed', failed, false],
     ['internal', 'resource_failed', failed, true],
     ['of tomorrow', 'resource_failed', failed, true],
   ]

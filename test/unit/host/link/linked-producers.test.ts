@@ -32,12 +32,14 @@ const graceMs = 60_000
 /** The producers of one application in a registry, and what their listeners heard. */
 function linkedApplication(limits: Partial<Bounds> = {}) {
   const time = new ManualTime()
-  const all = boundsWith({ listChangedIntervalMs: 0, linkGraceMs: graceMs, ...limits })
+  const all = boundsWith({ linkGraceMs: graceMs, ...limits })
   const registry = new ResourceRegistry({ limits: all, clock: time, timer: time })
-  registry.addProducer({ scheme: 'docs', list: () => [], read: () => [] })
   const heard = { lists: 0, updates: [] as string[], schemes: [] as string[] }
+  // Every change is counted: listeners of the registry hear once a second.
+  registry.listChanged = () => void heard.lists++
+  registry.addProducer({ scheme: 'docs', list: () => [], read: () => [] })
+  heard.lists = 0
   registry.listen({
-    listChanged: () => heard.lists++,
     resourceUpdated: uri => heard.updates.push(uri),
     schemeUpdated: scheme => heard.schemes.push(scheme),
   })
