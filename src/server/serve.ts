@@ -28,7 +28,6 @@ import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from './http/server-socket.ts'
 import { ClientTable } from './mcp/client-table.ts'
-import { applicationTools } from './mcp/tools/tools.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
@@ -145,24 +144,12 @@ export async function startServe(
     : undefined
   const metrics = new Metrics('serve', options.accessLog)
   let joiner: Joiner | null = null
-  // The next server finds the port only where it was named.
-  const kept =
-    options.port === 0
-      ? undefined
-      : await KeptSessions.open({
-          registryDir: registryDir.path,
-          port: options.port,
-          auth: options.auth?.mode ?? 'none',
-          log,
-        })
+  const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   const server = new McpHttpServer(config, {
     notes,
     checkpoints,
     kept,
-    clients: options.resources
-      ? new ClientTable({ clock: systemClock, timer: systemTimer })
-      : undefined,
-    tools: parts => applicationTools(parts, notes),
+    clients: new ClientTable({ clock: systemClock, timer: systemTimer }),
     where: options,
     log,
     accessLog: metrics.accessLog,

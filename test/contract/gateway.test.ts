@@ -317,7 +317,7 @@ async function startGatewayServer(aggregate: boolean) {
       handle: (...asked) => endpoint.handle(...asked),
       refusal: (...asked) => refusalMessage(...asked).parts.join(''),
     },
-    routes: publicRoutes({ isReady: () => true }),
+    routes: publicRoutes({}),
     onRefused: () => {},
     log,
     accessLog: accessLogOn(log),

@@ -10,24 +10,19 @@ import type { AppEnv } from './app.ts'
  */
 export type PublicDocuments = ReadonlyMap<string, () => Readonly<object> | null>
 
-/** What `/readyz` of a ready server says beside that. */
+/** What `/readyz` says beside that the server is ready, once it is. */
 export type ReadyFacts = () => object | Promise<object>
 
 interface PublicParts {
-  isReady: () => boolean
   readyFacts?: ReadyFacts
   documents?: PublicDocuments
 }
 
 /** Paths anyone may ask for: health and the well-known documents. */
-export function publicRoutes({ isReady, readyFacts, documents }: PublicParts): Hono<AppEnv> {
+export function publicRoutes({ readyFacts, documents }: PublicParts): Hono<AppEnv> {
   const app = new Hono<AppEnv>()
   app.get('/healthz', c => c.json({ status: 'ok' }))
-  app.get('/readyz', async c =>
-    isReady()
-      ? c.json({ status: 'ready', ...(await readyFacts?.()) })
-      : c.json({ status: 'starting' }, 503),
-  )
+  app.get('/readyz', async c => c.json({ status: 'ready', ...(await readyFacts?.()) }))
   for (const [path, read] of documents ?? []) {
     app.get(path, async (c, next) => {
       const document = read()

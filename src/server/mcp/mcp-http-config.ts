@@ -13,7 +13,7 @@ import type { PublicDocuments, ReadyFacts } from '../http/documents.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
-import type { UpgradeEndpoint } from '../http/upgrade.ts'
+import type { Upgrade } from '../http/upgrade.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { Notes } from '../notes/notes.ts'
 import type { PageLogin, PageParts } from '../page/page.ts'
@@ -59,8 +59,9 @@ export interface McpServices {
 }
 
 /** What the application talks to. */
-export interface HostEndpoint extends UpgradeEndpoint {
+export interface HostEndpoint {
   handle: NodeHandler
+  upgrade: Upgrade
   /** Tells the application that the server stops, and lets it go. */
   close(): void
 }

@@ -213,24 +213,22 @@ export class McpHttpServer {
       own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
       guarded: this.#downloads(),
       metrics,
-      routes: publicRoutes({
-        isReady: () => this.#endpoint !== null,
-        readyFacts: this.#parts.readyFacts,
-        documents: this.#documents(),
-      }),
+      routes: publicRoutes({ readyFacts: this.#parts.readyFacts, documents: this.#documents() }),
       onRefused,
       log: this.#log,
       accessLog,
     }
     return {
       listener: listenerOf(createApp(this.#app)),
-      upgrades: host === null ? undefined : guardUpgrades(host, this.#where, onRefused),
+      upgrades:
+        host === null ? undefined : guardUpgrades('/host', host.upgrade, this.#where, onRefused),
     }
   }
 
   #createEndpoint(): McpEndpoint {
     const { enableResources: resourcesEnabled = true, enableTools: hasTools = false } = this.#config
-    const { tools: plainTools = applicationTools, notes, clients, kept } = this.#parts
+    const { notes, clients, kept } = this.#parts
+    const { tools: plainTools = parts => applicationTools(parts, notes) } = this.#parts
     const toolsOf = this.#hasLiveApp()
       ? (parts: ToolParts) => withLiveApp(plainTools(parts))
       : plainTools
