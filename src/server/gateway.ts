@@ -34,7 +34,7 @@ import { publicRoutes } from './http/documents.ts'
 import { ServerSocket, stoppable } from './http/server-socket.ts'
 import { joinPath } from './join/wire.ts'
 import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
-import { refusalMessage } from './mcp/refusal.ts'
+import { refusalText } from './mcp/refusal.ts'
 import { Page } from './page/page.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { version } from '../lib/util/version.ts'
@@ -119,7 +119,7 @@ export async function startGateway(
         const { endpoint } = await assembling.promise
         await endpoint.handle(...asked)
       },
-      refusal: (...asked) => refusalMessage(...asked).parts.join(''),
+      refusal: refusalText,
     },
     own: { [identityPath]: createIdentityRoute(() => active), ...page?.routes },
     guarded: options.aggregate

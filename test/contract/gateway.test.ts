@@ -10,7 +10,7 @@ import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { createApp, listenerOf } from '../../src/server/http/app.ts'
 import { publicRoutes } from '../../src/server/http/documents.ts'
 import { ServerSocket } from '../../src/server/http/server-socket.ts'
-import { refusalMessage } from '../../src/server/mcp/refusal.ts'
+import { refusalText } from '../../src/server/mcp/refusal.ts'
 import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
@@ -313,10 +313,7 @@ async function startGatewayServer(aggregate: boolean) {
   })
   const app = createApp({
     reach: { host },
-    mcp: {
-      handle: (...asked) => endpoint.handle(...asked),
-      refusal: (...asked) => refusalMessage(...asked).parts.join(''),
-    },
+    mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
     routes: publicRoutes({}),
     onRefused: () => {},
     log,

@@ -119,16 +119,12 @@ const known = membersOf<McpHttpConfig>({
   limits: true,
 })
 
-/** Throws `TypeError` for an unknown member, an empty host and a port out of range. */
+/** Throws `TypeError` for an unknown member and an empty host. */
 export function checkConfig(config: McpHttpConfig): void {
   const unknown = findUnknownMember(config, known, 'member of McpHttpConfig')
   if (unknown !== null) throw new TypeError(unknown)
-  const { host, port } = config
-  if (host !== undefined && (typeof host !== 'string' || host.trim() === '')) {
+  if (config.host?.trim() === '') {
     // To the system, no address means every address.
     throw new TypeError('host must not be empty; use 127.0.0.1, or 0.0.0.0 for every interface')
-  }
-  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
-    throw new TypeError(`port must be a whole number from 0 to 65535, not ${String(port)}`)
   }
 }

@@ -18,3 +18,8 @@ export function refusalMessage(
   const code = status < 500 ? rpcCodes.invalidRequest : rpcCodes.internalError
   return errorMessage(undefined, { code, message })
 }
+
+/** The same as JSON text. */
+export function refusalText(...asked: Parameters<typeof refusalMessage>): string {
+  return refusalMessage(...asked).parts.join('')
+}
