@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http'
 import { checkLimits } from '../../lib/config/limits.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'
-import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
+import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
 import { createFsStore } from '../artefacts/fs-store.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
 import { createLazyStore } from '../artefacts/lazy-store.ts'
@@ -12,7 +12,6 @@ import { resolveCaptureLimits } from '../capture/limits.ts'
 import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
-import { windowCaptureLimits } from '../capture/window-limits.ts'
 import { accessLogOn } from '../http/access-log.ts'
 import { type AppParts, createApp, listenerOf } from '../http/app.ts'
 import { artefactDownload, artefactPattern } from '../http/artefact-download.ts'
@@ -61,7 +60,7 @@ export class McpHttpServer {
   readonly #where: ListenOptions
   readonly #sockets: ServerSocket[] = []
   /** Makes small copies of stored pictures; its thread runs while there is something to do. */
-  readonly #pictures = createPictureMaker(systemTimer, windowCaptureLimits)
+  readonly #pictures = createPictureMaker()
   /** What answers requests, once the server serves. */
   #endpoint: McpEndpoint | null = null
   #hostEndpoint: HostEndpoint | null = null
