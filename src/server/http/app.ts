@@ -17,14 +17,7 @@ import { type AuthPolicy, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import {
-  endRefused,
-  makeProblem,
-  type Problem,
-  retryHeaders,
-  toProblem,
-  writeProblem,
-} from './problem.ts'
+import { endRefused, type Problem, retryHeaders, toProblem, writeProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
@@ -204,12 +197,11 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
     overrideGlobalObjects: false,
     // Handlers read the body of a Node request themselves.
     autoCleanupIncoming: false,
-    errorHandler() {
-      const detail = 'the request target must be a path, and Host a name with at most a port'
-      const problem = makeProblem(400, 'malformed-request', detail)
-      const headers = { 'Content-Type': 'application/problem+json', Connection: 'close' }
-      return new Response(JSON.stringify(problem), { status: 400, headers })
-    },
+    errorHandler: () =>
+      new Response('malformed request target or Host', {
+        status: 400,
+        headers: { Connection: 'close' },
+      }),
   })
 }
 

@@ -239,8 +239,7 @@ export class McpHttpServer {
   #downloads(): AppParts['guarded'] {
     const store = this.#config.enableResources === false ? null : this.#store
     if (store === null) return {}
-    const { bodyTimeoutMs: stallMs } = this.#limits
-    return { [artefactPattern]: artefactDownload({ store, stallMs, log: this.#log }) }
+    return { [artefactPattern]: artefactDownload({ store, log: this.#log }) }
   }
 
   /** It reads through the tools. */
