@@ -141,8 +141,11 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
   if (flags.write) {
     if (file === null || !isWritten) {
       const hint = own === undefined ? 'omit --write, and paste the printed entry' : `run: ${own}`
-      const where = `for --scope ${scope} on ${platform}`
-      throw usage(`settings of ${title} cannot be written ${where}`, hint)
+      const why =
+        file === null
+          ? `are in no known file for --scope ${scope} on ${platform}`
+          : `are not JSON: ${file}`
+      throw usage(`--write cannot add the entry: the settings of ${title} ${why}`, hint)
     }
     const { change, backup } = await writeEntry(file, client, made, flags).catch(error => {
       const failure = storageError(file, error)

@@ -207,17 +207,12 @@ describe('mcp-config', () => {
     expect(err).to.include(`${path}:1:4 has a comment, which JSON does not allow`)
   })
 
-  it('refuses a symbolic link and a read-only file', async function () {
+  it('refuses a symbolic link', async function () {
     if (!isPosix) this.skip()
     await writeFileAt(join(home, 'real.json'), '{}')
     await mkdir(join(home, '.cursor'))
     await symlink('../real.json', cursorFile())
     expect((await mcpConfig('cursor --write')).err).to.include('is a symbolic link')
-    await rm(cursorFile())
-    await writeFile(cursorFile(), '{}')
-    await chmod(cursorFile(), 0o444)
-    expect((await mcpConfig('cursor --write')).err).to.include('is read-only')
-    expect(await readCursor()).to.equal('{}')
   })
 
   const off: [client: string, path: string, settings: object, told: string][] = [
@@ -244,7 +239,7 @@ describe('mcp-config', () => {
       'claude-code',
       '.claude.json',
       { projects: { '/shot': { disabledMcpServers: ['blender'] } } },
-      'for /shot',
+      '"disabledMcpServers" of a project',
     ],
   ]
   for (const [client, file, settings, told] of off) {
@@ -348,10 +343,10 @@ describe('mcp-config', () => {
   const refused: [line: string, told: string][] = [
     ['emacs', 'known clients: claude-code, '],
     ['cursor --api-key-file k', '--api-key-file is for --stdio'],
-    ['generic --write', 'settings of other clients cannot be written'],
-    ['goose --write', 'settings of Goose cannot be written'],
+    ['generic --write', 'settings of other clients are in no known file'],
+    ['goose --write', 'settings of Goose are not JSON'],
     ['codex --write --auth none', 'run: codex mcp add blender --url http://127.0.0.1:'],
-    ['inspector --write --scope project', 'settings of MCP Inspector cannot be written'],
+    ['inspector --write --scope project', 'settings of MCP Inspector are in no known file'],
     ['cursor --name a.b', '--name must be'],
     ['cursor --url x', 'is not an http or https URL'],
     ['cursor --url http://x/mcp#a', 'must not contain'],

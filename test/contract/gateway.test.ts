@@ -10,7 +10,7 @@ import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { createApp, listenerOf } from '../../src/server/http/app.ts'
 import { publicRoutes } from '../../src/server/http/documents.ts'
 import { ServerSocket } from '../../src/server/http/server-socket.ts'
-import { refusalText } from '../../src/server/mcp/refusal.ts'
+import { refusalText } from '../../src/server/mcp/send.ts'
 import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
@@ -131,10 +131,7 @@ for (const aggregate of [false, true]) {
       const summary = async () => (await session.readJson('gateway://diagnostics/audit')).summary
       expect(await summary()).to.include({ pending_calls: 0, resource_subscriptions: 0 })
       await session.call('resources/subscribe', { uri: 'gateway://instances' })
-      expect(await summary()).to.include({
-        resource_subscriptions: 1,
-        resource_subscription_sessions: 1,
-      })
+      expect(await summary()).to.include({ resource_subscriptions: 1 })
       await session.call('resources/subscribe', { uri: 'resources://gateway/events' })
       expect(await summary()).to.include({ resource_subscriptions: 2 })
     })

@@ -203,16 +203,17 @@ export const messageDifferences: readonly Difference[] = [
     theirs: refused(400, -32600, '1'),
   },
   {
-    anchor: 'sdk-error-without-id',
-    requests: /^body, live session: an error with null id$/,
+    anchor: 'sdk-responses',
+    requests: /^(body, live session: (an? )?(error|array as result|result)\b|bad id of a result: )/,
     ours: taken,
-    theirs: refused(400, -32600),
+    theirs: refused(400, -32600, /./),
   },
   {
-    anchor: 'sdk-error-without-id',
-    requests: /^body, none session: an error with null id$/,
+    anchor: 'sdk-responses',
+    requests:
+      /^body, none session: (an (error with null id|error without message|array as result)|a result without id|result and error)$/,
     ours: refused(400, -32000),
-    theirs: refused(400, -32600),
+    theirs: refused(400, -32600, /./),
   },
   {
     anchor: 'sdk-batch-revisions',

@@ -27,7 +27,7 @@ export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarge
   const { SERVICE_HOST_URL: hostUrl, SERVICE_HOST_TOKEN: hostToken } = env
   const word = instance ?? dccType
   if (word === undefined && hostUrl && hostToken) {
-    return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL', log)
+    return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL')
   }
   const registryDir = readStateDirectory(flags, env)
   const parts = { registryDir, log, nowMs: Date.now() }
@@ -41,18 +41,13 @@ export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarge
   }
   const { host_url: url, host_token_file: file } = record
   const token = file === null ? hostToken : await readSecretFile(file, 'host_token_file')
-  if (token) return foundAt(url, token, 'its record', log)
+  if (token) return foundAt(url, token, 'its record')
   throw new ServiceError('auth_required', 'the host token of the instance is not in a file', {
     hint: 'set SERVICE_HOST_TOKEN to the token of the server',
   })
 }
 
-async function foundAt(
-  hostUrl: string,
-  token: string,
-  source: string,
-  log: Logger,
-): Promise<HostTarget> {
+async function foundAt(hostUrl: string, token: string, source: string): Promise<HostTarget> {
   const url = URL.canParse(hostUrl) ? new URL(hostUrl.replace(/^ws:/, 'http:')) : null
   const local = url !== null && (await isOwnHost(withoutBrackets(url.hostname)))
   if (url === null || url.protocol !== 'http:' || url.username + url.password !== '' || !local) {
@@ -61,5 +56,5 @@ async function foundAt(
       'example: http://127.0.0.1:8765/host',
     )
   }
-  return { url, token: new Secret(checkSecretText(token, 'the host token')), log }
+  return { url, token: new Secret(checkSecretText(token, 'the host token')) }
 }

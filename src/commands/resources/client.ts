@@ -1,8 +1,7 @@
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { HttpLink, overdueText } from '../../lib/mcp/bridge/http-link.ts'
+import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import type { McpServer } from '../../lib/mcp/client/call.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { userAgent } from '../../lib/util/version.ts'
 import { type EndpointFlags, endpointUrl, findEndpoint } from '../find-endpoint.ts'
 
 /** The flags of `endpoint-flags.ts` as the parser returns them, with the global ones. */
@@ -31,12 +30,7 @@ export async function withClient<Value>(
   // The parser ensures that at most one of the flags is given.
   const word = url ?? instance ?? dccType
   const { locate, key, ownerToken } = await findEndpoint(word, flags, env, { log, naming })
-  const link = new HttpLink({
-    key: key ?? ownerToken,
-    env,
-    userAgent,
-    overdue: ({ host }) => output.warn(overdueText(host)),
-  })
+  const link = new HttpLink({ key: key ?? ownerToken, env })
   const find = async (): Promise<McpServer> => {
     const target = await locate()
     if (!target.ok) throw new ServiceError('network_failed', target.failure)

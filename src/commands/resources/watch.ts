@@ -38,8 +38,8 @@ export default class ResourcesWatch extends BaseCommand {
 
   static override description = `Subscribes to a resource of your running service-cli serve, or of the \
 MCP endpoint at --url, and prints changes until Ctrl-C: added, removed and changed members of the \
-scene and other JSON, or changed lines of text. Combines changes within half a second. Reconnects \
-after a restart of the server.
+scene and other JSON, or the size of anything else. Combines changes within half a second. \
+Reconnects after a restart of the server.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 

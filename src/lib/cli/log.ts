@@ -38,7 +38,12 @@ const secrets = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 
 export function createLog({ level, readable, colour, write }: LogOptions): ProgramLog {
   const stderr = write
     ? null
-    : pino.destination({ dest: openStderr(), sync: false, maxLength: maxQueuedBytes })
+    : pino.destination({
+        dest: openStderr(),
+        sync: false,
+        maxLength: maxQueuedBytes,
+        maxWrite: 64 * 1024,
+      })
   let isOpen = true
   const put = write ?? ((text: string) => void (isOpen && stderr?.write(text)))
   let gathered: string[] = []
@@ -76,7 +81,8 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
     { write: line => print(format(line)) },
   )
   return Object.assign(logger, {
-    access({ own, durationMs, requestId, method, path, rpc, uri, status, ...caller }: AccessEntry) {
+    access(entry: AccessEntry) {
+      const { own, method, path, route, rpc, uri, status } = entry
       // They would push the banner off the terminal. Any client can claim to be a command of this
       // program, so pictures are always logged.
       const isQuiet = own && status !== null && status < 400 && !uri?.startsWith('capture:')
@@ -85,15 +91,17 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       // Not by pino: nothing here is a secret, and the search for them costs more than the entry.
       const line = JSON.stringify({
         level: 'info',
-        time: new Date().toISOString(),
+        time: isoTime(),
         method,
         path,
         rpc,
         uri,
         status,
-        duration_ms: durationMs,
-        ...caller,
-        request_id: requestId,
+        duration_ms: entry.durationMs,
+        route,
+        principal: entry.principal,
+        peer: entry.peer,
+        request_id: entry.requestId,
         msg: 'request',
       })
       gather(format(line))
@@ -110,6 +118,19 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       stderr.destroy()
     },
   })
+}
+
+let lastMs = 0
+let lastTime = ''
+
+/** Now, formatted once in a millisecond: many requests end within one. */
+function isoTime(): string {
+  const nowMs = Date.now()
+  if (nowMs !== lastMs) {
+    lastMs = nowMs
+    lastTime = new Date(nowMs).toISOString()
+  }
+  return lastTime
 }
 
 /** A write to a terminal that is stopped would keep the process from ending, unless opened like this. */

@@ -50,8 +50,9 @@ export function usageError(error: any, { id, examples, ...command }: Command.Cla
 }
 
 function unexpectedArgument(id: string): ServiceError {
-  const hint = `passwords, tokens and codes are not arguments: see service-cli ${spaced(id)} --help`
-  return usage(`unexpected argument of ${spaced(id)}`, hint)
+  const name = spaced(id)
+  const hint = `service-cli ${name} --help shows all arguments; passwords and tokens are none of them`
+  return usage(`unexpected argument of ${name}`, hint)
 }
 
 function spaced(id: string): string {

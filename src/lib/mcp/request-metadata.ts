@@ -26,21 +26,38 @@ export const namedMembers: ReadonlyMap<string, string> = new Map([
   ['prompts/get', 'name'],
 ])
 
+/** Headers of every POST. */
+export const postHeaders = {
+  'Content-Type': 'application/json',
+  Accept: 'application/json, text/event-stream',
+} as const
+
+/** The headers of a request of 2026-07-28. */
+export function statelessHeaders(
+  method: string,
+  params: JsonObject,
+  revision: string,
+): Record<string, string> {
+  const name = params[namedMembers.get(method) ?? '']
+  return {
+    ...postHeaders,
+    'MCP-Protocol-Version': revision,
+    'Mcp-Method': method,
+    ...(typeof name === 'string' && { 'Mcp-Name': encodeHeaderValue(name) }),
+  }
+}
+
 const encodedForm = /^=\?base64\?(.*)\?=$/s
 /** RFC 4648, section 4, with its padding. */
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const printable = /^[\t\x20-\x7e]*$/
+/** What a header transmits unchanged; surrounding spaces, for example, get lost. */
 const headerText = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** True when a header transmits the text unchanged; surrounding spaces, for example, get lost. */
-export function isHeaderText(text: string): boolean {
-  return headerText.test(text)
-}
-
 /** The value itself, or base64 of its UTF-8 when a header cannot carry it. */
 export function encodeHeaderValue(value: string): string {
-  if (isHeaderText(value) && !encodedForm.test(value)) return value
+  if (headerText.test(value) && !encodedForm.test(value)) return value
   return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }
 

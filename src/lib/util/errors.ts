@@ -21,7 +21,6 @@ const publicExitCodes = {
   resource_failed: 1,
   tool_call_invalid: 3,
   argument_invalid: 3,
-  session_ended: 1,
   scene_live: 1,
   name_taken: 1,
   note_state: 1,

@@ -2,7 +2,7 @@ import { maxInstanceRows } from './instance-rows.ts'
 import type { GatewayLimits } from './limits.ts'
 import { instanceStaleMs } from './verdict.ts'
 import { counted } from '../../lib/util/amounts.ts'
-import type { EndpointActivity } from '../mcp/activity.ts'
+import type { EndpointActivity } from '../mcp/endpoint.ts'
 import { type Clock, rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import type { InstanceEntry, RecordFault } from './instance-directory.ts'
@@ -105,7 +105,6 @@ function auditDiagnostics(activity: EndpointActivity): object {
       sessions: activity.sessions,
       open_streams: activity.streams,
       resource_subscriptions: activity.subscriptions,
-      resource_subscription_sessions: activity.subscribers,
       note: 'of this gateway alone; what was done in an application is in audit://recent of its instance',
     },
   }

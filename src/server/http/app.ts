@@ -17,7 +17,14 @@ import { type AuthPolicy, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { endRefused, type Problem, retryHeaders, toProblem, writeProblem } from './problem.ts'
+import {
+  endRefused,
+  makeProblem,
+  type Problem,
+  retryHeaders,
+  toProblem,
+  writeProblem,
+} from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
@@ -77,13 +84,17 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   const app = new Hono<AppEnv>()
 
   /** Begins a request: in its turn on the connection, logged, and let in by the guard. */
-  async function enter(c: Context<AppEnv>, context: RequestContext): Promise<void> {
+  function enter(c: Context<AppEnv>, context: RequestContext): void | Promise<void> {
     const { incoming, outgoing } = c.env
     c.set('call', context)
     logWhenClosed(parts.accessLog, incoming, outgoing, context)
+    if (outgoing.socket !== null) return check(c.env)
     // A client may pipeline many requests and read no answer: only one of a connection is worked on.
     // Node assigns the socket to its answer, and then emits 'socket'.
-    if (outgoing.socket === null) await once(outgoing, 'socket')
+    return once(outgoing, 'socket').then(() => check(c.env))
+  }
+
+  function check({ incoming, outgoing }: HttpBindings): void {
     if (allowedOrigins.length > 0) outgoing.setHeader('Vary', 'Origin')
     try {
       guard?.check(incoming)
@@ -98,15 +109,20 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   const contextOf = ({ incoming }: HttpBindings) =>
     new RequestContext(peerOf(incoming), pathOf(incoming))
 
-  /** Never rejects. Guard and caller are plain calls here. */
+  /**
+   * Never rejects. Guard and caller are plain calls here, and awaited only where they take time: most
+   * requests are reads of a few microseconds.
+   */
   async function serveMcp(c: Context<AppEnv>, route: McpRoute): Promise<Response> {
     const { incoming, outgoing } = c.env
     const context = contextOf(c.env)
     try {
-      await enter(c, context)
-      const preflight = await allowOrigins?.(c, async () => {})
+      const entering = enter(c, context)
+      if (entering !== undefined) await entering
+      const preflight = allowOrigins && (await allowOrigins(c, async () => {}))
       if (preflight instanceof Response) return preflight
-      if (await callers.admit(incoming, outgoing, context)) {
+      const isAdmitted = callers.admit(incoming, outgoing, context)
+      if (isAdmitted === true || (await isAdmitted)) {
         await route.handle(incoming, outgoing, context)
       }
     } catch (error) {
@@ -197,11 +213,12 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
     overrideGlobalObjects: false,
     // Handlers read the body of a Node request themselves.
     autoCleanupIncoming: false,
-    errorHandler: () =>
-      new Response('malformed request target or Host', {
-        status: 400,
-        headers: { Connection: 'close' },
-      }),
+    errorHandler() {
+      const detail = 'the request target must be a path, and Host a name with at most a port'
+      const problem = makeProblem(400, 'malformed-request', detail)
+      const headers = { 'Content-Type': 'application/problem+json', Connection: 'close' }
+      return new Response(JSON.stringify(problem), { status: 400, headers })
+    },
   })
 }
 

@@ -1,6 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { maxTimerMs } from '../../lib/util/time.ts'
-import { type AuthPolicy, type AuthRefused, challenge, writeRefused } from './authentication.ts'
+import {
+  type AuthOutcome,
+  type AuthPolicy,
+  type AuthRefused,
+  challenge,
+  writeRefused,
+} from './authentication.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { endRefused } from './problem.ts'
 import type { RequestContext } from './request-context.ts'
@@ -22,12 +28,17 @@ export class Callers {
   }
 
   /** Whether the caller is let in; otherwise the request is answered. */
-  async admit(
+  admit(
     req: IncomingMessage,
     res: ServerResponse,
     context: RequestContext,
-  ): Promise<boolean> {
-    const outcome = await this.#policy.authenticate({ headers: req.headers, peer: context.peer })
+  ): boolean | Promise<boolean> {
+    const outcome = this.#policy.authenticate({ headers: req.headers, peer: context.peer })
+    if (!(outcome instanceof Promise)) return this.#settle(res, context, outcome)
+    return outcome.then(settled => this.#settle(res, context, settled))
+  }
+
+  #settle(res: ServerResponse, context: RequestContext, outcome: AuthOutcome): boolean {
     if (!outcome.ok) {
       this.#refuse(res, context, outcome)
       return false

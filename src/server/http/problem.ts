@@ -25,7 +25,6 @@ const statuses: Partial<Record<ErrorCode, number>> = {
   resource_uri_invalid: 400,
   tool_call_invalid: 400,
   argument_invalid: 400,
-  session_ended: 404,
   scene_live: 409,
   name_taken: 409,
   note_state: 409,

@@ -105,6 +105,8 @@ export class ServerSocket {
       // What may wait on a stream before `write` reports it full.
       highWaterMark: limits.maxStreamBufferBytes,
       shouldUpgradeCallback: req => upgrades?.wants(req) ?? false,
+      // The guard sees to it, with an answer that says what is wrong.
+      requireHostHeader: false,
     }
     const server = this.#pair
       ? createSecureServer({ ...options, ...this.#pair })

@@ -115,22 +115,22 @@ export function recordCall(
   context: RequestContext,
   { method, params }: RequestMessage | NotificationMessage,
 ): void {
-  const { name, arguments: args, uri } = params
-  const isTool = method === 'tools/call'
-  const tool = isTool && typeof name === 'string' ? ` ${cleanText(name, maxToolChars)}` : ''
-  context.rpc = method + tool
-  context.uri = isTool ? (uriArgument(args) ?? urisArgument(args)) : uri
+  const { name } = params
+  const isNamed = method === 'tools/call' && typeof name === 'string'
+  context.rpc = isNamed ? `${method} ${cleanText(name, maxToolChars)}` : method
+  context.uri = uriOf(method, params)
 }
 
-/** The resource that a tool is about. */
-function uriArgument(args: unknown): unknown {
-  return isJsonObject(args) ? args.uri : undefined
+/** The resource that the call is about, or the resources that a tool waits for. */
+function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
+  if (method !== 'tools/call') return uri
+  if (!isJsonObject(args)) return undefined
+  const { uris } = args
+  return args.uri ?? (Array.isArray(uris) ? uris.filter(isText).join(' ') : undefined)
 }
 
-/** The resources that a tool waits for. */
-function urisArgument(args: unknown): string | undefined {
-  if (!isJsonObject(args) || !Array.isArray(args.uris)) return undefined
-  return args.uris.filter(uri => typeof uri === 'string').join(' ')
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
 }
 
 /**
@@ -138,17 +138,17 @@ function urisArgument(args: unknown): string | undefined {
  * something (events that are drained). `changes` tells that of a URI.
  */
 export function assertAllowed(
-  { method, params }: { readonly method: string; readonly params: JsonObject },
-  { mayWrite, mayAnswer }: Pick<RequestContext, 'mayWrite' | 'mayAnswer'>,
+  { method, params }: RequestMessage,
+  { mayWrite, mayAnswer }: RequestContext,
   changes: (uri: unknown) => boolean,
 ): void {
   if (mayWrite && mayAnswer) return
   const isTool = method === 'tools/call'
-  if (isTool && params.name === 'answer_note') {
-    if (mayAnswer) return
+  if (isTool && params.name === 'answer_note' && !mayAnswer) {
     throw new ServiceError('scope_insufficient', 'this caller may not answer notes')
   }
-  const uri = isTool ? uriArgument(params.arguments) : params.uri
-  if (mayWrite || (!isTool && method !== 'resources/read') || !changes(uri)) return
-  throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
+  const isRead = isTool || method === 'resources/read'
+  if (!mayWrite && isRead && changes(uriOf(method, params))) {
+    throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
+  }
 }

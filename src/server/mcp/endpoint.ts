@@ -5,18 +5,16 @@ import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
+import type { Gauge } from '../http/metrics.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
-import type { EndpointActivity } from './activity.ts'
 import { assertAllowed, Call, type CallParts, recordCall } from './call.ts'
 import type { ClientTable } from './client-table.ts'
 import { Refusal, rpcCodes, toRpcError } from './errors.ts'
 import { EventStream } from './event-stream.ts'
 import {
   type Inbound,
-  isBatch,
   type Message,
-  type NotificationMessage,
   parseBatch,
   parseBody,
   type RequestMessage,
@@ -25,22 +23,27 @@ import { errorMessage, JsonText, resultMessage } from './json-text.ts'
 import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
-import { createInitializeResults, createMethods, type MethodTable } from './methods.ts'
-import { refusalMessage } from './refusal.ts'
+import { createMethods, initializeResult, type MethodTable, type Offered } from './methods.ts'
 import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
-import {
-  negotiate,
-  type Session,
-  sessionEncoder,
-  type SessionRevision,
-  Sessions,
-} from './sessions.ts'
-import { classify, createResultOpening, envelopeProblem } from './stateless.ts'
+import { negotiate, type Session, sessionEncoder, Sessions } from './sessions.ts'
+import { createResultOpening, envelopeProblem, isStateless } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
-import { createToolMethods } from './tools/tool-methods.ts'
+import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
+
+/** What goes on at an endpoint at this moment. */
+export interface EndpointActivity {
+  /** Requests that are not answered yet. */
+  readonly pendingCalls: number
+  /** Tools that the endpoint offers. */
+  readonly tools: number
+  readonly sessions: number
+  /** Streams open for notifications, of any revision. */
+  readonly streams: number
+  readonly subscriptions: number
+}
 
 export interface McpEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void>
@@ -72,9 +75,9 @@ export class Endpoint implements McpEndpoint {
   readonly #sessions: Sessions
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
-  readonly #initializeResults: ReadonlyMap<SessionRevision, JsonText>
+  readonly #offered: Offered
   readonly #toolBox: ToolBox | undefined
-  readonly #toolCount: number
+  readonly #tools: ToolMethods
   readonly #detach: () => void
   readonly #openingOf: ReturnType<typeof createResultOpening>
   #pendingCalls = 0
@@ -83,54 +86,57 @@ export class Endpoint implements McpEndpoint {
     const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
     this.#parts = parts
     const serverInfo = { name: 'service-cli', title: 'service-cli', version }
-    const hub = new SubscriptionHub(limits, (uri, isFollowed) => registry.followed(uri, isFollowed))
+    const hub = new SubscriptionHub(limits.maxSubscriptions, (uri, isFollowed) =>
+      registry.followed(uri, isFollowed),
+    )
     this.#hub = hub
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ resources: registry, hub, serverInfo, limits })
-    const waits = new Set<() => void>()
-    const toolParts = { registry, hub, clock, timer: systemTimer, limits, waits }
+    const toolParts = { registry, hub, clock, timer: systemTimer, limits }
     this.#toolBox = resourcesEnabled ? parts.tools?.(toolParts) : undefined
-    const tools = this.#toolBox ? createToolMethods(this.#toolBox.tools, log) : null
-    this.#toolCount = tools?.count ?? 0
-    const offered = {
-      identity: { ...serverInfo, instructions },
+    this.#tools = createToolMethods(this.#toolBox?.tools ?? [], log)
+    this.#offered = {
+      serverInfo,
+      instructions,
       resourcesEnabled,
-      tools,
+      tools: this.#tools,
       extensions: this.#toolBox?.extensions,
     }
     this.#methods = createMethods({
-      ...offered,
+      ...this.#offered,
       resources: registry,
       sessions: this.#sessions,
       streams: this.#streams,
     })
-    this.#initializeResults = createInitializeResults(offered)
     this.#openingOf = createResultOpening(serverInfo)
     this.#detach = registry.listen(hub)
   }
 
   async handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
     try {
-      await this.#answer(req, res, context)
+      switch (req.method) {
+        case 'POST':
+          return await this.#post(req, res, context)
+        case 'GET':
+          return this.#openStream(res, context)
+        case 'DELETE':
+          return await this.#deleteSession(res, context)
+        default:
+          throw new Refusal(405, 'method not allowed', { headers: { Allow: 'GET, POST, DELETE' } })
+      }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      const { status, code, message, id, headers } = error
-      const answer =
-        code === undefined
-          ? refusalMessage(req.headers, status, message)
-          : errorMessage(id, { code, message })
-      sendRefusal(res, status, answer, headers)
+      sendRefusal(res, error)
     }
   }
 
   activity(): EndpointActivity {
     return {
       pendingCalls: this.#pendingCalls,
-      tools: this.#toolCount,
+      tools: this.#tools.count,
       sessions: this.#sessions.size,
       streams: this.#sessions.streams + this.#streams.size,
-      subscriptions: this.#hub.size.subscriptions,
-      subscribers: this.#hub.size.subscribers,
+      subscriptions: this.#hub.size,
     }
   }
 
@@ -139,23 +145,6 @@ export class Endpoint implements McpEndpoint {
     this.#toolBox?.close()
     this.#sessions.close()
     this.#streams.close()
-  }
-
-  #answer(
-    req: IncomingMessage,
-    res: ServerResponse,
-    context: RequestContext,
-  ): void | Promise<void> {
-    switch (req.method) {
-      case 'POST':
-        return this.#post(req, res, context)
-      case 'GET':
-        return this.#openStream(res, context)
-      case 'DELETE':
-        return this.#deleteSession(res, context)
-      default:
-        throw new Refusal(405, 'method not allowed', { headers: { Allow: 'GET, POST, DELETE' } })
-    }
   }
 
   async #post(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
@@ -169,15 +158,8 @@ export class Endpoint implements McpEndpoint {
     }
     const { maxRequestBytes: maxBytes, bodyTimeoutMs: timeoutMs } = this.#parts.limits
     const inbound = parseBody(await readBody(req, { maxBytes, timeoutMs }))
-    const classified = classify(headers, inbound)
-    switch (classified.transport) {
-      case 'session':
-        return this.#postToSession(res, inbound, context)
-      case 'stateless':
-        return this.#postStateless(res, classified.message, context)
-      case 'none':
-        return sendJson(res, 400, errorMessage(classified.id, classified.error))
-    }
+    if (isStateless(headers, inbound)) return this.#postStateless(res, inbound, context)
+    return this.#postToSession(res, inbound, context)
   }
 
   /** Streamable HTTP with sessions, of revisions 2024-11-05 to 2025-11-25. */
@@ -187,16 +169,16 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): void | Promise<void> {
     const { headers } = res.req
-    const id = isBatch(inbound) || !('id' in inbound) ? null : inbound.id
-    if (!acceptsAnswers(headers.accept)) {
+    const id = 'id' in inbound ? inbound.id : null
+    const types = ['application/json', 'text/event-stream']
+    if (!types.every(type => accepts(headers.accept, type))) {
       const message = 'Accept must allow both application/json and text/event-stream'
       throw new Refusal(406, message, { code: rpcCodes.refused, id })
     }
-    if (!isBatch(inbound) && inbound.kind === 'invalid') {
+    if (inbound.kind === 'invalid') {
       throw new Refusal(400, inbound.problem, { code: inbound.code, id })
     }
-    const isInitialize =
-      !isBatch(inbound) && inbound.kind === 'request' && inbound.method === 'initialize'
+    const isInitialize = inbound.kind === 'request' && inbound.method === 'initialize'
     if (isInitialize && headers['mcp-session-id'] === undefined) {
       return this.#initialize(res, inbound, context)
     }
@@ -205,7 +187,14 @@ export class Endpoint implements McpEndpoint {
       const message = 'this session is initialised already; start a new one without its header'
       throw new Refusal(400, message, { code: rpcCodes.invalidRequest, id })
     }
-    if (isBatch(inbound)) return this.#answerBatch(res, inbound, session, context)
+    if (inbound.kind === 'batch') {
+      return this.#answerBatch(
+        res,
+        parseBatch(inbound.elements, session.revision),
+        session,
+        context,
+      )
+    }
     if (inbound.kind === 'request') {
       recordCall(context, inbound)
       const call = new Call(inbound, { res, context, session })
@@ -223,8 +212,7 @@ export class Endpoint implements McpEndpoint {
       return sendJson(res, 200, errorMessage(id, error))
     }
     const session = this.#sessions.create(revision.value, context.principal, params.clientInfo)
-    const result = this.#initializeResults.get(revision.value)
-    if (session === null || result === undefined) {
+    if (session === null) {
       const message = 'every session of this server is in use; try again later'
       throw new Refusal(503, message, {
         code: rpcCodes.refused,
@@ -232,6 +220,7 @@ export class Endpoint implements McpEndpoint {
         headers: { 'Retry-After': '30' },
       })
     }
+    const result = initializeResult(this.#offered, revision.value)
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
 
@@ -241,12 +230,11 @@ export class Endpoint implements McpEndpoint {
    */
   async #answerBatch(
     res: ServerResponse,
-    values: readonly unknown[],
+    messages: readonly Message[],
     session: Session,
     context: RequestContext,
   ): Promise<void> {
-    const messages = parseBatch(values, session.revision)
-    context.rpc = `batch of ${values.length}`
+    context.rpc = `batch of ${messages.length}`
     for (const message of messages) session.apply(message)
     const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
@@ -280,15 +268,15 @@ export class Endpoint implements McpEndpoint {
   /** Revision 2026-07-28: every POST stands for itself. No session is made, asked for or named. */
   #postStateless(
     res: ServerResponse,
-    message: RequestMessage | NotificationMessage,
+    message: Inbound,
     context: RequestContext,
   ): void | Promise<void> {
-    recordCall(context, message)
+    if ('method' in message) recordCall(context, message)
+    const id = 'id' in message ? (message.id ?? undefined) : undefined
     const problem = envelopeProblem(res.req.headers, message)
-    const id = message.kind === 'request' ? message.id : undefined
     if (problem !== null) return sendJson(res, 400, errorMessage(id, problem))
     // No notification asks for anything: a client ends a stream by closing it.
-    if (message.kind === 'notification') return void res.writeHead(202).end()
+    if (message.kind !== 'request') return void res.writeHead(202).end()
     if (this.#method(message.method, 'stateless') === undefined) {
       return sendJson(res, 404, errorMessage(id, methodNotFound))
     }
@@ -316,6 +304,7 @@ export class Endpoint implements McpEndpoint {
     context: RequestContext,
   ): Promise<JsonText | null> {
     const { method: name, params } = message
+    // HTTP has an answer of its own to it.
     if (!call.isBatched) this.#assertAllowed(message, context)
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
@@ -347,7 +336,12 @@ export class Endpoint implements McpEndpoint {
       if (!members.isFailure) succeeded?.()
       return resultMessage(call.id, members, opening)
     } catch (error) {
-      return this.#failed(call, error)
+      // A failed read is logged where it failed; a client error needs no log entry.
+      if (!(error instanceof ServiceError) || error.code === 'internal') {
+        this.#parts.log.error({ err: error, rpc: call.method }, 'a request failed')
+      }
+      const transport = call.session === null ? 'stateless' : 'session'
+      return errorMessage(call.id, toRpcError(error, transport))
     } finally {
       call.session?.remove(call)
       this.#pendingCalls--
@@ -357,14 +351,6 @@ export class Endpoint implements McpEndpoint {
   async #deliver(call: Call, answering: Promise<JsonText | null>): Promise<void> {
     const answer = await answering
     if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
-  }
-
-  #failed({ id, method, session }: Call, error: unknown): JsonText {
-    // A failed read is logged where it failed; a client error needs no log entry.
-    if (!(error instanceof ServiceError) || error.code === 'internal') {
-      this.#parts.log.error({ err: error, rpc: method }, 'a request failed')
-    }
-    return errorMessage(id, toRpcError(error, session === null ? 'stateless' : 'session'))
   }
 
   async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
@@ -391,8 +377,15 @@ export class Endpoint implements McpEndpoint {
   }
 }
 
-function acceptsAnswers(accept: string | undefined): boolean {
-  // As the official SDKs write it.
-  if (accept === 'application/json, text/event-stream') return true
-  return accepts(accept, 'application/json') && accepts(accept, 'text/event-stream')
+/** The activity for `/metrics`. */
+export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
+  const gauge = (name: string, help: string, value: number) => {
+    return { name: `service_cli_${name}`, help, values: [{ value }] }
+  }
+  return [
+    gauge('sessions', 'Open MCP sessions.', activity.sessions),
+    gauge('streams', 'Open event streams.', activity.streams),
+    gauge('subscriptions', 'Subscriptions of all clients.', activity.subscriptions),
+    gauge('pending_calls', 'Calls that are not answered yet.', activity.pendingCalls),
+  ]
 }

@@ -1,6 +1,8 @@
 import type { z } from 'zod'
 import { jsonRpcCodes, type RequestId, type RpcError } from '../../lib/mcp/json-rpc.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
+import type { JsonObject } from '../../lib/util/json.ts'
+import { ResourceUriInvalid } from '../resources/errors.ts'
 
 export const rpcCodes = {
   ...jsonRpcCodes,
@@ -13,34 +15,15 @@ export const rpcCodes = {
   unsupportedVersion: -32022,
 } as const
 
-type RpcCodeTable = Readonly<Partial<Record<ErrorCode, number>>>
-
-/** 2024-11-05 to 2025-11-25 (`resources`, "Error Handling"). */
-const sessionCodes: RpcCodeTable = {
-  resource_not_found: -32002,
-  resource_not_enabled: -32002,
-  resource_uri_invalid: rpcCodes.invalidParams,
-  tool_call_invalid: rpcCodes.invalidParams,
-  // In a batch: alone, the whole request is refused with 403.
-  scope_insufficient: rpcCodes.refused,
-  session_ended: rpcCodes.sessionNotFound,
-}
-
-/** −32002 must not be sent in 2026-07-28: what does not exist is a parameter out of range. */
-const statelessCodes: RpcCodeTable = {
-  resource_not_found: rpcCodes.invalidParams,
-  resource_not_enabled: rpcCodes.invalidParams,
-  resource_uri_invalid: rpcCodes.invalidParams,
-  tool_call_invalid: rpcCodes.invalidParams,
-}
+/** Revisions to 2025-11-25 (`resources`, "Error Handling"); 2026-07-28 must not be sent it. */
+const resourceNotFound = -32002
 
 /** What the client is told of an error. Details of unexpected errors stay in the log. */
 export function toRpcError(error: unknown, transport: 'session' | 'stateless'): RpcError {
   if (!(error instanceof ServiceError)) {
     return { code: rpcCodes.internalError, message: 'internal error', data: { reason: 'internal' } }
   }
-  const codes = transport === 'session' ? sessionCodes : statelessCodes
-  const code = codes[error.code] ?? rpcCodes.internalError
+  const code = codeOf(error.code, transport)
   const data = {
     ...(code === rpcCodes.internalError && { reason: error.code }),
     ...error.data,
@@ -48,6 +31,22 @@ export function toRpcError(error: unknown, transport: 'session' | 'stateless'): 
   }
   const { message } = error
   return Object.keys(data).length === 0 ? { code, message } : { code, message, data }
+}
+
+function codeOf(code: ErrorCode, transport: 'session' | 'stateless'): number {
+  switch (code) {
+    case 'resource_not_found':
+    case 'resource_not_enabled':
+      return transport === 'session' ? resourceNotFound : rpcCodes.invalidParams
+    case 'resource_uri_invalid':
+    case 'tool_call_invalid':
+      return rpcCodes.invalidParams
+    // In a batch: alone, the whole request is refused with 403.
+    case 'scope_insufficient':
+      return rpcCodes.refused
+    default:
+      return rpcCodes.internalError
+  }
 }
 
 interface RefusalDetails {
@@ -60,20 +59,19 @@ interface RefusalDetails {
 /** Why a request is not served: a status of HTTP, and an error of JSON-RPC. */
 export class Refusal extends Error {
   readonly status: number
-  readonly code: number | undefined
-  readonly id: RequestId | null
-  readonly headers: Record<string, string>
+  readonly details: RefusalDetails
 
-  constructor(status: number, message: string, { code, id, headers }: RefusalDetails = {}) {
+  constructor(status: number, message: string, details: RefusalDetails = {}) {
     super(message)
     this.status = status
-    this.code = code
-    this.id = id ?? null
-    this.headers = headers ?? {}
+    this.details = details
   }
 }
 
-/** What is wrong with params, for the client. */
-export function firstIssue({ issues: [issue] }: z.ZodError): string {
-  return issue === undefined ? 'invalid params' : `"${issue.path.join('.')}": ${issue.message}`
+/** The params that a method takes. Throws `ResourceUriInvalid` with what is wrong with them. */
+export function checkParams<Params>(schema: z.ZodType<Params>, params: JsonObject): Params {
+  const parsed = schema.safeParse(params)
+  if (parsed.success) return parsed.data
+  const { path = [], message = '' } = parsed.error.issues[0] ?? {}
+  throw new ResourceUriInvalid(`"${path.join('.')}": ${message}`)
 }

@@ -81,11 +81,6 @@ export class EventStream {
     else this.#missedList = true
   }
 
-  /** The subscription ended: a missed update of it is no longer wanted. */
-  forget(uri: string): void {
-    for (const topic of this.#missed) if (topic.uri === uri) this.#missed.delete(topic)
-  }
-
   /** Writes `last` behind what is out already, and closes. */
   end(last?: Uint8Array): void {
     this.#missed.clear()

@@ -6,18 +6,18 @@ import { Refusal, rpcCodes } from './errors.ts'
 
 const maxBatchMessages = 100
 
-/** What one element of a POST turned out to be. */
+/** What a POST, or one element of a batch, turned out to be. */
 export type Message =
   | { kind: 'request'; id: RequestId; method: string; params: JsonObject }
   | { kind: 'notification'; method: string; params: JsonObject }
   | { kind: 'response' }
   | { kind: 'invalid'; id: RequestId | null; code: number; problem: string }
 
+/** The body of a POST: one message, or the elements of a batch as they came. */
+export type Inbound = Message | { kind: 'batch'; elements: readonly unknown[] }
+
 export type RequestMessage = Message & { kind: 'request' }
 export type NotificationMessage = Message & { kind: 'notification' }
-
-/** The body of a POST: one message, or the elements of a batch as they came. */
-export type Inbound = Message | readonly unknown[]
 
 /** Parses a body. Invalid JSON, or JSON nested too deep, is an invalid message. */
 export function parseBody(body: Buffer): Inbound {
@@ -25,7 +25,10 @@ export function parseBody(body: Buffer): Inbound {
   if (!isUtf8(body)) return noJson('the body is not valid UTF-8')
   const text = body.toString('utf8')
   const parsed = parseJson(text, maxJsonDepth)
-  if (parsed.ok) return Array.isArray(parsed.value) ? parsed.value : parseMessage(parsed.value)
+  if (parsed.ok) {
+    const { value } = parsed
+    return Array.isArray(value) ? { kind: 'batch', elements: value } : parseMessage(value)
+  }
   if (parsed.failure === 'syntax') return noJson(`the body is not valid JSON: ${jsonFault(text)}`)
   return invalid(null, `the body nests more than ${maxJsonDepth} levels deep`)
 }
@@ -48,12 +51,7 @@ export function parseBatch(values: readonly unknown[], revision: string): Messag
   return messages
 }
 
-export function isBatch(inbound: Inbound): inbound is readonly unknown[] {
-  return Array.isArray(inbound)
-}
-
 const noParams: JsonObject = Object.freeze({})
-const response: Message = Object.freeze({ kind: 'response' })
 
 /** Sorts one parsed JSON value. Every member is checked, none is trusted. */
 export function parseMessage(value: unknown): Message {
@@ -62,7 +60,8 @@ export function parseMessage(value: unknown): Message {
   const params = isAbsent(value.params) ? noParams : value.params
   const known = isRequestId(id) ? id : null
   if (value.jsonrpc !== '2.0') return invalid(known, 'member "jsonrpc" must be "2.0"')
-  if (method === undefined && ('result' in value || 'error' in value)) return parseResponse(value)
+  // The server sends no requests, so no call waits for a response.
+  if (method === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
   if (typeof method !== 'string') return invalid(known, 'member "method" must be a string')
   if (!isJsonObject(params)) return invalid(known, 'member "params" must be an object')
   if (!('id' in value)) return { kind: 'notification', method, params }
@@ -70,34 +69,9 @@ export function parseMessage(value: unknown): Message {
   return { kind: 'request', id: known, method, params }
 }
 
-/**
- * The server sends no requests, so every response of a client has an unknown id. A malformed
- * response is refused with an HTTP error ("Streamable HTTP": messages that cannot be accepted),
- * without its id, which a client does not choose.
- */
-function parseResponse({ id, result, error }: JsonObject): Message {
-  if ((result === undefined) === (error === undefined)) {
-    return invalid(null, 'a response has either "result" or "error"')
-  }
-  if (result !== undefined) {
-    return isJsonObject(result) && isRequestId(id)
-      ? response
-      : invalid(null, 'a result must be an object, with the id of its request')
-  }
-  // JSON-RPC 2.0 has null, MCP leaves the member out, where the id could not be read.
-  const isAddressed = id === undefined || id === null || isRequestId(id)
-  return isAddressed && isError(error)
-    ? response
-    : invalid(null, '"error" must have a whole number "code" and a text "message"')
-}
-
 /** Clients without params also send null or an empty array. */
 function isAbsent(params: unknown): boolean {
   return params === undefined || params === null || (Array.isArray(params) && params.length === 0)
-}
-
-function isError(value: unknown): boolean {
-  return isJsonObject(value) && Number.isInteger(value.code) && typeof value.message === 'string'
 }
 
 function invalid(id: RequestId | null, problem: string): Message {

@@ -34,10 +34,6 @@ export class JsonText {
     this.isFailure = isFailure
   }
 
-  static of(value: unknown): JsonText {
-    return new JsonText([JSON.stringify(value)])
-  }
-
   /** The members of an object without its braces: an envelope goes around them. */
   static membersOf(value: object): JsonText {
     return new JsonText([JSON.stringify(value).slice(1, -1)])

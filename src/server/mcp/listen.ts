@@ -3,15 +3,11 @@ import type { RequestId } from '../../lib/mcp/json-rpc.ts'
 import { metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
-import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
-import { firstIssue } from './errors.ts'
+import { checkParams } from './errors.ts'
 import { eventFrame, EventStream, type StreamEncoder } from './event-stream.ts'
 import { maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
-
-/** The id is in every message of its stream, and kept for as long. */
-const maxIdChars = 256
 
 interface ListenParts {
   resources: ServedResources
@@ -59,18 +55,14 @@ export class ListenStreams {
       const message = 'the server holds as many streams as it may; try again later'
       throw refused('listen_limit', message)
     }
-    if (String(id).length > maxIdChars) {
-      const message = `the id of subscriptions/listen must have at most ${maxIdChars} characters`
-      throw new ResourceUriInvalid(message)
+    const filter = checkParams(paramsSchema, params).notifications
+    const { resourceSubscriptions: uris = [], resourcesListChanged: wantsList = false } = filter
+    if (uris.length > maxUrisPerClient) {
+      throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
     }
-    const parsed = paramsSchema.safeParse(params)
-    if (!parsed.success) throw new ResourceUriInvalid(firstIssue(parsed.error))
-    const filter = parsed.data.notifications
-    const wantsListChanged = filter.resourcesListChanged === true
-    const { wanted, failures } = this.#subscribable(filter.resourceSubscriptions ?? [], call)
     // A client that left while it was being authenticated has no stream to keep.
     if (res.destroyed) return null
-    const stream = new EventStream(res, listenEncoder(id, wantsListChanged), limits)
+    const stream = new EventStream(res, listenEncoder(id, wantsList), limits)
     const forget = () => {
       hub.remove(stream)
       this.#streams.delete(stream)
@@ -78,19 +70,14 @@ export class ListenStreams {
     res.on('close', forget)
     hub.add(stream)
     try {
-      const opening = wanted.map(({ uri, canonical }) => hub.subscribe(stream, uri, canonical))
-      const honoured: string[] = []
-      for (const [index, opened] of (await Promise.allSettled(opening)).entries()) {
-        const { uri = '', canonical = '' } = wanted[index] ?? {}
-        if (opened.status === 'fulfilled') {
-          honoured.push(uri)
-          continue
-        }
-        // What another server refuses costs the stream nothing else.
-        failures.push(opened.reason)
-        hub.refused(stream, uri, canonical)
-      }
-      if (failures.length > 0 && honoured.length === 0 && !wantsListChanged) throw failures[0]
+      const failures: unknown[] = []
+      const failed = (error: unknown) => failures.push(error)
+      await Promise.all(uris.map(uri => this.#follow(stream, uri, call).catch(failed)))
+      const honoured = Array.from(hub.topicsOf(stream).values(), topic => topic.uri)
+      // What is refused costs the stream nothing else, unless the server is full.
+      const isEmpty = honoured.length === 0 && !wantsList
+      const failure = failures.find(isLimit) ?? (isEmpty ? failures[0] : undefined)
+      if (failure !== undefined) throw failure
       if (this.#closed) throw refused('server_stopping', 'the server is stopping')
       if (res.destroyed) return null
       this.#streams.set(stream, id)
@@ -102,27 +89,11 @@ export class ListenStreams {
     }
   }
 
-  /** The URIs that are ever announced, and the errors about instances that are gone. */
-  #subscribable(uris: readonly string[], call: Call) {
-    const { resources } = this.#parts
-    if (new Set(uris).size > maxUrisPerClient) {
-      throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
-    }
-    // Of several spellings of one resource the last one counts.
-    const spellings = new Map<string, string>()
-    const failures: unknown[] = []
-    for (const uri of uris) {
-      try {
-        spellings.set(resources.assertSubscribable(uri, call), uri)
-      } catch (error) {
-        // A client that listens again, with the URIs that it had, keeps those that are left.
-        const isGone = error instanceof ServiceError && error.data?.['reason'] === 'instance_gone'
-        if (!isGone) throw error
-        failures.push(error)
-      }
-    }
-    const wanted = Array.from(spellings, ([canonical, uri]) => ({ uri, canonical }))
-    return { wanted: wanted.filter(({ canonical }) => resources.pushes(canonical)), failures }
+  /** Resolves when updates of the URI arrive, if it is ever announced. */
+  async #follow(stream: EventStream, uri: string, call: Call): Promise<void> {
+    const { resources, hub } = this.#parts
+    const canonical = resources.assertSubscribable(uri, call)
+    if (resources.pushes(canonical)) await hub.subscribe(stream, uri, canonical)
   }
 
   /** Ends every stream with its result: the server stops. */
@@ -133,6 +104,10 @@ export class ListenStreams {
       stream.end(eventFrame({ id, result: { resultType: 'complete', _meta } }))
     }
   }
+}
+
+function isLimit(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'limit_reached'
 }
 
 function refused(reason: string, message: string): ServiceError {

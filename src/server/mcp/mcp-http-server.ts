@@ -23,8 +23,7 @@ import { type Handlers, ServerSocket } from '../http/server-socket.ts'
 import { guardUpgrades } from '../http/upgrade.ts'
 import { Page } from '../page/page.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
-import { activityGauges } from './activity.ts'
-import { Endpoint, type McpEndpoint } from './endpoint.ts'
+import { activityGauges, Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
 import { type McpLimits, resolveMcpLimits } from './limits.ts'
 import {
@@ -33,7 +32,7 @@ import {
   type McpHttpConfig,
   type ServerParts,
 } from './mcp-http-config.ts'
-import { refusalText } from './refusal.ts'
+import { refusalText } from './send.ts'
 import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
 
 const loopback = '127.0.0.1'

@@ -6,26 +6,17 @@ import type { ListPage } from '../resources/listing.ts'
 import type { Content, RelayedContents } from '../resources/producer.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
-import { firstIssue } from './errors.ts'
+import { checkParams } from './errors.ts'
 import { contentsText, JsonText } from './json-text.ts'
 import type { ListenStreams } from './listen.ts'
-import { type Session, type SessionRevision, sessionRevisions, type Sessions } from './sessions.ts'
+import type { Session, SessionRevision, Sessions } from './sessions.ts'
 import { statelessRevisions } from './stateless.ts'
-import { toolList, type ToolMethods } from './tools/tool-methods.ts'
+import type { ToolMethods } from './tools/tool-methods.ts'
 
 /** How long clients may cache `server/discover`. */
 const discoverFreshMs = 10_000
 /** How long clients may cache the contents of an artefact. */
 const artefactFreshMs = 5 * 60_000
-
-/** What the server says of itself in both transports. */
-export interface ServerIdentity {
-  readonly name: string
-  readonly title: string
-  readonly version: string
-  /** How a model finds its way about what is served. */
-  readonly instructions: string
-}
 
 interface Method {
   readonly in: 'both' | 'session' | 'stateless'
@@ -38,15 +29,20 @@ interface Method {
 /** A method that is not in the table, or not in the transport, does not exist: −32601. */
 export type MethodTable = ReadonlyMap<string, Method>
 
-interface MethodParts {
-  readonly identity: ServerIdentity
-  readonly resources: ServedResources
+/** What the server says of itself in both transports. */
+export interface Offered {
+  readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
+  /** How a model finds its way about what is served. */
+  readonly instructions: string
   /** False: only what needs no resource remains. */
   readonly resourcesEnabled: boolean
-  /** Null: the server has no tools. */
-  readonly tools: ToolMethods | null
+  readonly tools: ToolMethods
   /** Of the protocol, which some tools use. */
   readonly extensions: JsonObject | undefined
+}
+
+interface MethodParts extends Offered {
+  readonly resources: ServedResources
   readonly sessions: Sessions
   readonly streams: ListenStreams
 }
@@ -58,17 +54,6 @@ const live = () => 0
 export function createMethods(parts: MethodParts): MethodTable {
   const { resources, tools, sessions, streams } = parts
   const discovered = discoverResult(parts)
-  const basic: Record<string, Method> = {
-    ping: { in: 'session', run: () => empty },
-    'server/discover': { in: 'stateless', run: () => discovered, freshMs: () => discoverFreshMs },
-    // Clients (Codex, Copilot CLI) ask also a server that does not offer tools, and drop one that
-    // refuses: the list is then empty.
-    'tools/list': {
-      in: 'both',
-      run: (params, call) => toolList(tools, params, call),
-      freshMs: live,
-    },
-  }
   const ofResources: Record<string, Method> = {
     'resources/list': {
       in: 'both',
@@ -111,33 +96,28 @@ export function createMethods(parts: MethodParts): MethodTable {
       run: (params, call) => streams.listen(params, call),
     },
   }
-  return new Map(
-    Object.entries({
-      ...basic,
-      ...(parts.resourcesEnabled && ofResources),
-      ...(tools && { 'tools/call': { in: 'both', run: tools.call } satisfies Method }),
-    }),
-  )
+  const methods: Record<string, Method> = {
+    ping: { in: 'session', run: () => empty },
+    'server/discover': { in: 'stateless', run: () => discovered, freshMs: () => discoverFreshMs },
+    // Clients (Codex, Copilot CLI) ask also a server that does not offer tools, and drop one that
+    // refuses: the list is then empty.
+    'tools/list': { in: 'both', run: tools.list, freshMs: live },
+    ...(tools.count > 0 && { 'tools/call': { in: 'both', run: tools.call } }),
+    ...(parts.resourcesEnabled && ofResources),
+  }
+  return new Map(Object.entries(methods))
 }
 
-type Offered = Pick<MethodParts, 'identity' | 'resourcesEnabled' | 'tools' | 'extensions'>
-
-/** InitializeResult of each revision. A capability appears only where the revision defines it. */
-export function createInitializeResults(parts: Offered): ReadonlyMap<SessionRevision, JsonText> {
-  const { identity, resourcesEnabled } = parts
-  const { name, title, version, instructions } = identity
-  const results = sessionRevisions.map(revision => {
-    const { completions, ...capabilities } = capabilitiesOf(parts)
-    const result = {
-      protocolVersion: revision,
-      capabilities:
-        revision >= '2025-03-26' && completions ? { ...capabilities, completions } : capabilities,
-      serverInfo: revision >= '2025-06-18' ? { name, title, version } : { name, version },
-      ...(resourcesEnabled && { instructions }),
-    }
-    return [revision, JsonText.membersOf(result)] as const
+/** InitializeResult. A capability appears only where the revision defines it. */
+export function initializeResult(parts: Offered, revision: SessionRevision): JsonText {
+  const { completions, ...capabilities } = capabilitiesOf(parts)
+  const { serverInfo, instructions, resourcesEnabled } = parts
+  return JsonText.membersOf({
+    protocolVersion: revision,
+    capabilities: revision === '2024-11-05' ? capabilities : { ...capabilities, completions },
+    serverInfo,
+    ...(resourcesEnabled && { instructions }),
   })
-  return new Map(results)
 }
 
 /** DiscoverResult, without what every result has. Only versions that need no handshake are named. */
@@ -145,14 +125,14 @@ function discoverResult(parts: Offered): JsonText {
   return JsonText.membersOf({
     supportedVersions: statelessRevisions,
     capabilities: capabilitiesOf(parts),
-    ...(parts.resourcesEnabled && { instructions: parts.identity.instructions }),
+    ...(parts.resourcesEnabled && { instructions: parts.instructions }),
   })
 }
 
 function capabilitiesOf({ resourcesEnabled, tools, extensions }: Offered) {
   return {
     ...(resourcesEnabled && { resources: { subscribe: true, listChanged: true }, completions: {} }),
-    ...(tools && { tools: {} }),
+    ...(tools.count > 0 && { tools: {} }),
     ...(extensions && { extensions }),
   }
 }
@@ -217,9 +197,7 @@ const completeSchema = z.object({
 })
 
 async function complete(resources: ServedResources, params: JsonObject): Promise<JsonText> {
-  const parsed = completeSchema.safeParse(params)
-  if (!parsed.success) throw new ResourceUriInvalid(firstIssue(parsed.error))
-  const { ref, argument, context } = parsed.data
+  const { ref, argument, context } = checkParams(completeSchema, params)
   const resolved = new Map(Object.entries(context?.arguments ?? {}))
   const completion = await resources.complete(ref.uri, argument.name, argument.value, resolved)
   return JsonText.membersOf({ completion })

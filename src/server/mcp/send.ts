@@ -1,9 +1,10 @@
-import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { endRefused } from '../http/problem.ts'
 import { asBuffer, encodeBytes } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
-import type { JsonPart, JsonText } from './json-text.ts'
+import { type Refusal, rpcCodes } from './errors.ts'
+import { errorMessage, type JsonPart, type JsonText } from './json-text.ts'
+import { namesStatelessRevision } from './stateless.ts'
 
 /** Writes a whole JSON answer. Resolves when the last byte is handed over or the client is gone. */
 export function sendJson(
@@ -45,15 +46,36 @@ export function sendNoAnswer(res: ServerResponse): void {
   res.end()
 }
 
-/** Answers a request that is not served. A body still on its way ends the connection. */
+/**
+ * Answers a request that is not served. A body still on its way ends the connection, once the
+ * client had time to read the answer.
+ */
 export function sendRefusal(
   res: ServerResponse,
-  status: number,
-  text: JsonText,
-  headers: Record<string, string>,
+  { status, message, details: { code, id = null, headers } }: Refusal,
 ): void {
+  const text =
+    code === undefined
+      ? refusalText(res.req.headers, status, message)
+      : textOf(errorMessage(id, { code, message }))
   const typed = { 'Content-Type': 'application/json', ...headers }
-  endRefused(res, status, typed, text.parts.join(''))
+  endRefused(res, status, typed, text)
+}
+
+/**
+ * The body of a refusal that came before any message was read, so that its id is unknown: JSON-RPC
+ * then wants null. Revision 2026-07-28 wants no id and no code from −32000 to −32019 ("basic").
+ */
+export function refusalText(headers: IncomingHttpHeaders, status: number, message: string): string {
+  if (!namesStatelessRevision(headers)) {
+    return textOf(errorMessage(null, { code: rpcCodes.refused, message }))
+  }
+  const code = status < 500 ? rpcCodes.invalidRequest : rpcCodes.internalError
+  return textOf(errorMessage(undefined, { code, message }))
+}
+
+function textOf({ parts }: JsonText): string {
+  return parts.join('')
 }
 
 /**
@@ -72,16 +94,10 @@ export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]
 /** Resolves when the client has taken what was written so far, or is gone. */
 export async function drained(res: ServerResponse): Promise<void> {
   if (!res.writableNeedDrain || res.destroyed) return
-  const gone = new AbortController()
-  const stop = () => gone.abort()
-  res.once('close', stop)
-  try {
-    await once(res, 'drain', { signal: gone.signal })
-  } catch {
-    // The client closed the connection: there is no one to write to.
-  } finally {
-    res.off('close', stop)
-  }
+  const { promise, resolve } = Promise.withResolvers<void>()
+  res.once('drain', resolve).once('close', resolve)
+  await promise
+  res.off('drain', resolve).off('close', resolve)
 }
 
 async function writeStreamed(res: ServerResponse, part: StreamedBlob | RelayedJson): Promise<void> {

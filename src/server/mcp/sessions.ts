@@ -112,16 +112,11 @@ export class Sessions {
    * `clientInfo`: as the client sent it. At the limit the least recently used session without a stream
    * ends; null when every session has a stream.
    */
-  create(revision: SessionRevision, principal: string, clientInfo?: unknown): Session | null {
-    const id = randomBytes(24).toString('base64url')
-    return this.#add(id, revision, principal, clientInfo)
-  }
-
-  #add(
-    id: string,
+  create(
     revision: SessionRevision,
     principal: string,
-    clientInfo: unknown,
+    clientInfo?: unknown,
+    id: string = randomBytes(24).toString('base64url'),
   ): Session | null {
     const { hub, clients, kept, clock, limits } = this.#parts
     if (this.#byId.size >= limits.maxSessions) {
@@ -155,7 +150,7 @@ export class Sessions {
     const before = kept?.find(id)
     if (!before || before.principal !== principal) return null
     if (Date.now() - before.lastUsedMs >= limits.sessionIdleMs) return null
-    const session = this.#add(id, before.revision, principal, before.clientInfo)
+    const session = this.create(before.revision, principal, before.clientInfo, id)
     if (session === null) return null
     session.isRestored = true
     for (const [uri, canonical] of before.subscriptions) {
@@ -220,21 +215,14 @@ export class Sessions {
     const { hub, kept } = this.#parts
     const opening = hub.subscribe(session, uri, canonical)
     kept?.changed()
-    try {
-      await opening
-    } catch (error) {
-      hub.refused(session, uri, canonical)
-      throw error
-    }
+    await opening
   }
 
   /** Returns whether there was such a subscription, in any spelling. */
   unsubscribe(session: Session, uri: string, canonical: string): boolean {
     const { hub, kept } = this.#parts
-    const subscribed = hub.unsubscribe(session, canonical, uri)
     kept?.changed()
-    if (subscribed !== null) session.stream?.forget(subscribed)
-    return subscribed !== null
+    return hub.unsubscribe(session, canonical, uri)
   }
 
   /** Resolves once no later server knows it either. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
-import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
+import type { RpcError } from '../../lib/mcp/json-rpc.ts'
 import {
   claimOf,
   decodeHeaderValue,
@@ -9,21 +9,24 @@ import {
 } from '../../lib/mcp/request-metadata.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { rpcCodes } from './errors.ts'
-import { type Inbound, isBatch, type NotificationMessage, type RequestMessage } from './json-rpc.ts'
+import type { Inbound } from './json-rpc.ts'
 
 /** The revisions of the stateless transport, newest first. */
 export const statelessRevisions: readonly string[] = Object.freeze(['2026-07-28'])
 
 const firstRevision = '2026-07-28'
 const maxEchoedChars = 100
-/** `_meta` of a request. */
-const metaSchema = z.object({
-  [metaKeys.protocolVersion]: z.string(),
-  [metaKeys.clientCapabilities]: z.record(z.string(), z.unknown()),
-  [metaKeys.clientInfo]: z.object({ name: z.string(), version: z.string() }).optional(),
-  [metaKeys.logLevel]: z
-    .enum(['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'])
-    .optional(),
+
+/** The params of a request. */
+const paramsSchema = z.object({
+  _meta: z.object({
+    [metaKeys.protocolVersion]: z.string(),
+    [metaKeys.clientCapabilities]: z.record(z.string(), z.unknown()),
+    [metaKeys.clientInfo]: z.object({ name: z.string(), version: z.string() }).optional(),
+    [metaKeys.logLevel]: z
+      .enum(['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'])
+      .optional(),
+  }),
 })
 
 /**
@@ -37,36 +40,19 @@ export function createResultOpening(serverInfo: object): (freshMs?: number) => s
     freshMs === undefined ? opening : `${opening}"ttlMs":${freshMs},"cacheScope":"private",`
 }
 
-/** Which transport serves a POST. */
-export type Classified =
-  | { readonly transport: 'session' }
-  | { readonly transport: 'stateless'; readonly message: RequestMessage | NotificationMessage }
-  /** It claims both transports, or half of one: 400. */
-  | { readonly transport: 'none'; readonly id: RequestId | undefined; readonly error: RpcError }
-
-const session: Classified = Object.freeze({ transport: 'session' })
-
 /**
- * The body decides: a message whose `_meta` names a revision is for the stateless transport. The version
- * header only decides for what has no place for that, and must not promise what the body lacks.
+ * Whether a POST is of the stateless transport. The body decides: a message whose `_meta` names a
+ * revision is. The version header only decides for what has no place for that, and must not promise
+ * what the body lacks.
  */
-export function classify(headers: IncomingHttpHeaders, inbound: Inbound): Classified {
+export function isStateless(headers: IncomingHttpHeaders, inbound: Inbound): boolean {
   const isNamed = namesStatelessRevision(headers)
-  if (isBatch(inbound)) {
-    return isNamed || inbound.some(hasClaim)
-      ? refuse(undefined, rpcCodes.invalidRequest, 'this protocol version has no batches')
-      : session
-  }
-  switch (inbound.kind) {
-    case 'request':
-      return classifyRequest(inbound, isNamed)
-    case 'notification':
-      return isNamed || hasClaim(inbound) ? { transport: 'stateless', message: inbound } : session
-    case 'response':
-      return session
-    case 'invalid':
-      return isNamed ? refuse(inbound.id ?? undefined, inbound.code, inbound.problem) : session
-  }
+  if (inbound.kind === 'response') return false
+  if (inbound.kind === 'batch') return isNamed || inbound.elements.some(hasClaim)
+  if (inbound.kind === 'invalid' || isNamed) return isNamed
+  // The handshake of the session transport.
+  if (inbound.method === 'initialize' && !isWhole(inbound.params)) return false
+  return claimOf(inbound.params) !== null
 }
 
 /** Whether the version header names a revision of the stateless transport, served or not. */
@@ -80,30 +66,13 @@ function isStatelessRevision(version: string): boolean {
   return version >= firstRevision
 }
 
-function classifyRequest(message: RequestMessage, isNamed: boolean): Classified {
-  const { id, method, params } = message
-  const claim = claimOf(params)
-  if (method === 'initialize' && !isWhole(claim)) {
-    // The handshake of the session transport.
-    if (!isNamed) return session
-    const text = 'initialize belongs to versions before the one that MCP-Protocol-Version names'
-    return refuse(id, rpcCodes.headerMismatch, text)
-  }
-  if (claim !== null) return { transport: 'stateless', message }
-  return isNamed ? { transport: 'none', id, error: missingMeta(params) } : session
-}
-
-function isWhole(claim: JsonObject | null): boolean {
-  if (claim === null || metaProblem(claim) !== null) return false
-  return isStatelessRevision(String(claim[metaKeys.protocolVersion]))
+function isWhole(params: JsonObject): boolean {
+  const version = claimOf(params)?.[metaKeys.protocolVersion]
+  return metaProblem(params) === null && isStatelessRevision(String(version))
 }
 
 function hasClaim(element: unknown): boolean {
   return isJsonObject(element) && isJsonObject(element.params) && claimOf(element.params) !== null
-}
-
-function refuse(id: RequestId | undefined, code: number, message: string): Classified {
-  return { transport: 'none', id, error: { code, message } }
 }
 
 /**
@@ -111,23 +80,25 @@ function refuse(id: RequestId | undefined, code: number, message: string): Class
  * capabilities in the body ("basic", `_meta`), and headers that say the same, because proxies go by
  * them ("Streamable HTTP", "Request Metadata"). A notification needs neither; what it brings must agree.
  */
-export function envelopeProblem(
-  headers: IncomingHttpHeaders,
-  {
-    kind,
-    method,
-    params,
-  }: Pick<RequestMessage | NotificationMessage, 'kind' | 'method' | 'params'>,
-): RpcError | null {
-  const meta = claimOf(params)
-  if (kind === 'notification') {
-    if (meta !== null && typeof meta[metaKeys.protocolVersion] !== 'string') {
-      return invalidMeta(metaKeys.protocolVersion, 'must be a string')
-    }
-    return disagreement(headers, meta, method)
+export function envelopeProblem(headers: IncomingHttpHeaders, inbound: Inbound): RpcError | null {
+  if (inbound.kind === 'response') return null
+  if (inbound.kind === 'invalid') return { code: inbound.code, message: inbound.problem }
+  if (inbound.kind === 'batch') {
+    return { code: rpcCodes.invalidRequest, message: 'this protocol version has no batches' }
   }
-  if (meta === null) return missingMeta(params)
-  const problem = metaProblem(meta) ?? disagreement(headers, meta, method)
+  const { kind, method, params } = inbound
+  const claim = claimOf(params)
+  if (kind === 'notification') {
+    if (claim !== null && typeof claim[metaKeys.protocolVersion] !== 'string') {
+      return metaProblem(params)
+    }
+    return disagreement(headers, claim, method)
+  }
+  if (method === 'initialize' && !isWhole(params)) {
+    const message = 'initialize belongs to versions before the one that MCP-Protocol-Version names'
+    return { code: rpcCodes.headerMismatch, message }
+  }
+  const problem = metaProblem(params) ?? disagreement(headers, claim, method)
   if (problem !== null) return problem
   for (const header of ['MCP-Protocol-Version', 'Mcp-Method']) {
     if (headers[header.toLowerCase()] === undefined) return missingHeader(header)
@@ -136,22 +107,13 @@ export function envelopeProblem(
 }
 
 /** What is wrong with the `_meta` of a request, or null. */
-function metaProblem(meta: JsonObject): RpcError | null {
-  const parsed = metaSchema.safeParse(meta)
-  const [issue] = parsed.error?.issues ?? []
-  return issue === undefined ? null : invalidMeta(String(issue.path[0]), issue.message)
-}
-
-function missingMeta(params: JsonObject): RpcError {
-  const { _meta: meta } = params
-  if (meta === undefined) return invalidMeta('_meta', 'is missing')
-  if (!isJsonObject(meta)) return invalidMeta('_meta', 'must be an object')
-  return invalidMeta(metaKeys.protocolVersion, 'is missing')
-}
-
-function invalidMeta(key: string, problem: string): RpcError {
+function metaProblem(params: JsonObject): RpcError | null {
+  const issue = paramsSchema.safeParse(params).error?.issues[0]
+  if (issue === undefined) return null
+  const key = String(issue.path[1] ?? '_meta')
   const where = key === '_meta' ? 'params._meta' : `params._meta["${key}"]`
-  return { code: rpcCodes.invalidParams, message: `${where} ${problem}`, data: { key } }
+  const message = `${where}: ${issue.message}`
+  return { code: rpcCodes.invalidParams, message, data: { key } }
 }
 
 /** Null when the headers that are there say what the body says, and the revision is served. */

@@ -3,13 +3,6 @@ import { ServiceError } from '../../lib/util/errors.ts'
 /** URIs that one session, or one listen stream, may subscribe to. */
 export const maxUrisPerClient = 1000
 
-interface SubscriptionLimits {
-  /** Of all clients. */
-  readonly maxSubscriptions: number
-  /** Default: `maxUrisPerClient`. */
-  readonly maxPerClient?: number
-}
-
 /** One URI as subscribed, with its encodings kept so that an update is serialised once. */
 export class Topic {
   readonly uri: string
@@ -46,43 +39,43 @@ export interface Subscriber {
  */
 type Followed = (uri: string, isFollowed: boolean) => Promise<void> | void
 
+/** The URIs subscribed that differ in their query alone. */
+interface Family {
+  /** By URI as written. */
+  readonly topics: Map<string, Topic>
+  /** Settles when their updates arrive, or never will. Undefined: they do. */
+  opening: Promise<void> | undefined
+}
+
 /**
  * The subscribers of each URI. Knows no transport: a subscriber delivers or drops by itself, so
  * that a slow one delays neither the others nor the producer.
  */
 export class SubscriptionHub {
   readonly #maxSubscriptions: number
-  readonly #maxPerClient: number
-  /** URI without query → the URIs subscribed under it, as written. */
-  readonly #topics = new Map<string, Map<string, Topic>>()
+  readonly #followed: Followed
+  /** By canonical URI without query. */
+  readonly #families = new Map<string, Family>()
   /**
    * Of each subscriber: canonical URI, query included → the topic in the spelling it chose last.
    */
   readonly #bySubscriber = new Map<Subscriber, Map<string, Topic>>()
-  readonly #followed: Followed
-  /** URIs without query whose updates do not arrive yet. */
-  readonly #opening = new Map<string, Promise<void>>()
-  #count = 0
+  #size = 0
 
-  constructor(
-    { maxSubscriptions, maxPerClient = maxUrisPerClient }: SubscriptionLimits,
-    followed: Followed = () => {},
-  ) {
+  /** `maxSubscriptions`: of all clients. */
+  constructor(maxSubscriptions: number, followed: Followed = () => {}) {
     this.#maxSubscriptions = maxSubscriptions
-    this.#maxPerClient = maxPerClient
     this.#followed = followed
   }
 
-  /** Number of subscriptions, and of those who have one, for diagnostics. */
-  get size(): { subscriptions: number; subscribers: number } {
-    let subscribers = 0
-    for (const topics of this.#bySubscriber.values()) if (topics.size > 0) subscribers++
-    return { subscriptions: this.#count, subscribers }
+  /** Number of subscriptions. */
+  get size(): number {
+    return this.#size
   }
 
   /** From now on the subscriber hears of list changes. */
   add(subscriber: Subscriber): void {
-    if (!this.#bySubscriber.has(subscriber)) this.#bySubscriber.set(subscriber, new Map())
+    this.#bySubscriber.set(subscriber, new Map())
   }
 
   /** By canonical URI, query included. */
@@ -94,7 +87,7 @@ export class SubscriptionHub {
    * For a subscriber that was added: one that was removed meanwhile must not come back.
    * `uri` is announced as the client wrote it; `canonical`, without its query, is matched. The
    * same resource in another spelling replaces the earlier subscription. A promise is of the time
-   * when updates arrive; it rejects when they never will, and the caller then unsubscribes.
+   * when updates arrive; it rejects when they never will, and the subscription has ended then.
    */
   subscribe(
     subscriber: Subscriber,
@@ -102,82 +95,76 @@ export class SubscriptionHub {
     canonical: string = uri,
   ): Promise<void> | undefined {
     const own = this.#bySubscriber.get(subscriber)
-    if (own === undefined) throw new ServiceError('session_ended', 'the session has ended')
+    if (own === undefined) throw new Error('the subscriber was removed')
     const before = own.get(canonical)
-    if (before?.uri === uri) return this.#opening.get(before.base)
+    const topic = before?.uri === uri ? before : this.#take(subscriber, own, uri, canonical)
+    return this.#families.get(topic.base)?.opening?.catch(error => {
+      // Unless it was subscribed in another spelling since.
+      if (own.get(canonical) === topic) this.unsubscribe(subscriber, canonical)
+      throw error
+    })
+  }
+
+  #take(subscriber: Subscriber, own: Map<string, Topic>, uri: string, canonical: string): Topic {
+    const before = own.get(canonical)
     const added = before === undefined ? 1 : 0
-    if (own.size + added > this.#maxPerClient) {
-      throw limitReached(`one client may subscribe to ${this.#maxPerClient} URIs at a time`)
+    if (own.size + added > maxUrisPerClient) {
+      throw limitReached(`one client may subscribe to ${maxUrisPerClient} URIs at a time`)
     }
-    if (this.#count + added > this.#maxSubscriptions) {
+    if (this.#size + added > this.#maxSubscriptions) {
       throw limitReached('the server holds as many subscriptions as it may')
     }
     const base = withoutQuery(canonical)
-    let family = this.#topics.get(base)
-    let topic = family?.get(uri)
-    const isFirst = family === undefined
-    if (family === undefined) this.#topics.set(base, (family = new Map()))
-    if (topic === undefined) family.set(uri, (topic = new Topic(uri, base)))
+    const known = this.#families.get(base)
+    const family: Family = known ?? { topics: new Map(), opening: undefined }
+    const topic = family.topics.get(uri) ?? new Topic(uri, base)
+    this.#families.set(base, family)
+    family.topics.set(uri, topic)
     topic.subscribers.add(subscriber)
     own.set(canonical, topic)
-    this.#count++
+    this.#size++
     // The family never gets empty by another spelling: it would be given up and asked for again.
     if (before !== undefined) this.#release(before, subscriber)
-    const opened = isFirst ? this.#followed(base, true) : undefined
+    const opened = known === undefined ? this.#followed(base, true) : undefined
     if (opened instanceof Promise) {
-      const forget = () => {
-        if (this.#opening.get(base) === opening) this.#opening.delete(base)
-      }
-      const opening = opened.finally(forget)
-      // Each subscriber hears of a failure by the promise that it was given.
-      opening.catch(() => {})
-      this.#opening.set(base, opening)
+      family.opening = opened.finally(() => (family.opening = undefined))
     }
-    return this.#opening.get(base)
+    return topic
   }
 
   /**
-   * In any spelling. Returns the one that was subscribed; null: there was no such subscription. The
-   * first digits of an id may name another resource than at the time of the subscription: then `uri`
-   * as it was written counts.
+   * In any spelling. Returns whether there was such a subscription. The first digits of an id may name
+   * another resource than at the time of the subscription: then `uri` as it was written counts.
    */
-  unsubscribe(subscriber: Subscriber, canonical: string, uri = canonical): string | null {
+  unsubscribe(subscriber: Subscriber, canonical: string, uri = canonical): boolean {
     const own = this.#bySubscriber.get(subscriber)
-    if (own === undefined) return null
-    const written = () => [...own].find(([, topic]) => topic.uri === uri)
-    const known = own.get(canonical)
-    const [key, topic] = known === undefined ? (written() ?? []) : [canonical, known]
-    if (key === undefined || topic === undefined) return null
-    own.delete(key)
+    const written = () => own?.entries().find(([, { uri: known }]) => known === uri)?.[0]
+    const key = own?.has(canonical) ? canonical : written()
+    const topic = key === undefined ? undefined : own?.get(key)
+    if (key === undefined || topic === undefined) return false
+    own?.delete(key)
     this.#release(topic, subscriber)
-    return topic.uri
-  }
-
-  /** Gives up what was refused, unless it was subscribed in another spelling since. */
-  refused(subscriber: Subscriber, uri: string, canonical: string): void {
-    if (this.#bySubscriber.get(subscriber)?.get(canonical)?.uri !== uri) return
-    this.unsubscribe(subscriber, canonical)
+    return true
   }
 
   /** Forgets the subscriber and all it subscribed to. */
   remove(subscriber: Subscriber): void {
-    const topics = this.#bySubscriber.get(subscriber)?.values() ?? []
-    for (const topic of topics) this.#release(topic, subscriber)
+    for (const topic of this.topicsOf(subscriber).values()) this.#release(topic, subscriber)
     this.#bySubscriber.delete(subscriber)
   }
 
   /** Notifies every subscriber of the URI, with or without a query. */
   resourceUpdated(uri: string): void {
-    const family = this.#topics.get(withoutQuery(uri))
+    const family = this.#families.get(withoutQuery(uri))
     if (family === undefined) return
-    for (const topic of family.values()) {
+    for (const topic of family.topics.values()) {
       for (const subscriber of topic.subscribers) subscriber.resourceUpdated(topic)
     }
   }
 
   /** Notifies every subscriber of a URI of the scheme. */
   schemeUpdated(scheme: string): void {
-    for (const base of this.#topics.keys()) {
+    for (const base of this.#families.keys()) {
       if (base.startsWith(`${scheme}:`)) this.resourceUpdated(base)
     }
   }
@@ -188,13 +175,12 @@ export class SubscriptionHub {
 
   #release(topic: Topic, subscriber: Subscriber): void {
     if (!topic.subscribers.delete(subscriber)) return
-    this.#count--
+    this.#size--
     if (topic.subscribers.size > 0) return
-    const family = this.#topics.get(topic.base)
-    family?.delete(topic.uri)
-    if (family?.size !== 0) return
-    this.#topics.delete(topic.base)
-    this.#opening.delete(topic.base)
+    const topics = this.#families.get(topic.base)?.topics
+    topics?.delete(topic.uri)
+    if (topics?.size !== 0) return
+    this.#families.delete(topic.base)
     void this.#followed(topic.base, false)
   }
 }

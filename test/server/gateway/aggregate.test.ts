@@ -290,7 +290,7 @@ describe('a gateway that aggregates', () => {
       const { content } = await call('query_scene', { instance: instance_id })
       expect(content[0].text).to.include('has ended')
       const { stderr } = await runCommand(['resources', 'read', uri, '--url', gateway.url])
-      expect(stderr).to.match(/no resource at .*: houdini.* has ended; last seen: 20.*; cause: /)
+      expect(stderr).to.match(/error: houdini.* has ended; last seen: 20.*; cause: /)
       const again = await session.call('resources/subscribe', { uri })
       expect(again.error.message).to.include('has ended')
     })

@@ -129,12 +129,6 @@ describe('a listen stream', () => {
     })
   }
 
-  it('needs an id of which it can send copies', async () => {
-    const id = 'x'.repeat(256)
-    expect((await listen({}, id)).messages[0].params._meta[subscriptionId]).to.equal(id)
-    expect((await refused({}, `${id}x`)).code).to.equal(-32602)
-  })
-
   it('is refused beyond the number of streams, until one is closed', async () => {
     const first = await listen({})
     for (let n = 1; n < 4; n++) await listen({})

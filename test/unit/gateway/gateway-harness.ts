@@ -48,14 +48,7 @@ function gatewayOver(directory: InstanceDirectory, limits: Partial<Bounds> = {})
   const catalog = new MemoryCatalog()
   const all = boundsWith(limits)
   const ring = new EventRing(time)
-  const activity = {
-    pendingCalls: 3,
-    tools: 0,
-    sessions: 2,
-    streams: 1,
-    subscriptions: 5,
-    subscribers: 2,
-  }
+  const activity = { pendingCalls: 3, tools: 0, sessions: 2, streams: 1, subscriptions: 5 }
   const probe = { probedMs: time.now(), latencyMs: 3.14159, lastError: 'cut', lastErrorMs: 0 }
   const resources = createGatewayResources({
     directory,

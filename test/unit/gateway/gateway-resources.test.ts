@@ -184,7 +184,6 @@ describe('gateway://diagnostics', () => {
       sessions: 2,
       open_streams: 1,
       resource_subscriptions: 5,
-      resource_subscription_sessions: 2,
     })
     given.activity.pendingCalls = 0
     expect((await json(given, uri)).summary).to.include({ pending_calls: 0 })

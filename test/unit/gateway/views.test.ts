@@ -6,14 +6,7 @@ import type { OpenRequests } from '../../../src/server/gateway/relay/open-reques
 import { RequestContext } from '../../../src/server/http/request-context.ts'
 import { Views } from '../../../src/server/gateway/views/views.ts'
 
-const idle = {
-  pendingCalls: 0,
-  tools: 0,
-  sessions: 0,
-  streams: 0,
-  subscriptions: 0,
-  subscribers: 0,
-}
+const idle = { pendingCalls: 0, tools: 0, sessions: 0, streams: 0, subscriptions: 0 }
 
 describe('the views of users', () => {
   let nowMs: number

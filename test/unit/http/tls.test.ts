@@ -23,7 +23,7 @@ describe('a certificate and its key', () => {
   })
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
-  const put = (options?: PairOptions) => writePair(folder, makePair(options))
+  const put = () => writePair(folder, makePair())
   const told = (level: string) => log.lines.filter(line => line.level === level)
 
   describe('are refused at the start', () => {

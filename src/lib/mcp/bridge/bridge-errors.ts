@@ -11,8 +11,6 @@ function bridgeError(reason: string, message: string, more: object = {}): RpcErr
 
 export const bridgeFailed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
 
-export const stopping = bridgeError('stopping', 'the connection to the server is being closed')
-
 export const answerIncomplete = bridgeError(
   'answer_incomplete',
   'the server ended its answer before it was complete; repeat the request',
@@ -41,11 +39,9 @@ export function refusalError(refused: Refused, url: URL, isKeyed: boolean): RpcE
   const [answer, ...others] = parseServerText(String(body)) ?? []
   const error = answer?.kind === 'response' && others.length === 0 ? answer.error : null
   if (error !== null && status !== 401) return error
-  const { message, hint } = httpFailure(refused, { url, method: 'POST', isKeyed })
-  const refusal = status >= 300 && status < 400 ? 'redirected' : 'server_refused'
-  const keyReason = isKeyed ? 'auth_refused' : 'auth_required'
+  const { code, message, hint } = httpFailure(refused, { url, method: 'POST', isKeyed })
   const words = hint === undefined ? message : `${message}; ${hint}`
-  return bridgeError(status === 401 ? keyReason : refusal, words, { status })
+  return bridgeError(status === 401 ? code : 'server_refused', words, { status })
 }
 
 /** The server is unreachable. The message is the reason as one clause. */
@@ -60,6 +56,5 @@ export function foreignListener(host: string): Unreachable {
 
 /** Describes a connection error without its members, which hold the request and its key. */
 export function describeSocketError({ code = '' }: NodeJS.ErrnoException): string {
-  if (!/^\w{1,64}$/.test(code)) return 'unknown error'
-  return connectionReason(code)
+  return connectionReason(code) || 'unknown error'
 }

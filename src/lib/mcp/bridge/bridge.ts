@@ -1,8 +1,7 @@
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
-import { isJsonObject } from '../../util/json.ts'
 import { pause, systemTimer } from '../../util/time.ts'
 import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
-import { bridgeFailed, serverGone, stopping, Unreachable } from './bridge-errors.ts'
+import { bridgeFailed, serverGone, Unreachable } from './bridge-errors.ts'
 import { Call } from './call.ts'
 import { Connection, type ConnectionParts } from './connection.ts'
 import type { BridgeContext } from './context.ts'
@@ -14,11 +13,11 @@ import { ClientSession } from './session.ts'
 export interface BridgeParts extends ConnectionParts {
   readonly input: Readable
   readonly output: Writable
-  /** For open requests after the end of the input. Default: 10 s. */
-  readonly finishMs?: number
 }
 
 const listenMethod = 'subscriptions/listen'
+/** For open requests after the end of the input. */
+const finishMs = 10_000
 /** For the client to read the rest. */
 const flushMs = 500
 
@@ -27,16 +26,15 @@ const flushMs = 500
  * closed stdin or stdout, or soon after `stop` is aborted.
  */
 export async function runBridge(parts: BridgeParts, stop: AbortSignal): Promise<void> {
-  const { finishMs = 10_000, log } = parts
   const output = new Output(parts.output)
-  const bridge = new Bridge({ connection: new Connection(parts), output, log })
+  const bridge = new Bridge({ connection: new Connection(parts), output, log: parts.log })
   const ending = AbortSignal.any([stop, output.closed])
   try {
     for await (const line of linesOf(addAbortSignal(ending, parts.input))) bridge.take(line)
   } catch {
     // The bridge ends, or the input broke.
   }
-  await bridge.end(finishMs, ending)
+  await bridge.end(ending)
 }
 
 /** The lines of a text in UTF-8, without a byte order mark before the first one. */
@@ -44,10 +42,7 @@ async function* linesOf(input: Readable): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of input) {
-    const text = decoder.decode(chunk as Buffer, { stream: true })
-    rest += text
-    if (!text.includes('\n')) continue
-    const lines = rest.split('\n')
+    const lines = (rest + decoder.decode(chunk as Buffer, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
     yield* lines
   }
@@ -76,7 +71,7 @@ class Bridge {
   }
 
   /** Waits for missing answers, ends the session and flushes the output. */
-  async end(finishMs: number, ending: AbortSignal): Promise<void> {
+  async end(ending: AbortSignal): Promise<void> {
     const { connection, output } = this.#context
     // Subscriptions never end by themselves.
     for (const [id, { message }] of this.#open) {
@@ -85,25 +80,22 @@ class Bridge {
     const finished = new AbortController()
     void Promise.all(this.#inFlight).then(() => finished.abort())
     await pause(systemTimer, finishMs, AbortSignal.any([ending, finished.signal]))
-    for (const call of this.#open.values()) void call.refuse(stopping)
-    await Promise.all([this.#session?.end(), output.flush(flushMs)])
+    await this.#session?.end()
     connection.stop()
+    await output.flush(flushMs)
   }
 
   async #dispatch(line: string): Promise<void> {
     const { output, log } = this.#context
     const value = parseText(line)
-    if (value === undefined) {
-      const message = 'the line is not valid JSON: one message a line, in UTF-8'
-      return output.send(errorMessage(null, { code: jsonRpcCodes.parseError, message }))
-    }
     const isBatch = Array.isArray(value)
     const messages = (isBatch ? value : [value]).map(parseMessage)
     // The server judges the elements of a batch.
     if (messages.length === 0 || (!isBatch && messages[0] === null)) {
-      const id = isJsonObject(value) && isRequestId(value.id) ? value.id : null
+      const { parseError, invalidRequest } = jsonRpcCodes
+      const code = value === undefined ? parseError : invalidRequest
       const message = 'the line is not a JSON-RPC 2.0 message'
-      return output.send(errorMessage(id, { code: jsonRpcCodes.invalidRequest, message }))
+      return output.send(errorMessage(null, { code, message }))
     }
     const call = new Call(this.#context, line, messages, isBatch)
     const ids = call.unanswered.map(({ id }) => id)
@@ -185,7 +177,7 @@ class Bridge {
     const { connection } = this.#context
     const upstream = await connection.ready()
     const stream = new ListenStream(this.#context, call, request)
-    void connection.open(stream, upstream)
+    connection.open(stream, upstream)
     await stream.done
     connection.forget(stream)
   }

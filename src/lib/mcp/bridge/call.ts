@@ -1,15 +1,9 @@
 import type { JsonObject } from '../../util/json.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
-import {
-  claimOf,
-  encodeHeaderValue,
-  isHeaderText,
-  metaKeys,
-  namedMembers,
-} from '../request-metadata.ts'
+import { claimOf, metaKeys, postHeaders, statelessHeaders } from '../request-metadata.ts'
 import { answerIncomplete, answerTooLarge, serverGone } from './bridge-errors.ts'
 import { maxAnswerBytes, type Upstream } from './connection.ts'
-import { type BridgeContext, postHeaders } from './context.ts'
+import type { BridgeContext } from './context.ts'
 import type { Exchanged, ServerText } from './exchange.ts'
 import { errorMessage, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { ClientSession } from './session.ts'
@@ -20,7 +14,7 @@ export class Call {
   /** Null for a batch. */
   readonly message: RpcMessage | null
   /** The headers of a request of 2026-07-28, which names its revision; null for any other. */
-  readonly statelessHeaders: Record<string, string> | null
+  readonly statelessHeaders: Record<string, string> | null = null
   readonly #context: BridgeContext
   readonly #unanswered = new Map<RequestId, RpcRequest>()
   readonly #cancelled = new AbortController()
@@ -34,10 +28,14 @@ export class Call {
     this.#context = context
     this.line = line
     this.message = isBatch ? null : (messages[0] ?? null)
-    this.statelessHeaders = statelessHeaders(this.message)
     for (const message of messages) {
       if (message?.kind === 'request') this.#unanswered.set(message.id, message)
     }
+    if (this.message?.kind !== 'request') return
+    const { method, params } = this.message
+    const revision = claimOf(params)?.[metaKeys.protocolVersion]
+    if (revision === undefined) return
+    this.statelessHeaders = statelessHeaders(method, params, String(revision))
   }
 
   /** The requests that wait for an answer: several in a batch, none for a notification. */
@@ -80,28 +78,23 @@ export class Call {
     { line, messages }: ServerText,
     answered?: (request: RpcRequest, result: JsonObject) => void,
   ): Promise<void> {
-    const { output, log } = this.#context
-    let unknown = 0
+    let isWanted = false
     for (const message of messages) {
-      if (message.kind !== 'response') continue
-      const { id, result, error } = message
-      if (id === null) {
-        // A server that could not read the id sends an error without it. In a batch it answers one
-        // invalid element, beside the answers to the valid ones.
-        if (this.message !== null && error !== null) return this.refuse(error)
+      if (message.kind !== 'response' || message.id === null) {
+        // A server that could not read the id sends an error without it.
+        const error = message.kind === 'response' && this.message !== null ? message.error : null
+        if (error !== null) return this.refuse(error)
+        isWanted = true
         continue
       }
-      const request = this.#unanswered.get(id)
-      if (request === undefined) {
-        log.warn({ id }, 'dropped a response with an unknown id')
-        unknown++
-        continue
-      }
-      this.#unanswered.delete(id)
-      if (result !== null) answered?.(request, result)
+      const request = this.#unanswered.get(message.id)
+      if (request === undefined) continue
+      isWanted = true
+      this.#unanswered.delete(message.id)
+      if (message.result !== null) answered?.(request, message.result)
     }
-    // The client ignores the unknown ones of a batch.
-    if (unknown < messages.length) await output.send(line)
+    // The client ignores the unknown ones of a batch. A cancelled one is unknown, too.
+    if (isWanted) await this.#context.output.send(line)
   }
 
   /** Answers all unanswered requests with an error. */
@@ -115,7 +108,7 @@ export class Call {
   settle(ended: Exchanged, upstream: Upstream): Promise<void> {
     switch (ended.kind) {
       case 'aborted':
-        return this.refuse(serverGone('the connection was cut'))
+        return this.refuse(serverGone('the connection was closed'))
       case 'ended':
         return this.refuse(answerIncomplete)
       case 'oversize':
@@ -125,24 +118,5 @@ export class Call {
       case 'broken':
         return this.refuse(ended.begun ? answerIncomplete : serverGone(ended.reason))
     }
-  }
-}
-
-/**
- * The headers that repeat parts of a 2026-07-28 request (Streamable HTTP, request metadata). Omits
- * values that no header can carry; the server then reports the error. Null for any other message.
- */
-function statelessHeaders(message: RpcMessage | null): Record<string, string> | null {
-  if (message?.kind !== 'request') return null
-  const { method, params } = message
-  const revision = claimOf(params)?.[metaKeys.protocolVersion]
-  if (revision === undefined) return null
-  const name = params[namedMembers.get(method) ?? '']
-  return {
-    ...postHeaders,
-    ...(typeof revision === 'string' &&
-      isHeaderText(revision) && { 'MCP-Protocol-Version': revision }),
-    ...(isHeaderText(method) && { 'Mcp-Method': method }),
-    ...(typeof name === 'string' && { 'Mcp-Name': encodeHeaderValue(name) }),
   }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
@@ -6,14 +5,7 @@ import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl } from './context.ts'
-import {
-  askOnce,
-  exchange,
-  type Exchanged,
-  type ExchangeHooks,
-  type Refused,
-  type RpcAnswer,
-} from './exchange.ts'
+import { askOnce, exchange, type Exchanged, type ExchangeHooks, type Refused } from './exchange.ts'
 import { type HttpAsk, HttpLink } from './http-link.ts'
 
 /** The server from the moment it was located until it is lost. */
@@ -28,24 +20,14 @@ interface KeptStream {
   /** Makes it usable at this server, before requests go there. Rejects with `Unreachable`. */
   restore?(upstream: Upstream): Promise<void>
   /**
-   * Runs to the end of the stream. Resolves with the pause in ms before it must be opened again;
-   * null when it must not.
+   * Runs to the end of the stream. Resolves with whether it must be opened again. Sends what the
+   * client may have missed before.
    */
-  run(upstream: Upstream, begun: () => void): Promise<number | null>
-  /** Sends what the client may have missed. Called when the stream was opened again. */
-  catchUp?(): Promise<void>
-}
-
-/** Where a stream is open. */
-interface Place {
-  /** Null when it must be opened again. */
-  upstream: Upstream | null
-  readonly opened: Promise<void>
+  run(upstream: Upstream): Promise<boolean>
 }
 
 /** How to find the server, and what is sent there. */
 export interface ConnectionParts {
-  /** Finds the endpoint. */
   readonly locate: Locate
   /** Sent as Bearer to that endpoint. */
   readonly key: Secret | null
@@ -61,8 +43,6 @@ interface ConnectionAsk extends Omit<HttpAsk, 'url' | 'answerMs'> {
 
 /** The official SDKs drop a server that sends a line over 10 MiB. */
 export const maxAnswerBytes = 9 * 1024 * 1024
-/** Some servers begin a stream only with the first notification: it then counts as open. */
-const streamOpenMs = 1000
 /** A request fails after this time without data. */
 const answerMs = 5 * 60_000
 /** For one step of restoring a session. */
@@ -76,7 +56,8 @@ const ownId = 'service-cli'
 export class Connection {
   readonly #parts: ConnectionParts
   readonly #link: HttpLink
-  readonly #streams = new Map<KeptStream, Place>()
+  /** Where each stream is open; null when it must be opened again. */
+  readonly #streams = new Map<KeptStream, Upstream | null>()
   readonly #stop = new AbortController()
   #current: Upstream | null = null
   #attempt: Promise<Upstream> | null = null
@@ -120,25 +101,25 @@ export class Connection {
     return ended
   }
 
-  /** Sends a request of the bridge itself. Rejects with `Unreachable` when it is not answered. */
+  /** Sends a request of the bridge itself. Rejects with `Unreachable` when it has no result. */
   async ask(
     upstream: Upstream,
     headers: Record<string, string>,
     method: string,
     params: JsonObject,
-  ): Promise<RpcAnswer> {
-    const { url, lost } = upstream
-    const asked = { url, headers, answerMs: restoreMs, signal: lost.signal }
-    const question = { ...asked, id: ownId, method, params }
-    const answer = await askOnce(this.#exchangeParts, question)
-    if (answer.kind === 'result' || answer.kind === 'error') {
-      this.#reached(upstream)
-      return answer
+  ) {
+    const asked = { url: upstream.url, headers, answerMs: restoreMs, signal: this.#stop.signal }
+    const answer = await askOnce(this.#exchangeParts, { ...asked, id: ownId, method, params })
+    switch (answer.kind) {
+      case 'result':
+        return answer
+      case 'error':
+        throw new Unreachable(`it refuses ${method}: ${answer.error.message}`)
+      case 'refused':
+        throw new Unreachable(this.refusal(answer, upstream).message)
+      default:
+        throw new Unreachable(answer.kind === 'broken' ? answer.reason : 'it sent no valid answer')
     }
-    if (answer.kind === 'refused') throw new Unreachable(this.refusal(answer, upstream).message)
-    const reason = answer.kind === 'broken' ? answer.reason : 'it sent no valid answer'
-    this.lost(upstream, reason)
-    throw new Unreachable(reason)
   }
 
   /** The error for a request that the server refused. */
@@ -146,13 +127,16 @@ export class Connection {
     return refusalError(refused, url, this.#parts.key !== null)
   }
 
-  /** Opens a stream, from now on again after each end. Resolves when this was tried. */
-  open(stream: KeptStream, upstream: Upstream): Promise<void> {
-    const last = this.#streams.get(stream)
-    if (last?.upstream === upstream) return last.opened
-    const opened = this.#open(stream, upstream, last !== undefined)
-    this.#streams.set(stream, { upstream, opened })
-    return opened
+  /** Opens a stream, from now on again after each end. */
+  open(stream: KeptStream, upstream: Upstream): void {
+    if (this.#streams.get(stream) === upstream) return
+    this.#streams.set(stream, upstream)
+    void stream.run(upstream).then(mustReopen => {
+      // Another server may have the stream by now.
+      if (!mustReopen || this.#streams.get(stream) !== upstream) return
+      this.#streams.set(stream, null)
+      void this.#reconnect()
+    })
   }
 
   /** The stream has ended for good. */
@@ -170,7 +154,7 @@ export class Connection {
       this.#parts.log.warn(facts, 'no connection to the server')
     }
     this.#isAway = true
-    this.#reconnect(0)
+    void this.#reconnect()
   }
 
   /** Ends all requests. */
@@ -180,43 +164,24 @@ export class Connection {
   }
 
   get #exchangeParts() {
-    return { link: this.#link, log: this.#parts.log, maxAnswerBytes }
+    return { link: this.#link, maxAnswerBytes }
   }
 
-  async #open(stream: KeptStream, upstream: Upstream, isAgain: boolean): Promise<void> {
-    const begun = Promise.withResolvers<void>()
-    const ended = stream.run(upstream, begun.resolve).then(retryMs => {
-      const place = this.#streams.get(stream)
-      // Another server may have the stream by now.
-      if (retryMs === null || place?.upstream !== upstream) return
-      place.upstream = null
-      this.#reconnect(retryMs)
-    })
-    await Promise.race([begun.promise, ended, delay(streamOpenMs, null, { ref: false })])
-    const isOpen = this.#streams.get(stream)?.upstream === upstream
-    if (isOpen && isAgain) void stream.catchUp?.()
-  }
-
-  /** Finds the server and opens streams until all are open; waits at least `minMs` before. */
-  #reconnect(minMs: number): void {
-    if (this.#isReconnecting || this.#stop.signal.aborted) return
-    this.#isReconnecting = true
-    void this.#openAll(minMs).finally(() => (this.#isReconnecting = false))
-  }
-
-  async #openAll(minMs: number): Promise<void> {
+  /** Finds the server and opens the streams again. */
+  async #reconnect(): Promise<void> {
     const { signal } = this.#stop
+    if (this.#isReconnecting || signal.aborted) return
+    this.#isReconnecting = true
     if (performance.now() - this.#restoredMs > stableMs) this.#failures = 0
-    const isMissing = ({ upstream }: Place) => upstream === null || upstream !== this.#current
+    const isMissing = (at: Upstream | null) => at === null || at !== this.#current
     while (this.#streams.values().some(isMissing)) {
-      const delayMs = Math.max(minMs, retryDelay(this.#failures++, Math.random))
-      await pause(systemTimer, delayMs, signal)
+      await pause(systemTimer, retryDelay(this.#failures++, Math.random), signal)
       if (signal.aborted) return
       const upstream = await this.ready().catch(() => null)
-      if (upstream === null) continue
-      await Promise.all(this.#streams.keys().map(stream => this.open(stream, upstream)))
+      if (upstream !== null) this.#openAll(upstream)
     }
     this.#restoredMs = performance.now()
+    this.#isReconnecting = false
   }
 
   async #connect(): Promise<Upstream> {
@@ -226,8 +191,12 @@ export class Connection {
     for (const stream of this.#streams.keys()) await stream.restore?.(upstream)
     if (upstream.lost.signal.aborted) throw new Unreachable('the connection was cut')
     this.#current = upstream
-    for (const stream of this.#streams.keys()) void this.open(stream, upstream)
+    this.#openAll(upstream)
     return upstream
+  }
+
+  #openAll(upstream: Upstream): void {
+    for (const stream of this.#streams.keys()) this.open(stream, upstream)
   }
 
   #reached({ url }: Upstream): void {

@@ -23,12 +23,6 @@ export interface Target {
  */
 export type Locate = () => Promise<Result<Target, string>>
 
-/** Headers of every POST. */
-export const postHeaders = {
-  'Content-Type': 'application/json',
-  Accept: 'application/json, text/event-stream',
-} as const
-
 /** The address for messages and logs. Hides the query, where some servers expect a key. */
 export function shownUrl({ protocol, host, pathname, search }: URL): string {
   return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`

@@ -2,7 +2,6 @@ import { createParser } from 'eventsource-parser'
 import type { IncomingHttpHeaders } from 'node:http'
 import { collectBounded } from '../../util/bytes.ts'
 import type { JsonObject } from '../../util/json.ts'
-import type { Logger } from '../../util/logger.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
@@ -17,7 +16,7 @@ export interface ServerText {
 
 /** How one HTTP request ended, after all received messages were delivered. */
 export type Exchanged =
-  | { readonly kind: 'ended'; readonly retryMs: number }
+  | { readonly kind: 'ended' }
   /** A message of the answer was too large; the rest was not read. */
   | { readonly kind: 'oversize' }
   | Refused
@@ -40,33 +39,29 @@ export interface ExchangeParts {
   readonly maxAnswerBytes: number
   /** The answer fails after this time without data. Null for a stream that may be idle. */
   readonly silenceMs: number | null
-  readonly log: Logger
 }
 
 export interface ExchangeHooks {
   /** Called when a successful answer begins. */
   readonly begun?: () => void
-  /** Receives each text in turn. Resolves with false to skip the rest. */
-  readonly deliver?: (text: ServerText) => Promise<unknown>
+  /** Receives each valid text in turn. */
+  readonly deliver?: (text: ServerText) => Promise<void>
 }
 
 const maxRefusalBytes = 64 * 1024
 /** The longest pause while reading a refusal. */
 const refusalMs = 2000
-/** The longest reconnection time that a server can ask for. */
-const maxRetryMs = 60_000
 
 /** A message of an answer is too large. */
 class TooLarge extends Error {}
 
 /** Sends one HTTP request and delivers the messages of the answer. Rejects only as `deliver` does. */
 export async function exchange(
-  { link, maxAnswerBytes, silenceMs, log }: ExchangeParts,
+  { link, maxAnswerBytes, silenceMs }: ExchangeParts,
   ask: HttpAsk,
   { begun, deliver }: ExchangeHooks,
 ): Promise<Exchanged> {
   let hasBegun = false
-  let retryMs = 0
   try {
     const answer = await link.ask(ask)
     hasBegun = true
@@ -80,25 +75,18 @@ export async function exchange(
     const chunks = chunksOf(answer, silenceMs)
     const texts =
       type === 'text/event-stream'
-        ? eventsOf(chunks, maxAnswerBytes, askedMs => (retryMs = Math.min(askedMs, maxRetryMs)))
+        ? eventsOf(chunks, maxAnswerBytes)
         : wholeOf(chunks, maxAnswerBytes)
     for await (const text of texts) {
       const messages = parseServerText(text)
-      if (messages === null) {
-        log.warn({}, 'dropped a message of the server: invalid JSON-RPC')
-      } else if (deliver !== undefined) {
-        // Valid JSON has line breaks only between tokens.
-        const line = text.replaceAll(/[\r\n]/g, ' ')
-        if ((await deliver({ line, messages, headers })) === false) break
-      }
+      if (messages === null) continue
+      // Valid JSON has line breaks only between tokens.
+      await deliver?.({ line: text.replaceAll(/[\r\n]/g, ' '), messages, headers })
     }
-    return { kind: 'ended', retryMs }
+    return { kind: 'ended' }
   } catch (error) {
     if (ask.signal.aborted) return { kind: 'aborted' }
-    if (error instanceof TooLarge) {
-      log.warn({}, 'dropped a message of the server: too large')
-      return { kind: 'oversize' }
-    }
+    if (error instanceof TooLarge) return { kind: 'oversize' }
     if (!(error instanceof Unreachable)) throw error
     return { kind: 'broken', begun: hasBegun, reason: error.message }
   }
@@ -133,18 +121,13 @@ export async function askOnce(
           if (error !== null) answers.push({ kind: 'error', error })
           else if (result !== null) answers.push({ kind: 'result', result, headers })
         }
-        return answers.length === 0
       },
     },
   )
   return answers[0] ?? ended
 }
 
-async function* eventsOf(
-  chunks: AsyncIterable<Buffer>,
-  maxBytes: number,
-  onRetry: (retryMs: number) => void,
-): AsyncGenerator<string> {
+async function* eventsOf(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   const texts: string[] = []
   const parser = createParser({
@@ -153,7 +136,6 @@ async function* eventsOf(
       // A stream may begin with an event that has only an id.
       if (event === 'message' && data !== '') texts.push(data)
     },
-    onRetry,
     onError({ type }) {
       if (type === 'max-buffer-size-exceeded') throw new TooLarge()
     },

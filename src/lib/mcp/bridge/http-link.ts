@@ -8,27 +8,17 @@ import { isLoopback, refuseForeignListeners } from '../../util/net.ts'
 import { proxyAgentOptions, proxyFor } from '../../util/proxy.ts'
 import type { Secret } from '../../util/secret.ts'
 import { systemTimer } from '../../util/time.ts'
+import { userAgent } from '../../util/version.ts'
 import { describeSocketError, foreignListener, Unreachable } from './bridge-errors.ts'
-
-/** A server that needs longer for an answer has usually stopped. */
-const overdueMs = 5000
-
-/** What a command says then, and waits on. */
-export function overdueText(host: string): string {
-  return `still waiting for ${host}, which has not answered for ${overdueMs / 1000} s`
-}
 
 export interface HttpAsk {
   readonly url: URL
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | string
-  /**
-   * Idempotent: may be sent again when the server had just closed a kept connection. Any other may
-   * take its time, and is never overdue.
-   */
+  /** Idempotent: is sent again when the server had just closed a kept connection. */
   readonly repeatable: boolean
-  /** Time until the answer begins. */
+  /** Longest time without data until the answer begins. */
   readonly answerMs: number
   readonly signal: AbortSignal
 }
@@ -44,7 +34,6 @@ export interface HttpAnswer extends Readable {
   readonly headers: IncomingHttpHeaders
 }
 
-/** Sends requests. */
 export interface HttpAsker {
   /**
    * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
@@ -53,22 +42,18 @@ export interface HttpAsker {
   ask(options: HttpAsk): Promise<HttpAnswer>
 }
 
-/** A key, or how to get that of the server that was found last. */
-export type KeySource = Secret | null | (() => Secret | null)
-
 interface HttpLinkParts {
-  /** Sent only to the server that the user named: redirects are not followed. */
-  readonly key: KeySource
+  /**
+   * The key, or how to get that of the server that was found last. Sent only to the server that the
+   * user named: redirects are not followed.
+   */
+  readonly key: Secret | null | (() => Secret | null)
   /**
    * Sends nothing to a port of this machine where another user listens. A key is never sent there.
    * Default: false.
    */
   readonly refusesForeign?: boolean
   readonly env: NodeJS.ProcessEnv
-  /** Called when an answer is overdue; called again only after the server has answered. */
-  readonly overdue?: (url: URL) => void
-  /** Default: no User-Agent header. */
-  readonly userAgent?: string
 }
 
 const connectMs = 5000
@@ -81,7 +66,6 @@ const staleCodes = new Set(['ECONNRESET', 'EPIPE'])
 export class HttpLink implements HttpAsker {
   readonly #parts: HttpLinkParts
   readonly #agents = new Map<string, http.Agent>()
-  #isOverdue = false
 
   constructor(parts: HttpLinkParts) {
     this.#parts = parts
@@ -106,10 +90,9 @@ export class HttpLink implements HttpAsker {
   }
 
   #once(options: HttpUpload, agent: http.Agent): Promise<IncomingMessage> {
-    const { url, method, headers, body, repeatable, signal, answerMs } = options
+    const { url, method, headers, body, signal, answerMs } = options
     signal.throwIfAborted()
     const { key } = this
-    const { userAgent } = this.#parts
     const { request } = url.protocol === 'https:' ? https : http
     const upload = body instanceof Readable ? body : null
     const whole = body instanceof Readable ? undefined : body
@@ -117,7 +100,7 @@ export class HttpLink implements HttpAsker {
       const req = request(url, {
         method,
         headers: {
-          ...(userAgent !== undefined && { 'User-Agent': userAgent }),
+          'User-Agent': userAgent,
           ...headers,
           ...(whole !== undefined && { 'Content-Length': String(Buffer.byteLength(whole)) }),
           ...(key !== null && { Authorization: `Bearer ${key.reveal()}` }),
@@ -126,24 +109,13 @@ export class HttpLink implements HttpAsker {
         signal,
       })
       const fail = (reason: string) => () => req.destroy(new Unreachable(reason))
-      const cancels = [systemTimer.after(connectMs, fail('the connection timed out'))]
-      const cancel = (): void => {
-        for (const one of cancels.splice(0)) one()
-      }
-      const awaitAnswer = (): void => {
-        cancels.push(systemTimer.after(answerMs, fail('it does not answer')))
-        if (repeatable) cancels.push(systemTimer.after(overdueMs, () => this.#overdue(url)))
-      }
-      whenConnected(req, url, () => {
-        cancel()
-        if (upload === null) awaitAnswer()
-        else req.once('finish', awaitAnswer).setTimeout(answerMs, fail('it stopped receiving'))
-      })
+      const cancel = systemTimer.after(connectMs, fail('the connection timed out'))
+      whenConnected(req, url, cancel)
+      req.setTimeout(answerMs, fail('it does not answer'))
       req.once('response', answer => {
-        cancel()
+        req.setTimeout(0)
         // An answer before the end of the body refuses it.
         upload?.unpipe(req)
-        this.#isOverdue = false
         resolve(answer)
       })
       // Never removed: after the answer began, the answer reports the error too.
@@ -155,20 +127,9 @@ export class HttpLink implements HttpAsker {
         const text = describeSocketError(error)
         reject(isStale ? new StaleConnection(text) : new Unreachable(text))
       })
-      // After a 101 there is neither an answer nor an error.
-      req.once('close', () => {
-        cancel()
-        reject(new Unreachable('it answered with another protocol'))
-      })
       if (upload === null) req.end(whole)
       else upload.once('error', error => req.destroy(error)).pipe(req)
     })
-  }
-
-  #overdue(url: URL): void {
-    if (this.#isOverdue) return
-    this.#isOverdue = true
-    this.#parts.overdue?.(url)
   }
 
   #agent(url: URL): http.Agent {

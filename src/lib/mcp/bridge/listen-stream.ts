@@ -31,12 +31,11 @@ export class ListenStream {
   }
 
   /** Runs the stream of the subscription as `KeptStream` has it. */
-  async run(upstream: Upstream, begun: () => void): Promise<number | null> {
+  async run(upstream: Upstream): Promise<boolean> {
     const call = this.#call
     const { connection } = this.#context
     const deliver = async (text: ServerText): Promise<void> => {
       const [message] = text.messages
-      begun()
       const isAgain = this.#isAcknowledged
       const isAcknowledgement = message?.kind === 'notification' && message.method === acknowledged
       this.#isAcknowledged ||= isAcknowledgement
@@ -49,10 +48,10 @@ export class ListenStream {
     const asked = { headers, body: call.line, signal: call.cancelled }
     const ask = { method: 'POST', ...asked, repeatable: true, isStream: true } as const
     const ended = await connection.exchange(upstream, ask, { deliver })
-    if (this.#isAcknowledged) return ended.kind === 'ended' ? ended.retryMs : 0
+    if (this.#isAcknowledged) return true
     await call.settle(ended, upstream)
     this.#finish()
-    return null
+    return false
   }
 
   /** Sends the notifications that the client may have missed, after it was acknowledged again. */

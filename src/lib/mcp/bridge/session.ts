@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
+import type { JsonObject } from '../../util/json.ts'
+import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Upstream } from './connection.ts'
-import { type BridgeContext, postHeaders, shownUrl } from './context.ts'
-import type { ServerText } from './exchange.ts'
+import { type BridgeContext, shownUrl } from './context.ts'
 import { notificationMessage, type RpcRequest } from './rpc.ts'
 
 /** A session as negotiated by `initialize`. */
@@ -11,21 +11,14 @@ export interface Session {
   /** Null when the server assigns none. */
   readonly id: string | null
   readonly revision: string
-  /** The server announces changes of the resource list. */
-  readonly announcesList: boolean
 }
 
 /** The session of an `initialize` result; null when the result is invalid. */
 export function openedSession(result: JsonObject, headers: IncomingHttpHeaders): Session | null {
-  const { protocolVersion, capabilities } = result
-  if (typeof protocolVersion !== 'string') return null
-  const resources = isJsonObject(capabilities) ? capabilities.resources : undefined
+  const { protocolVersion: revision } = result
+  if (typeof revision !== 'string') return null
   const id = headers['mcp-session-id']
-  return {
-    id: typeof id === 'string' ? id : null,
-    revision: protocolVersion,
-    announcesList: isJsonObject(resources) && resources.listChanged === true,
-  }
+  return { id: typeof id === 'string' ? id : null, revision }
 }
 
 /** The first revision with the `MCP-Protocol-Version` header. */
@@ -55,6 +48,7 @@ export class ClientSession {
   readonly #end = new AbortController()
   readonly #subscriptions = new Set<string>()
   #session: Session | null = null
+  #hadStream = false
   /** Where the session is open; null when the server has ended it. */
   #url: string | null = null
   /** The server that the session is used at. */
@@ -92,10 +86,10 @@ export class ClientSession {
     this.#context.log.info(facts, 'session opened')
   }
 
-  /** The client has sent `notifications/initialized`. Resolves when the stream is open. */
-  async initialized(): Promise<void> {
+  /** The client has sent `notifications/initialized`. */
+  initialized(): void {
     if (this.#upstream === null || this.#end.signal.aborted) return
-    await this.#context.connection.open(this, this.#upstream)
+    this.#context.connection.open(this, this.#upstream)
   }
 
   /** Reports a 404. Returns whether there is a session to open again. */
@@ -116,9 +110,10 @@ export class ClientSession {
   }
 
   /** Runs the stream of the session as `KeptStream` has it. */
-  async run(upstream: Upstream, begun: () => void): Promise<number | null> {
-    const { connection, log } = this.#context
-    const deliver = (text: ServerText): Promise<void> => this.#pushed(text)
+  async run(upstream: Upstream): Promise<boolean> {
+    const { connection, output } = this.#context
+    const isAgain = this.#hadStream
+    this.#hadStream = true
     const ask = {
       method: 'GET',
       headers: { ...this.headers, Accept: 'text/event-stream' },
@@ -126,23 +121,19 @@ export class ClientSession {
       isStream: true,
       signal: this.#end.signal,
     } as const
-    const ended = await connection.exchange(upstream, ask, { begun, deliver })
-    if (ended.kind === 'refused' && ended.status < 500 && ended.status !== 429) {
-      const isUnknown = ended.status === 404 && this.endedByServer(upstream)
-      if (!isUnknown) {
-        log.info({ status: ended.status }, 'the server has no stream for notifications')
-        return null
-      }
-    }
-    return ended.kind === 'ended' ? ended.retryMs : 0
+    const ended = await connection.exchange(upstream, ask, {
+      begun: () => void this.#catchUp(isAgain),
+      deliver: ({ line }) => output.send(line),
+    })
+    if (ended.kind !== 'refused' || ended.status >= 500) return true
+    // A server without such streams answers 405.
+    return ended.status === 404 && this.endedByServer(upstream)
   }
 
-  /** Sends the notifications that the client may have missed. */
-  async catchUp(): Promise<void> {
+  /** Sends the notifications that the client may have missed before the stream was open. */
+  async #catchUp(isAgain: boolean): Promise<void> {
     const { output } = this.#context
-    if (this.#session?.announcesList) {
-      await output.send(notificationMessage('notifications/resources/list_changed'))
-    }
+    if (isAgain) await output.send(notificationMessage('notifications/resources/list_changed'))
     for (const uri of this.#subscriptions) {
       if (this.#end.signal.aborted) return
       await output.send(notificationMessage('notifications/resources/updated', { uri }))
@@ -166,9 +157,6 @@ export class ClientSession {
     const { connection } = this.#context
     const params = { ...this.#params, protocolVersion: this.#session?.revision }
     const answer = await connection.ask(upstream, postHeaders, 'initialize', params)
-    if (answer.kind === 'error') {
-      throw new Unreachable(`it refuses the session: ${answer.error.message}`)
-    }
     const session = openedSession(answer.result, answer.headers)
     if (session === null) throw new Unreachable('invalid initialize result')
     const headers = sessionHeaders(session)
@@ -177,14 +165,9 @@ export class ClientSession {
     const ask = { method: 'POST', headers, body, repeatable: true, signal } as const
     await connection.exchange(upstream, ask)
     for (const uri of this.#subscriptions) {
-      await connection.ask(upstream, headers, 'resources/subscribe', { uri })
+      // The resource may be gone.
+      await connection.ask(upstream, headers, 'resources/subscribe', { uri }).catch(() => {})
     }
     return session
-  }
-
-  async #pushed({ line, messages }: ServerText): Promise<void> {
-    const { log, output } = this.#context
-    if (!messages.some(({ kind }) => kind === 'response')) return output.send(line)
-    return log.warn({}, 'dropped a response on the stream of the session')
   }
 }

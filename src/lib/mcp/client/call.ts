@@ -1,14 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../util/errors.ts'
-import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import { silentLogger } from '../../util/logger.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { version } from '../../util/version.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
-import { postHeaders, shownUrl } from '../bridge/context.ts'
+import { shownUrl } from '../bridge/context.ts'
 import { exchange, type Exchanged, readRefusal } from '../bridge/exchange.ts'
 import type { HttpLink, HttpUpload } from '../bridge/http-link.ts'
 import { requestMessage, type RpcMessage } from '../bridge/rpc.ts'
-import { encodeHeaderValue, metaKeys } from '../request-metadata.ts'
+import { metaKeys, statelessHeaders } from '../request-metadata.ts'
 import { type Asked, httpFailure, rpcFailure, unexpectedAnswer } from './failure.ts'
 
 /** An MCP endpoint, and the connections to it. */
@@ -31,7 +30,7 @@ export async function callMethod(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<JsonObject> {
   let result = null as JsonObject | null
-  await post(server, { method, params, uri: params.uri, silenceMs: answerMs, signal }, message => {
+  await post(server, method, params, { silenceMs: answerMs, signal }, message => {
     if (message.kind === 'response') result = message.result
   })
   if (result === null) throw unexpectedAnswer(server.url, method)
@@ -57,11 +56,13 @@ export async function listen(
 ): Promise<never> {
   const method = 'subscriptions/listen'
   const params = { notifications: { resourceSubscriptions: [uri] } }
-  await post(server, { method, params, uri, silenceMs: null, signal }, async message => {
+  await post(server, method, params, { silenceMs: null, signal }, async message => {
     if (message.kind !== 'notification') return
     if (message.method === 'notifications/resources/updated') updated()
     if (message.method !== 'notifications/subscriptions/acknowledged') return
-    if (!isHonoured(message.params, uri)) {
+    const { notifications } = message.params
+    const honoured = isJsonObject(notifications) ? notifications.resourceSubscriptions : []
+    if (!arrayOf(honoured).includes(uri)) {
       throw new ServiceError('request_refused', `the server does not announce updates of ${uri}`, {
         hint: 'service-cli resources read URI shows the current state',
       })
@@ -71,44 +72,29 @@ export async function listen(
   throw new ServiceError('network_failed', 'the server closed the event stream')
 }
 
-function isHonoured({ notifications }: JsonObject, uri: string): boolean {
-  const uris = isJsonObject(notifications) ? notifications.resourceSubscriptions : undefined
-  return Array.isArray(uris) && uris.includes(uri)
-}
-
-interface McpRequest {
-  readonly method: string
-  readonly params: JsonObject
-  /** What it is about, for errors. */
-  readonly uri: unknown
-  /** The longest pause within the answer; null for a stream that may be idle. */
-  readonly silenceMs: number | null
-  readonly signal: AbortSignal
-}
-
-/** Sends a request and delivers the messages of its answer. Rejects with `ServiceError`. */
+/**
+ * Sends a request and delivers the messages of its answer. `silenceMs`: the longest pause within the
+ * answer; null for a stream that may be idle. Rejects with `ServiceError`.
+ */
 async function post(
   { url, link }: McpServer,
-  { method, params, uri, silenceMs, signal }: McpRequest,
+  method: string,
+  params: JsonObject,
+  { silenceMs, signal }: { silenceMs: number | null; signal: AbortSignal },
   deliver: (message: RpcMessage) => void | Promise<void>,
 ): Promise<void> {
-  const asked = { url, method, uri, isKeyed: link.key !== null }
+  const asked = { url, method, isKeyed: link.key !== null }
   const _meta = {
     [metaKeys.protocolVersion]: revision,
     [metaKeys.clientInfo]: { name: 'service-cli', version },
     [metaKeys.clientCapabilities]: {},
   }
   const ended = await exchange(
-    { link, maxAnswerBytes, silenceMs, log: silentLogger },
+    { link, maxAnswerBytes, silenceMs },
     {
       url,
       method: 'POST',
-      headers: {
-        ...postHeaders,
-        'MCP-Protocol-Version': revision,
-        'Mcp-Method': method,
-        ...(typeof params.uri === 'string' && { 'Mcp-Name': encodeHeaderValue(params.uri) }),
-      },
+      headers: statelessHeaders(method, params, revision),
       body: requestMessage(1, method, { ...params, _meta }),
       repeatable: true,
       answerMs,
@@ -122,7 +108,6 @@ async function post(
           }
           await deliver(message)
         }
-        return true
       },
     },
   )

@@ -8,11 +8,9 @@ import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 
 const keyHint =
   'set SERVICE_MCP_API_KEY or --api-key-file to a key of the server; service-cli keys create makes one there'
-/** "Resource not found" before 2026-07-28. */
-const notFoundCode = -32002
 const { methodNotFound, invalidParams, internalError } = jsonRpcCodes
 /** Errors of a request. Any other beside an HTTP error is about the transport. */
-const requestCodes: number[] = [notFoundCode, methodNotFound, invalidParams, internalError]
+const requestCodes: number[] = [methodNotFound, invalidParams, internalError]
 
 /** The server answered `what`, a URI or a path, with something else than this program expects. */
 export function unexpectedAnswer(url: URL, what: string): ServiceError {
@@ -27,30 +25,17 @@ export interface Asked {
   readonly url: URL
   /** Of MCP, or of HTTP. */
   readonly method: string
-  /** The URI of the request, if any. */
-  readonly uri?: unknown
   /** A key was sent. */
   readonly isKeyed: boolean
 }
 
 /** Translates the `error` of a JSON-RPC response. */
-export function rpcFailure(
-  { code, message, data }: RpcError,
-  { method, uri }: Asked,
-): ServiceError {
+export function rpcFailure({ code, message, data }: RpcError, { method }: Asked): ServiceError {
   const said = cleanText(message, 300)
   // Servers of this project send a hint.
   const hint = textOf(data?.hint)
-  const isNotFound = code === invalidParams && typeof data?.uri === 'string'
-  if (typeof uri === 'string' && (code === notFoundCode || isNotFound)) {
-    const shown = cleanText(uri, 300)
-    const words = said.includes(shown) ? said : `no resource at ${shown}: ${said}`
-    return new ServiceError('resource_not_found', words, { hint })
-  }
-  if (code === methodNotFound) {
-    return new ServiceError('request_refused', `the server does not know ${method}`, {
-      hint: 'it may offer only tools, or run with --no-resources',
-    })
+  if (code === invalidParams && typeof data?.uri === 'string') {
+    return new ServiceError('resource_not_found', said, { hint })
   }
   if (code === internalError) {
     return new ServiceError('resource_failed', `the server failed: ${said}`, { hint })
@@ -70,8 +55,8 @@ export function httpFailure(
   if (rpc !== null && requestCodes.includes(rpc.code)) return rpcFailure(rpc, asked)
   const parsed = parseText(String(body))
   const value = isJsonObject(parsed) ? parsed : {}
-  const { detail, error_description, title, code: problem } = value
-  const said = textOf(rpc?.message ?? detail ?? error_description ?? title)
+  const { detail, title, code: problem } = value
+  const said = textOf(rpc?.message ?? detail ?? title)
   const words = `(HTTP ${status})${said === undefined ? '' : `: ${said}`}`
   const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
   const hint = textOf(value.hint) ?? root
@@ -86,22 +71,19 @@ export function httpFailure(
     return new ServiceError(code, `${where} ${what} ${words}`, { hint: keyHint })
   }
   if (status === 429) {
-    const after = headers['retry-after']
-    const wait = after === undefined ? hint : `try again in ${cleanText(after, 20)} s`
-    return new ServiceError('rate_limited', `${where} is busy ${words}`, { hint: wait })
+    return new ServiceError('rate_limited', `${where} is busy ${words}`, { hint })
   }
   // Servers of this project say what is wrong.
-  if (problem === 'resource-not-found' || problem === 'artefact-not-found') {
-    return new ServiceError('resource_not_found', said ?? words, { hint })
-  }
   if (typeof problem === 'string') {
-    const code = status >= 500 ? 'storage_failed' : 'request_refused'
+    const isMissing = problem === 'artefact-not-found'
+    const code = status >= 500 ? 'resource_failed' : 'request_refused'
     const what = status >= 500 ? 'the server failed' : 'the server refuses the request'
-    return new ServiceError(code, `${what}: ${said ?? problem}`, { hint })
+    const message = `${what}: ${said ?? problem}`
+    return new ServiceError(isMissing ? 'resource_not_found' : code, message, { hint })
   }
   if (status >= 300 && status < 400) {
-    const target = URL.parse(headers.location ?? '', url.href)
-    const to = target === null ? 'another address' : cleanText(shownUrl(target), 200)
+    const target = URL.parse(headers.location ?? '', url.href) ?? url
+    const to = cleanText(shownUrl(target), 200)
     return new ServiceError('request_refused', `${where} redirects to ${to}`, {
       hint: 'redirects are not followed: use that address if you trust it',
     })

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
-import { counted, sizeText } from '../../util/amounts.ts'
-import { ServiceError } from '../../util/errors.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { sizeText } from '../../util/amounts.ts'
 import { parseExact } from '../../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
@@ -31,16 +30,15 @@ export interface Follower {
 }
 
 interface State extends Seen {
-  readonly kind: 'missing' | 'json' | 'text' | 'bytes'
-  /** The JSON value, the text, or the digest of the bytes. */
-  readonly value?: unknown
+  readonly isJson: boolean
+  /** The JSON value, the text or the bytes. */
+  readonly value: unknown
   /** Of a scene: the delta since then. Its revisions are those of one run of the server. */
   readonly deltaUri?: string
   /** The application of a scene is gone, in words. */
   readonly gone?: string
 }
 
-const missing: State = { kind: 'missing', text: 'does not exist now', facts: { missing: true } }
 const maxChanges = 1000
 const maxDepth = 200
 /** Characters of the words, and of the changes beside them. */
@@ -48,17 +46,13 @@ const maxChars = 20_000
 
 /** Follows the scene by its deltas, anything else by reading all of it. */
 export function createFollower(uri: string): Follower {
-  let last = missing
+  let last = stateOf([])
   return {
     start: async read => (last = stateOf(await read(uri))),
     async look(read) {
       const before = last
       const deltaUri = uri === 'scene://current' ? before.deltaUri : undefined
-      last = await read(deltaUri ?? uri).then(stateOf, (error: unknown) => {
-        if (error instanceof ServiceError && error.code === 'resource_not_found') return missing
-        throw error
-      })
-      if (before.kind !== last.kind) return { lines: [last.text], facts: last.facts }
+      last = stateOf(await read(deltaUri ?? uri))
       return deltaUri === undefined ? newsOf(before, last) : sceneNews(before, last)
     },
   }
@@ -76,20 +70,13 @@ function sceneNews(before: State, { deltaUri, gone, value, facts }: State): News
   }
 }
 
-function newsOf(before: State, { kind, value, text, facts }: State): News | null {
-  if (kind === 'json') {
+function newsOf(before: State, { isJson, value, text, facts }: State): News | null {
+  if (isJson && before.isJson) {
     const found = diffJson(before.value, value, { maxChanges })
     const lines = [...describeChanges(found.changes), ...(found.truncated ? ['… and more'] : [])]
     return lines.length === 0 ? null : { lines, facts: { ...facts, ...shownChanges({ ...found }) } }
   }
-  if (before.value === value) return null
-  if (kind !== 'text') return { lines: [text], facts }
-  const [old, now] = [before.value, value].map(each => new Set(asText(each).split('\n')))
-  const lines = [
-    ...Array.from(old!.difference(now!), line => `- ${line}`),
-    ...Array.from(now!.difference(old!), line => `+ ${line}`),
-  ]
-  return { lines: lines.length === 0 ? [text] : lines, facts }
+  return isDeepStrictEqual(before.value, value) ? null : { lines: [text], facts }
 }
 
 function shownChanges({ changes, truncated }: JsonObject): JsonObject {
@@ -101,33 +88,25 @@ function shownChanges({ changes, truncated }: JsonObject): JsonObject {
 
 /** Only the first contents of a resource are followed. */
 function stateOf([first]: readonly Contents[]): State {
-  if (first === undefined) return missing
-  const { content, mimeType: mime, meta } = first
-  if (typeof content !== 'string') {
-    const sha256 = createHash('sha256').update(content).digest('hex')
-    const text = `${sizeText(content.length)} of ${cleanText(mime ?? 'binary data', 80)}`
-    const facts = { mime, size_bytes: content.length, sha256 }
-    return { kind: 'bytes', value: sha256, text, facts }
-  }
-  const parsed = isJsonType(mime) ? parseJson(content, maxDepth, parseExact) : null
-  if (!parsed?.ok) {
-    const text = counted(content.split('\n').length, 'line')
-    return { kind: 'text', value: content, text, facts: {} }
-  }
+  const { content = '', mimeType: mime = null, meta = {} } = first ?? {}
+  const size_bytes = Buffer.byteLength(content)
+  const text = `${sizeText(size_bytes)} of ${cleanText(mime ?? 'data', 80)}`
+  const isText = typeof content === 'string' && isJsonType(mime)
+  const parsed = isText ? parseJson(content, maxDepth, parseExact) : null
+  if (!parsed?.ok) return { isJson: false, value: content, text, facts: { mime, size_bytes } }
   const value = withNames(parsed.value)
   const scene = sceneOf(meta)
   const { run, revision } = scene
-  if (revision === undefined) return { kind: 'json', value, text: sizeOf(value), facts: {} }
-  const { connected, since } = applicationOf(scene)
-  const gone = (connected === false ? staleReason(meta) : null) ?? undefined
-  const words = [`revision ${asText(revision)}`, sizeOf(value), gone]
+  if (revision === undefined) return { isJson: true, value, text, facts: {} }
+  const isGone = applicationOf(scene).connected === false
+  const gone = (isGone ? staleReason(meta) : null) ?? undefined
   return {
-    kind: 'json',
+    isJson: true,
     value,
     deltaUri: `scene://delta?since=${asText(revision)}&run=${asText(run)}`,
     gone,
-    text: words.filter(word => word !== undefined).join(', '),
-    facts: { run, revision, ...(connected !== undefined && { application: { connected, since } }) },
+    text: `revision ${asText(revision)}, ${gone ?? text}`,
+    facts: { run, revision },
   }
 }
 
@@ -137,10 +116,4 @@ function withNames(value: unknown): unknown {
   const rows = value.instances.filter(isJsonObject)
   const instances = rows.map(row => ({ id: row.instance_id, name: row.display_name, ...row }))
   return { ...value, instances }
-}
-
-function sizeOf(value: unknown): string {
-  if (Array.isArray(value)) return counted(value.length, 'element')
-  if (!isJsonObject(value)) return cleanText(asText(value), 60)
-  return value.status === 'no_snapshot' ? 'no scene' : counted(Object.keys(value).length, 'member')
 }

@@ -2,10 +2,8 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { ServiceError } from '../../util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
-import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
-import { userAgent } from '../../util/version.ts'
-import { HttpLink, overdueText } from '../bridge/http-link.ts'
+import { HttpLink } from '../bridge/http-link.ts'
 import { parseText } from '../bridge/rpc.ts'
 import { openAnswer } from './call.ts'
 
@@ -14,7 +12,6 @@ export interface HostTarget {
   /** Ends in `/host`. */
   readonly url: URL
   readonly token: Secret
-  readonly log: Logger
 }
 
 interface HostRequest {
@@ -25,25 +22,21 @@ interface HostRequest {
   readonly body?: object | Readable
   /** The type of the stream. */
   readonly type?: string
-  readonly signal?: AbortSignal
 }
 
 /** Sends a request and returns the answer. Rejects with `ServiceError`. */
 export async function hostRequest(
-  { url: { href }, token, log }: HostTarget,
-  request: HostRequest,
+  { url: { href }, token }: HostTarget,
+  { method, path, body, type = 'application/json' }: HostRequest,
 ): Promise<JsonObject> {
-  const { method, path, body, type = 'application/json' } = request
-  const { signal = new AbortController().signal } = request
-  const overdue = ({ host }: URL): void => log.warn({}, overdueText(host))
-  const link = new HttpLink({ key: token, env: {}, userAgent, overdue })
+  const link = new HttpLink({ key: token, env: {} })
   try {
     const answer = await openAnswer(link, {
       url: new URL(`${href.replace(/\/$/, '')}/${path}`),
       method,
       headers: { 'Content-Type': type },
       body: body instanceof Readable ? body : JSON.stringify(body),
-      signal,
+      signal: new AbortController().signal,
     })
     const value = parseText(await text(answer))
     return isJsonObject(value) ? value : {}

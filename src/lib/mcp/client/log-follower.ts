@@ -1,13 +1,13 @@
-import { numberOf, parseExact } from '../../util/exact-json.ts'
-import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
+import { numberOf } from '../../util/exact-json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
+import { parseText } from '../bridge/rpc.ts'
 import type { Follower, Read } from './follower.ts'
 
 /** Past events shown first, as `tail -f` does. */
 const shownAtStart = 10
 /** Largest page of events that a server returns. */
 const pageEvents = 1000
-const maxDepth = 200
 
 /**
  * Follows `audit://recent`, or `events://session/<id>` from the `cursor` of the URI on. Their
@@ -26,10 +26,10 @@ export function createLogFollower(uri: string): Follower {
       query.set('limit', String(pageEvents))
     }
     const [first] = await read(url.href)
-    const parsed = parseJson(asText(first?.content), maxDepth, parseExact)
-    const page = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {}
+    const value = parseText(asText(first?.content))
+    const page = isJsonObject(value) ? value : {}
     const entries = arrayOf(page[member]).filter(isJsonObject)
-    return { entries, newest: numberOf(page.newest_cursor) ?? idOf(entries.at(-1)) }
+    return { entries, newest: numberOf(page.newest_cursor) || idOf(entries.at(-1)) }
   }
 
   return {

@@ -25,8 +25,7 @@ export interface EntryFacts {
 
 /**
  * Paths of a file, the preferred one first. `~` is the home folder, other paths begin in the working
- * folder. `${VARIABLE:-default}` is the folder that a variable names; without a default the path is
- * left out when the variable is not set.
+ * folder. `${VARIABLE:-default}` is the absolute path that a variable has, or the default.
  */
 type Paths = readonly string[]
 
@@ -43,8 +42,6 @@ interface ClientRow {
   readonly user?: Paths | Partial<Record<NodeJS.Platform, Paths>>
   /** The file of a project. */
   readonly project?: Paths
-  /** A variable that names the user's file. */
-  readonly fileVariable?: string
   /** How an entry refers to the key, NAME being its name; missing when it cannot. */
   readonly key?: string
   /** Missing for a client that cannot use HTTP, or does not reconnect: it starts the bridge. */
@@ -58,12 +55,6 @@ interface ClientRow {
   readonly note?: string
   /** Said of an entry with a key. Default: the variable must be in the client's environment. */
   readonly keyNote?: string
-}
-
-/** An AI client and the format of its settings. */
-export interface Client extends ClientRow {
-  readonly id: string
-  readonly section: string
 }
 
 const inBraces = `\${${keyVariable}}`
@@ -166,14 +157,8 @@ const rows: Readonly<Record<string, ClientRow>> = {
   mcporter: {
     title: 'mcporter',
     format: 'jsonc',
-    user: [
-      '${XDG_CONFIG_HOME}/mcporter/mcporter.json',
-      '${XDG_CONFIG_HOME}/mcporter/mcporter.jsonc',
-      '~/.mcporter/mcporter.json',
-      '~/.mcporter/mcporter.jsonc',
-    ],
+    user: ['${MCPORTER_CONFIG:-~/.mcporter/mcporter.json}'],
     project: ['config/mcporter.json'],
-    fileVariable: 'MCPORTER_CONFIG',
     key: inBraces,
     http: ({ url, headers }) => ({ url, headers }),
     stdio: ({ command, args }) => ({ command, args }),
@@ -260,7 +245,10 @@ const rows: Readonly<Record<string, ClientRow>> = {
   },
 }
 
-export const clients: readonly Client[] = Object.entries(rows).map(([id, row]) => ({
+/** An AI client and the format of its settings. */
+export type Client = (typeof clients)[number]
+
+export const clients = Object.entries(rows).map(([id, row]) => ({
   id,
   section: 'mcpServers',
   ...row,

@@ -18,14 +18,10 @@ export interface Place {
 
 /** The paths where the client looks, the preferred one first. */
 export function settingsPaths(client: Client, scope: Scope, place: Place): string[] {
-  const { platform, env } = place
-  const { user = [], project = [], fileVariable = '' } = client
+  const { user = [], project = [] } = client
   if (scope === 'project') return project.map(path => resolve(path))
-  const named = env[fileVariable]
-  // Clients resolve a relative path differently.
-  if (named !== undefined && isAbsolute(named)) return [named]
-  const paths = 'length' in user ? user : (user[platform] ?? [])
-  return paths.flatMap(path => expand(path, place) ?? [])
+  const paths = 'length' in user ? user : (user[place.platform] ?? [])
+  return paths.map(path => expand(path, place))
 }
 
 /** The settings file of the client: of several the first that exists; null when it has none. */
@@ -34,14 +30,12 @@ export function findSettings(client: Client, scope: Scope, place: Place): string
   return paths.find(path => existsSync(path)) ?? paths[0] ?? null
 }
 
-/** Null for a path with a variable that is not set and has no default. */
-function expand(path: string, { env, home }: Place): string | null {
-  const [, variable = '', usual, rest = ''] = /^(?:\$\{(\w+)(?::-(.+?))?\})?(.*)$/.exec(path) ?? []
+function expand(path: string, { env, home }: Place): string {
+  const [, variable = '', usual = '', rest = ''] = /^(?:\$\{(\w+):-(.+?)\})?(.*)$/.exec(path) ?? []
   const value = env[variable]
+  // Clients resolve a relative path differently.
   if (value !== undefined && isAbsolute(value)) return join(value, rest)
-  if (variable !== '' && usual === undefined) return null
-  // Behind the ~.
-  return join(home, `${usual ?? ''}${rest}`.slice(1))
+  return join(home, `${usual}${rest}`.replace('~', ''))
 }
 
 /**
@@ -80,8 +74,6 @@ async function readSettings(path: string) {
   try {
     const stats = await lstat(path)
     if (stats.isSymbolicLink()) throw unusableFile(path, 'is a symbolic link', pasteHint)
-    // A replacement would not respect it.
-    if ((stats.mode & 0o200) === 0) throw unusableFile(path, 'is read-only', pasteHint)
     const bytes = await readFile(path)
     return { bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), stats }
   } catch (error) {
@@ -109,11 +101,9 @@ export async function whySwitchedOff(
     if (settings.mcp?.excluded?.includes(name)) return '"mcp.excluded" has its name'
     if (settings.mcp?.allowed?.includes(name) === false) return '"mcp.allowed" lacks its name'
     // Of Claude Code.
-    const folders = Object.entries<any>(settings.projects ?? {})
-      .filter(([, project]) => project.disabledMcpServers?.includes(name))
-      .map(([folder]) => folder)
-    if (folders.length === 0) return null
-    return `"disabledMcpServers" has its name for ${folders.join(', ')}`
+    const projects = Object.values<any>(settings.projects ?? {})
+    const isOff = projects.some(project => project.disabledMcpServers?.includes(name))
+    return isOff ? '"disabledMcpServers" of a project has its name' : null
   } catch {
     // It is missing, or has another shape.
     return null

@@ -3,7 +3,6 @@ import { tokenFile } from '../../../lib/instances/files.ts'
 import { readSecretFile } from '../../../lib/auth/secret-file.ts'
 import { HttpLink } from '../../../lib/mcp/bridge/http-link.ts'
 import { Secret } from '../../../lib/util/secret.ts'
-import { userAgent } from '../../../lib/util/version.ts'
 import type { InstanceTransport } from './instance-transport.ts'
 import { ReadLink } from './read-link.ts'
 
@@ -28,7 +27,7 @@ class Links {
   readonly reads: ReadLink
 
   constructor(key: Secret | null) {
-    this.link = new HttpLink({ key, env: {}, userAgent, refusesForeign: true })
+    this.link = new HttpLink({ key, env: {}, refusesForeign: true })
     this.reads = new ReadLink({ connectMs, key })
   }
 

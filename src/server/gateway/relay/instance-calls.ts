@@ -4,7 +4,6 @@ import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import type { Logger } from '../../../lib/util/logger.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { Caller } from '../../mcp/tools/tool.ts'
 import { answeredError, unreachable } from './relay-errors.ts'
@@ -25,7 +24,6 @@ interface CallsParts {
   readonly upstream: Upstream
   readonly timer: Timer
   readonly limits: Pick<GatewayLimits, 'instanceAnswerMs'>
-  readonly log: Logger
 }
 
 export type Call = [
@@ -62,7 +60,7 @@ export class InstanceCalls {
   }
 
   async #ask(...[method, params, { reader, progress } = {}]: Call): Promise<JsonObject> {
-    const { instanceId, upstream, timer, log } = this.#parts
+    const { instanceId, upstream, timer } = this.#parts
     const cancelled = new AbortController()
     const release = onAbort(reader?.signal, () =>
       cancelled.abort(new ServiceError('cancelled', 'the caller has left')),
@@ -79,7 +77,7 @@ export class InstanceCalls {
     let ended: Exchanged
     try {
       ended = await exchange(
-        { link: await upstream.asker(), maxAnswerBytes, silenceMs: answerMs, log },
+        { link: await upstream.asker(), maxAnswerBytes, silenceMs: answerMs },
         upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),
         {
           async deliver({ messages }) {
@@ -87,7 +85,6 @@ export class InstanceCalls {
               if (message.kind === 'response' && message.id === id) answers.push(message)
               else if (message.kind === 'notification') report(message.params, progress)
             }
-            return answers.length === 0
           },
         },
       )

@@ -191,11 +191,10 @@ class SessionPushes {
 
   /** Opens a session and follows its stream to the end. Never rejects. */
   async #runSession() {
-    const { upstream, limits, timer, log } = this.#parts
+    const { upstream, limits, timer } = this.#parts
     const session = new UpstreamSession({
       upstream,
       timer,
-      log,
       answerMs: limits.instanceAnswerMs,
       notified: (method, params) => this.#notified(method, params),
       signal: this.#closing.signal,

@@ -162,7 +162,7 @@ export class Relays {
         },
         gone: () => this.#goneNow(instanceId),
       }),
-      calls: new InstanceCalls({ instanceId, upstream, timer, limits, log }),
+      calls: new InstanceCalls({ instanceId, upstream, timer, limits }),
     }
     this.#ways.set(instanceId, way)
     return way

@@ -5,7 +5,6 @@ import { notificationMessage } from '../../../lib/mcp/bridge/rpc.ts'
 import { openedSession, sessionHeaders } from '../../../lib/mcp/bridge/session.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
-import type { Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock, pause, type Timer } from '../../../lib/util/time.ts'
 import { outerUri } from './instance-uri.ts'
 import { answeredError, isUnreachable, unreachable } from './relay-errors.ts'
@@ -25,7 +24,6 @@ interface SessionParts {
   readonly answerMs: number
   readonly notified: (method: string, params: JsonObject) => void
   readonly timer: Timer
-  readonly log: Logger
   /** Ends the session. */
   readonly signal: AbortSignal
 }
@@ -117,7 +115,6 @@ export class UpstreamSession {
             burstSinceMs = nowMs
           }
           if (++burst >= maxBurst) await pause(timer, burstPauseMs, this.#signal)
-          return true
         },
       },
     )
@@ -172,8 +169,7 @@ export class UpstreamSession {
   }
 
   async #exchangeParts(silenceMs: number | null) {
-    const { upstream, log } = this.#parts
-    return { link: await upstream.asker(), maxAnswerBytes, silenceMs, log }
+    return { link: await this.#parts.upstream.asker(), maxAnswerBytes, silenceMs }
   }
 }
 

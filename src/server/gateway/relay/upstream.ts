@@ -1,9 +1,13 @@
 import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
-import { postHeaders } from '../../../lib/mcp/bridge/context.ts'
 import type { HttpAsk, HttpAsker } from '../../../lib/mcp/bridge/http-link.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
-import { encodeHeaderValue, metaKeys } from '../../../lib/mcp/request-metadata.ts'
+import {
+  encodeHeaderValue,
+  metaKeys,
+  postHeaders,
+  statelessHeaders,
+} from '../../../lib/mcp/request-metadata.ts'
 import type {
   AnswerReceiver,
   InstanceTransport,
@@ -50,10 +54,9 @@ export class Upstream {
     this.identity = { [instanceHeader]: instanceId }
     this.headers = { ...postHeaders, ...this.identity }
     this.#readHeaders = {
-      ...this.headers,
+      ...statelessHeaders('resources/read', {}, revision),
+      ...this.identity,
       'User-Agent': userAgent,
-      'MCP-Protocol-Version': revision,
-      'Mcp-Method': 'resources/read',
     }
   }
 
@@ -98,18 +101,11 @@ export class Upstream {
     params: JsonObject & { _meta?: JsonObject },
     { answerMs, signal }: Pick<HttpAsk, 'answerMs' | 'signal'>,
   ): HttpAsk {
-    const { uri, name } = params
-    const about = typeof uri === 'string' ? uri : name
     const sent = { ...params, _meta: { ...params._meta, ...meta } }
     return {
       url: this.url,
       method: 'POST',
-      headers: {
-        ...this.headers,
-        'MCP-Protocol-Version': revision,
-        'Mcp-Method': method,
-        ...(typeof about === 'string' ? { 'Mcp-Name': encodeHeaderValue(about) } : {}),
-      },
+      headers: { ...statelessHeaders(method, params, revision), ...this.identity },
       body: JSON.stringify({ jsonrpc: '2.0', id, method, params: sent }),
       repeatable: true,
       answerMs,

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import type { Viewer } from '../../http/authentication.ts'
-import type { EndpointActivity } from '../../mcp/activity.ts'
-import type { McpEndpoint } from '../../mcp/endpoint.ts'
+import type { EndpointActivity, McpEndpoint } from '../../mcp/endpoint.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { OpenRequests } from '../relay/open-requests.ts'
 import type { View } from './view.ts'
@@ -90,7 +89,6 @@ export class Views implements McpEndpoint {
       sessions: sum(({ sessions }) => sessions),
       streams: sum(({ streams }) => streams),
       subscriptions: sum(({ subscriptions }) => subscriptions),
-      subscribers: sum(({ subscribers }) => subscribers),
     }
   }
 

@@ -11,7 +11,7 @@ import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts
 /** `tools/list` and `tools/call`, the same in both transports. */
 export interface ToolMethods {
   readonly count: number
-  list(caller: Pick<Caller, 'mayAnswer'>): JsonText
+  list(params: JsonObject, caller: Pick<Caller, 'mayAnswer'>): JsonText
   call(params: JsonObject, caller: Caller): JsonText | Promise<JsonText>
 }
 
@@ -27,7 +27,11 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
 
   return {
     count: tools.length,
-    list: ({ mayAnswer }) => (mayAnswer ? listed : listedForReaders),
+    list({ cursor }, { mayAnswer }) {
+      // All tools fit one page, so no cursor was ever handed out for them.
+      if (cursor !== undefined) throw new ResourceUriInvalid('unknown cursor')
+      return mayAnswer ? listed : listedForReaders
+    },
     // Not async: a call that waits would keep its params, which may be large.
     call({ name, arguments: given, _meta: meta }, caller) {
       const tool = tools.find(each => each.name === name)
@@ -47,18 +51,6 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
   }
 }
 
-/** The answer to `tools/list`; null: the server has no tools, and clients ask all the same. */
-export function toolList(
-  tools: ToolMethods | null,
-  { cursor }: JsonObject,
-  caller: Pick<Caller, 'mayAnswer'>,
-): JsonText {
-  // All tools fit one page, so no cursor was ever handed out for them.
-  if (cursor !== undefined) throw new ResourceUriInvalid('unknown cursor')
-  return tools?.list(caller) ?? emptyList
-}
-
-const emptyList = JsonText.membersOf({ tools: [] })
 const readOnly = { readOnlyHint: true, destructiveHint: false, openWorldHint: false }
 
 /** Also for clients that load a tool only when a search finds it: Claude Code reads these members. */

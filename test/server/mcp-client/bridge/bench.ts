@@ -15,7 +15,6 @@ import { startServer, type TestServer } from '../../../helpers/mcp.ts'
 
 export interface BridgeOptions {
   readonly key?: string
-  readonly finishMs?: number
   readonly env?: NodeJS.ProcessEnv
 }
 
@@ -39,7 +38,7 @@ export class BridgeClient {
   #waiting: (() => void)[] = []
 
   constructor(url: string, options: BridgeOptions = {}) {
-    const { key, finishMs, env = {} } = options
+    const { key, env = {} } = options
     this.output.setEncoding('utf8')
     this.output.on('data', (text: string) => this.#feed(text))
     this.ended = runBridge(
@@ -49,7 +48,6 @@ export class BridgeClient {
         locate: async () => ok({ url: new URL(url) }),
         key: key === undefined ? null : new Secret(key),
         env,
-        finishMs,
         log: this.#logger(),
       },
       this.stop.signal,

@@ -49,7 +49,7 @@ describe('the API key of the bridge', () => {
     await client.call('ping')
     expect(endpoint.seen[0]?.headers.authorization).to.equal(`Bearer ${key}`)
     const { error } = await client.call('moved')
-    expect(error.data).to.deep.equal({ reason: 'redirected', status: 307 })
+    expect(error.data).to.deep.equal({ reason: 'server_refused', status: 307 })
     expect(error.message).to.contain(`redirects to ${other.url}`)
     expect(other.seen).to.deep.equal([])
   })

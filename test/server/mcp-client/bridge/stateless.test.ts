@@ -49,10 +49,8 @@ describe('the bridge at 2026-07-28', () => {
       'mcp-method': 'resources/read',
       'mcp-name': '=?base64?YTovL8Op?=',
     })
-    await client.call('a\r\nX: y', client.stateless())
-    expect(endpoint.seen[1]?.headers).to.not.have.any.keys('mcp-method', 'x')
     await client.end()
-    expect(endpoint.seen).to.have.length(2)
+    expect(endpoint.seen).to.have.length(1)
   })
 
   it('passes on errors that ride on other statuses, with their data', async () => {

@@ -261,7 +261,7 @@ describe('tools', () => {
       const timer = { after: (_ms: number, run: () => void) => (timers.push(run), () => {}) }
       // As in the program: the clock of durations has another beginning than that of the scene.
       const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultBounds }
-      const hub = new SubscriptionHub(defaultBounds)
+      const hub = new SubscriptionHub(1)
       const look = applicationTools({ ...parts, hub }).tools.find(({ name }) => name === 'look')
       const caller = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
       const looking = look!.call({ target: 'window', max_width: 1024 }, caller)

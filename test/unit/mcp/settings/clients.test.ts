@@ -161,7 +161,6 @@ describe('the settings file of', () => {
     ['codex', 'CODEX_HOME', '/x', '/x/config.toml'],
     ['inspector', 'MCP_CATALOG_PATH', '/i/all.json', '/i/all.json'],
     ['mcporter', 'MCPORTER_CONFIG', '/m/m.json', '/m/m.json'],
-    ['mcporter', 'XDG_CONFIG_HOME', '/x', '/x/mcporter/mcporter.json'],
     ['copilot-cli', 'COPILOT_HOME', '/c', '/c/mcp-config.json'],
     ['cline', 'CLINE_MCP_SETTINGS_PATH', '/c/mcp.json', '/c/mcp.json'],
   ]
