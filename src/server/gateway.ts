@@ -217,13 +217,11 @@ async function followTokens(server: AccountsUrl, checkMs: number): Promise<Accou
 /** A caller without a key. */
 const stranger = { headers: {}, peer: 'gateway' }
 
-type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>
-
 /**
  * Runs the gateway beside another server of this process, active or standby. A failure of the
  * gateway is logged and never ends that server.
  */
-export function joinGateway(options: JoinOptions): {
+export function joinGateway(options: Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>): {
   /** Resolves once it is active; with null when it never will be. */
   readonly active: Promise<GatewayHandle | null>
   stop(): Promise<void>
@@ -233,8 +231,7 @@ export function joinGateway(options: JoinOptions): {
   const rules = { standby: true, patient: true }
   const starting = startGateway({ ...options, ...rules }, cancel.signal).then(
     handle => {
-      const { url, instanceId } = handle
-      log.info({ url, instance_id: instanceId }, 'the gateway listens')
+      log.info({ url: handle.url, instance_id: handle.instanceId }, 'the gateway listens')
       return handle
     },
     (error: unknown) => {
@@ -246,8 +243,7 @@ export function joinGateway(options: JoinOptions): {
     active: starting,
     async stop() {
       cancel.abort()
-      const handle = await starting
-      await handle?.stop()
+      await (await starting)?.stop()
     },
   }
 }
