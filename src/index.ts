@@ -22,12 +22,9 @@ export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {
   Annotations,
   BlobContent,
-  CompletionContext,
-  CompletionValues,
   Content,
   Descriptor,
   EncodedBlob,
-  Icon,
   ResourceProducer,
   StreamedBlob,
   Template,

@@ -1,7 +1,7 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { omitUndefined } from '../../src/lib/util/members.ts'
 import { asText, cleanText } from '../../src/lib/util/text.ts'
-import type { SceneChange } from '../../src/lib/mcp/change-words.ts'
+import type { JsonChange } from '../../src/lib/mcp/json-diff.ts'
 import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
 import type { SceneState } from './scene.ts'
 
@@ -40,7 +40,7 @@ export class Objects {
   readonly #carrier: Carrier
   readonly #state = signal<ObjectsState>({ kind: 'loading', read: 0 })
   readonly #changed = signal<ReadonlyMap<string, number>>(new Map())
-  #pending: (readonly SceneChange[] | null)[] = []
+  #pending: (readonly JsonChange[] | null)[] = []
   #isLoading = false
   readonly #stop: () => void
 
@@ -104,7 +104,7 @@ export class Objects {
     return total > 0 && rows.size === 0 ? { kind: 'other' } : { kind: 'rows', rows, total }
   }
 
-  #apply(changes: readonly SceneChange[] | null): void {
+  #apply(changes: readonly JsonChange[] | null): void {
     const { value: state } = this.#state
     const isReadAgain = changes === null || state.kind !== 'rows' || changes.some(isOfId)
     if (isReadAgain) return void this.#load()
@@ -121,12 +121,12 @@ export class Objects {
 }
 
 /** Its row is of another object now: by its old id it is known to others. */
-function isOfId({ path, kind }: SceneChange): boolean {
+function isOfId({ path, kind }: JsonChange): boolean {
   return kind === 'changed' && /^\/objects\/\d+\/id$/.test(path)
 }
 
 /** Changes the row of the object that the change is about; null: it is about none. */
-export function applyTo(rows: Map<string, ObjectRow>, change: SceneChange): string | null {
+export function applyTo(rows: Map<string, ObjectRow>, change: JsonChange): string | null {
   const { path, kind, after } = change
   if (change.id === undefined || !path.startsWith('/objects/')) return null
   const id = asText(change.id)

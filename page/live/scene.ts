@@ -1,5 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals'
-import { deltaLines, type SceneChange, unknownBase } from '../../src/lib/mcp/change-words.ts'
+import { deltaLines, unknownBase } from '../../src/lib/mcp/change-words.ts'
+import type { JsonChange } from '../../src/lib/mcp/json-diff.ts'
 import { parseExact } from '../../src/lib/util/exact-json.ts'
 import type { JsonObject } from '../../src/lib/util/json.ts'
 import { asText } from '../../src/lib/util/text.ts'
@@ -74,12 +75,12 @@ export interface ChangeEntry {
 interface Delta extends JsonObject {
   readonly status?: 'no_snapshot'
   readonly reset?: boolean
-  readonly changes?: readonly SceneChange[]
+  readonly changes?: readonly JsonChange[]
   readonly truncated?: boolean
 }
 
 /** A step to the next revision; `changes` is null when the scene must be read again. */
-export type SceneStep = (changes: readonly SceneChange[] | null) => void
+export type SceneStep = (changes: readonly JsonChange[] | null) => void
 
 /** The scene on one page, and what changed since this page was opened. */
 export class SceneState {
@@ -211,7 +212,7 @@ function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   )
 }
 
-function idOf({ id }: SceneChange): readonly string[] {
+function idOf({ id }: JsonChange): readonly string[] {
   return id === undefined ? [] : [asText(id)]
 }
 

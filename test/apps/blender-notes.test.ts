@@ -99,7 +99,7 @@ describe('a note, from the artist in Blender to the proof and back', function ()
       asked: ['Cube moved 1.00 along z'],
       also_changed: ['Box moved 1.00 along z'],
     })
-    expect(text).to.include('also changed:\n- Box moved')
+    expect(text).to.include('other changes:\n- Box moved')
     expect(content[1]).to.include({ type: 'image' })
     const { before, view } = await note()
     const { after, difference } = data.proof

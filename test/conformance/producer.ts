@@ -5,6 +5,9 @@ const pixel =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const template = /^test:\/\/template\/([^/?#]+)\/data$/
 
+/** What stands for `{id}` in the listed URIs of the template. */
+export const ids = ['123', '124', '200']
+
 /** The resources that the official conformance suite expects to find. */
 export const producer = {
   scheme: 'test',
@@ -12,6 +15,9 @@ export const producer = {
     { uri: 'test://static-text', name: 'Static text', mimeType: 'text/plain' },
     { uri: 'test://static-binary', name: 'Static binary', mimeType: 'image/png' },
     { uri: 'test://watched-resource', name: 'Watched', mimeType: 'text/plain' },
+    ...ids.map(id => {
+      return { uri: `test://template/${id}/data`, name: id, mimeType: 'application/json' }
+    }),
   ],
   templates: () => [
     { uriTemplate: 'test://template/{id}/data', name: 'Data by id', mimeType: 'application/json' },
@@ -26,6 +32,4 @@ export const producer = {
     const text = JSON.stringify({ id, templateTest: true, data: `Data for ID: ${id}` })
     return [{ uri, mimeType: 'application/json', text }]
   },
-  complete: (_variable: string, prefix: string) =>
-    ['123', '124', '200'].filter(id => id.startsWith(prefix)),
 } satisfies ResourceProducer

@@ -8,7 +8,6 @@ import { MemoryBackend, noDisplay } from '../helpers/memory-capture.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import {
-  completed,
   contentOf,
   failure,
   listAll,
@@ -67,11 +66,6 @@ describe('capture://current_window with a backend', () => {
       const { code } = await readFailure(section.session, `${uri}?max_width=${value}`)
       expect(code, value).to.equal(-32602)
     }
-  })
-
-  it('completes max_width with widths worth asking for', async () => {
-    const { values } = await completed(section.session, template, 'max_width', '1')
-    expect(values).to.deep.equal(['1024', '1600'])
   })
 
   it('is −32603 with a reason and a hint when the backend fails', async () => {

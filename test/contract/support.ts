@@ -158,7 +158,5 @@ export function many(scheme: string, count: number): ResourceProducer {
     list: () => list,
     read: uri => [{ uri, text: '' }],
     templates: () => [{ uriTemplate: `${scheme}://{number}`, name: 'By number' }],
-    complete: (variable, prefix) =>
-      variable === 'number' ? list.map(each => each.name).filter(n => n.startsWith(prefix)) : [],
   }
 }

@@ -183,10 +183,14 @@ function definedData(data: unknown): Record<string, unknown> {
   )
 }
 
-/** Contents and negotiated versions are the same on both servers; names and hints are not. */
+/**
+ * Contents, completed values and negotiated versions are the same on both servers; names, hints and
+ * totals are not.
+ */
 function comparableValue(result: Readonly<Record<string, unknown>>): string | null {
   const { contents, protocolVersion, completion, resultType } = result
-  return canonical({ contents, protocolVersion, completion, resultType })
+  const values = isJsonObject(completion) ? completion.values : undefined
+  return canonical({ contents, protocolVersion, values, resultType })
 }
 
 /** JSON in which the order of members says nothing. */

@@ -16,7 +16,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { Caller, Tool, ToolResult } from '../../src/server/mcp/tools/tool.ts'
-import { producer } from '../conformance/producer.ts'
+import { ids, producer } from '../conformance/producer.ts'
 import { suiteTools } from '../conformance/tools.ts'
 
 export interface ReferenceServer {
@@ -95,7 +95,7 @@ function createMcp(tools: readonly Tool[]): McpServer {
     mcp.registerResource(name, uri, { mimeType }, url => read(url.href))
   }
   for (const { uriTemplate, name, mimeType = '' } of producer.templates()) {
-    const complete = { id: (value: string) => [...producer.complete('id', value)] }
+    const complete = { id: (value: string) => ids.filter(id => id.startsWith(value)) }
     const template = new ResourceTemplate(uriTemplate, { list: undefined, complete })
     mcp.registerResource(name, template, { mimeType }, url => read(url.href))
   }

@@ -232,19 +232,5 @@ describe('artefacts of a server', () => {
         expect(_meta['service-cli/artefact']).to.deep.equal({ job_id: 'j', metadata })
       }
     })
-
-    it('are completed: the words, and sizes worth asking for', async () => {
-      const template = 'artefact://sha256/{hex}{?as,offset,limit,max_width}'
-      const complete = async (name: string, value = '') => {
-        const ref = { type: 'ref/resource', uri: template }
-        const argument = { name, value }
-        const { result } = await session.call('completion/complete', { ref, argument })
-        return result.completion.values
-      }
-      expect(await complete('as')).to.deep.equal(['text'])
-      expect(await complete('limit')).to.deep.equal(['65536', '1048576'])
-      expect(await complete('max_width', '1')).to.deep.equal(['1024', '1600'])
-      expect(await complete('offset')).to.deep.equal(['0'])
-    })
   })
 })

@@ -82,11 +82,6 @@ describe('capture://current_window, taken by the application itself', () => {
     expect(await widthOf(`${viewport}?max_width=30`)).to.equal(20)
     expect(await widthOf(uri)).to.equal(40)
     expect(await isOffered()).to.equal(true)
-    const completed = await session.call('completion/complete', {
-      ref: { type: 'ref/resource', uri: template },
-      argument: { name: 'view', value: 'f' },
-    })
-    expect(completed.result.completion.values).to.deep.equal(['front'])
 
     await offer(window)
     await until(async () => !(await isOffered()), 'the end of the offer')

@@ -1,11 +1,8 @@
-import { counted } from '../util/amounts.ts'
 import { numberOf } from '../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject, pointerParts } from '../util/json.ts'
 import { isVector, type JsonChange, labelOf, objectLists } from './json-diff.ts'
 import { asText, cleanText } from '../util/text.ts'
 import { differences, explanationsIn, identity, isLabel, type Spot } from './explained-changes.ts'
-
-export type { JsonChange as SceneChange }
 
 /** Said where no change is found: an application has more than its scene tells. */
 export const nothingFollowed =
@@ -14,8 +11,8 @@ export const unknownBase = 'what changed is not known: the earlier revision is n
 
 const maxTextChars = 60
 const maxNames = 5
-/** Beyond this, further changes of an object are only counted. */
-const maxLineChars = 400
+/** Further changes of an object are only counted. */
+const maxParts = 10
 
 /** The payload of `scene://delta` in whole lines: a headline, `presence`, and what changed. */
 export function deltaText(
@@ -35,14 +32,22 @@ export function deltaText(
 }
 
 function headOf(delta: JsonObject, count: number): string {
-  const { revision, base_revision: base, base_checkpoint: checkpoint, reset, hint } = delta
+  const {
+    revision,
+    base_revision: base,
+    base_checkpoint: checkpoint,
+    reset,
+    hint,
+    truncated,
+  } = delta
   if (typeof hint === 'string') return hint
   const now = asText(revision)
   if (reset === true) return `revision ${now}; ${unknownBase}: read the scene again (query_scene)`
   const from =
     base === undefined ? `checkpoint ${JSON.stringify(checkpoint)}` : `revision ${asText(base)}`
+  if (count === 0 && truncated !== true) return `${from} → ${now}: ${nothingFollowed}`
   const things = count === 1 ? 'object or setting' : 'objects or settings'
-  return `${from} → ${now}: ${count === 0 ? nothingFollowed : `${count} ${things} changed`}`
+  return `${from} → ${now}: ${truncated === true ? 'at least ' : ''}${count} ${things} changed`
 }
 
 /** The same without the headline. */
@@ -50,19 +55,10 @@ export function deltaLines(delta: JsonObject): readonly string[] {
   return wordsOf(delta).lines
 }
 
-function wordsOf({ changes, truncated, summary }: JsonObject) {
+function wordsOf({ changes, truncated }: JsonObject) {
   const things = thingsIn(arrayOf(changes) as readonly JsonChange[])
-  const lines = linesOf(things)
-  if (truncated !== true) return { count: things.length, lines }
-  const kinds = Object.entries(isJsonObject(summary) ? summary : {}).map(([kind, types]) => ({
-    kind,
-    types: Object.entries(types as Record<string, number>).sort(([, a], [, b]) => b - a),
-  }))
-  const count = kinds.flatMap(({ types }) => types).reduce((sum, [, each]) => sum + each, 0)
-  const all = kinds.map(
-    ({ kind, types }) => `${kind} ${few(types.map(([type, each]) => `${each} ${short(type)}`))}`,
-  )
-  return { count, lines: [`in all ${all.join('; ')}`, ...lines, 'other changes are not listed'] }
+  const rest = truncated === true ? ['other changes are not listed'] : []
+  return { count: things.length, lines: [...linesOf(things), ...rest] }
 }
 
 const verbs: Readonly<Record<string, string>> = {
@@ -119,7 +115,7 @@ function thingsIn(
         key,
         list,
         label: renaming ? valueText(renaming.before) : label && short(label),
-        words: joined(same.map(textOf)),
+        words: few(same.map(textOf), maxParts),
         isUnsure: same.some(({ change }) => change.matched !== undefined),
       }
     },
@@ -139,22 +135,15 @@ function linesOf(things: readonly Thing[]): readonly string[] {
     const labels = same.map(each => each.label ?? '')
     return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
   })
-  const unsure = new Set(things.flatMap(({ label, isUnsure }) => (isUnsure ? [label] : [])))
-  if (unsure.delete(null))
-    lines.push('items without id and name are compared by place: more may have changed')
-  if (unsure.size > 0)
-    lines.push(`several have one identity and may be confused: ${few([...unsure] as string[])}`)
-  return lines
-}
-
-/** The changes of a line; the last ones are counted where it gets too long. */
-function joined(parts: readonly string[]): string {
-  let text = ''
-  for (const [at, part] of parts.entries()) {
-    if (text.length > maxLineChars) return `${text}, and ${parts.length - at} more`
-    text += at === 0 ? part : `, ${part}`
+  const unsure = things.flatMap(({ label, isUnsure }) =>
+    isUnsure ? [label ?? 'those without a name'] : [],
+  )
+  if (unsure.length > 0) {
+    lines.push(
+      `items without an identity of their own may be confused: ${few([...new Set(unsure)])}`,
+    )
   }
-  return text
+  return lines
 }
 
 /** "moved 0.50 along x", "(mesh) added", "energy 10 → 5" */
@@ -173,10 +162,12 @@ function textOf({ change, list, label, member }: Spot): string {
   if (list !== null && identity.test(way) && isLabel(change)) return `renamed ${valueText(after)}`
   if (/^\/selection(?:\/ids)?$/.test(path) && Array.isArray(after)) {
     // Not all that is selected is listed: how many more there are is not known.
-    return `selection: ${few(after.map(valueText), ', …') || 'none'}`
+    const names = [
+      ...after.slice(0, maxNames).map(valueText),
+      ...after.slice(maxNames, maxNames + 1).fill('…'),
+    ]
+    return `selection: ${names.join(', ') || 'none'}`
   }
-  if (path === '/selection/active')
-    return `active object ${valueText(before)} → ${valueText(after)}`
   return movementText(member, list !== null, change) ?? valueChange(way, before, after)
 }
 
@@ -184,9 +175,7 @@ function valueChange(way: string, before: unknown, after: unknown): string {
   if (isVector(before) && isVector(after) && after.length > 4) return `${way} changed`
   if (isList(before) && isList(after)) return listText(way, before, after)
   const [old, now] = [valueText(before), valueText(after)]
-  if (old !== now) return `${way} ${old} → ${now}`
-  const isNumber = numberOf(before) !== undefined || isVector(before)
-  return isNumber ? `${way} ${asText(before)} → ${asText(after)}` : `${way} changed`
+  return old === now ? `${way} changed` : `${way} ${old} → ${now}`
 }
 
 /** "moved 0.50 along x", "rotated by (10.00°, 0.00°, 45.00°)"; null: it is no movement. */
@@ -244,20 +233,14 @@ function valueText(value: unknown): string {
   if (isVector(value) && value.length > 0) {
     return `(${value.map(each => Number(numberOf(each)!.toPrecision(4))).join(', ')})`
   }
-  if (Array.isArray(value)) {
-    const isNamed = value.every(each => !isJsonObject(each) || labelOf(each) !== null)
-    return isNamed ? few(value.map(valueText)) || 'none' : counted(value.length, 'item')
-  }
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : short(few(value.map(valueText)))
   if (!isJsonObject(value)) return short(asText(value))
-  const members = Object.keys(value).map(short)
-  const label = labelOf(value)
-  return label !== null ? short(label) : members.length === 0 ? 'empty' : `{${few(members)}}`
+  return short(labelOf(value) ?? `{${few(Object.keys(value))}}`)
 }
 
-function few(names: readonly string[], rest?: string): string {
-  const shown = names.slice(0, maxNames).join(', ')
-  if (names.length <= maxNames) return shown
-  return `${shown}${rest ?? ` and ${names.length - maxNames} more`}`
+function few(texts: readonly string[], most = maxNames): string {
+  const shown = texts.slice(0, most).join(', ')
+  return texts.length <= most ? shown : `${shown} and ${texts.length - most} more`
 }
 
 function short(text: string): string {

@@ -49,16 +49,17 @@ export function explanationsIn(spots: readonly Spot[]) {
     if (matched !== undefined || (member[0] === 'name' && id !== undefined)) continue
     renamed.set(before, renamed.has(before) ? undefined : after)
   }
-  const isReference = ({ change: { kind, path, before, after }, member }: Spot): boolean => {
+  const isReference = ({ change: { kind, before, after }, member }: Spot): boolean => {
     if (kind !== 'changed' || !reference.test(member.at(-1) ?? '')) return false
     const [olds, nows] = [before, after].map(value => [value].flat()) as [unknown[], unknown[]]
-    if (!olds.some(each => renamed.has(each))) return false
-    const texts = [olds.map(each => (renamed.has(each) ? renamed.get(each) : each)), nows].map(
-      each => each.map(one => JSON.stringify(one) ?? ''),
-    )
+    const meant = olds.map(each => (renamed.has(each) ? renamed.get(each) : each))
     // The application may sort what is selected.
-    const [old, now] = path.startsWith('/selection') ? texts.map(each => each.sort()) : texts
-    return Array.isArray(before) === Array.isArray(after) && String(old) === String(now)
+    const textOf = (names: unknown[]) =>
+      names
+        .map(each => JSON.stringify(each))
+        .sort()
+        .join()
+    return olds.some(each => renamed.has(each)) && textOf(meant) === textOf(nows)
   }
   const chosen = spots.find(spot => /^\/selection(?:\/ids)?$/.test(spot.change.path))
   const selected =
@@ -83,8 +84,8 @@ export function explanationsIn(spots: readonly Spot[]) {
   /** Whether the object is where its own movement took it. */
   const isMove = ({ before, after }: JsonChange, move: JsonChange | undefined): boolean => {
     const [by, local] = [differences(before, after), differences(move?.before, move?.after)]
-    if (by === null || local?.length !== by.length) return false
-    return by.every((each, at) => Math.abs(each - local[at]!) <= 1e-6 * Math.max(1, Math.abs(each)))
+    const isSmall = (rest: number, by: number) => Math.abs(rest) <= 1e-6 * Math.max(1, Math.abs(by))
+    return by?.every((each, at) => local !== null && isSmall(each - local[at]!, each)) === true
   }
   const isExplained = (spot: Spot): boolean => {
     const { change, key, list, member } = spot

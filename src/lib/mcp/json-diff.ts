@@ -23,8 +23,6 @@ export interface JsonDifferences {
   readonly changes: readonly JsonChange[]
   /** There are more changes than are listed. */
   readonly truncated: boolean
-  /** Of all changes: how many objects of each type by kind, and how many `settings` in no list. */
-  readonly summary: Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
 interface DiffOptions {
@@ -56,7 +54,6 @@ interface Place {
   /** The object, when it is an item of a list of objects. */
   readonly item?: JsonObject
   readonly isUnsure?: boolean
-  isCounted?: boolean
 }
 
 /** Items of these lists stand for themselves, wherever the list is; '' is the whole value. */
@@ -65,7 +62,6 @@ export const objectLists: ReadonlySet<unknown> = new Set(['objects', 'nodes', 'c
 class Diff implements JsonDifferences {
   readonly changes: JsonChange[] = []
   truncated = false
-  readonly summary: Record<string, Record<string, number>> = {}
   readonly #options: DiffOptions
 
   constructor(options: DiffOptions) {
@@ -129,6 +125,10 @@ class Diff implements JsonDifferences {
   }
 
   #add(place: Place, kind: JsonChange['kind'], before: unknown, after: unknown): void {
+    if (this.changes.length === this.#options.maxChanges) {
+      this.truncated = true
+      return
+    }
     const way: Place[] = []
     for (let each = place; each.parent !== null; each = each.parent) way.unshift(each)
     const path = way.map(({ key }) => `/${escapePointer(String(key))}`).join('')
@@ -137,15 +137,6 @@ class Diff implements JsonDifferences {
     const innermost = way.findLastIndex(each => isItem(each) && objectLists.has(each.parent?.key))
     const depth = innermost === -1 ? way.findIndex(isItem) : innermost
     const holder = way[depth]
-    if (holder === undefined) this.#count('settings', way[0]?.key)
-    else if (!holder.isCounted) {
-      holder.isCounted = true
-      this.#count(holder === place ? kind : 'changed', holder.item?.type ?? holder.parent?.key)
-    }
-    if (this.changes.length === this.#options.maxChanges) {
-      this.truncated = true
-      return
-    }
     const change: { -readonly [Member in keyof JsonChange]: JsonChange[Member] } = { path, kind }
     if (before !== undefined) change.before = before
     if (after !== undefined) change.after = after
@@ -160,12 +151,6 @@ class Diff implements JsonDifferences {
     }
     if (way.some(({ isUnsure }) => isUnsure)) change.matched = 'position'
     this.changes.push(change)
-  }
-
-  #count(kind: string, type: unknown): void {
-    const counts = (this.summary[kind] ??= Object.create(null) as Record<string, number>)
-    const name = asText(type)
-    counts[name] = (counts[name] ?? 0) + 1
   }
 }
 
@@ -195,8 +180,8 @@ function isLong(value: unknown): value is readonly unknown[] {
   return !value.every(each => typeof each === 'string') && !isVector(value)
 }
 
-/** False where it cannot be told at once: for objects. */
-function isSame(before: unknown, after: unknown): boolean {
+/** Numbers are the same by their digits. False for objects: it cannot be told at once. */
+export function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true
   if (Array.isArray(before) && Array.isArray(after)) {
     return before.length === after.length && before.every((each, at) => isSame(each, after[at]))
@@ -222,8 +207,8 @@ interface Matched {
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`. Then those with one identity among themselves, equal ones first, and those without any,
- * by their places. Objects with different uids of one run are never matched.
+ * `name`. Then those with one identity among themselves, and those without any, by their places.
+ * Objects with different uids of one run are never matched.
  */
 function matchObjects(
   before: readonly JsonObject[],
@@ -248,11 +233,11 @@ function matchObjects(
     return a !== null && b !== null && a !== b && isOneRun()
   }
   const matchBy = (
-    key: (item: JsonObject) => string | null,
+    key: (item: JsonObject) => string | number | null,
     more: () => readonly JsonObject[] = () => [],
   ): void => {
     if (partners.size === Math.min(before.length, after.length)) return
-    let further: ReadonlySet<string | null> | undefined
+    let further: ReadonlySet<string | number | null> | undefined
     const olds = Map.groupBy(before, key)
     for (const [own, [item, ...twins]] of Map.groupBy(after, key)) {
       const [partner, ...oldTwins] = olds.get(own) ?? []
@@ -279,16 +264,7 @@ function matchObjects(
   for (const [identity, nows] of Map.groupBy(joined, identityOf)) {
     const olds = leftOf.get(identity) ?? []
     if (olds.length > 0) for (const each of [...olds, ...nows]) unsure.add(each)
-    // Where nothing tells objects apart, their order may mean something.
-    const same = Map.groupBy(identity === null ? [] : olds, contentOf)
-    for (const item of nows) {
-      const partner = same.get(contentOf(item))?.shift()
-      if (partner !== undefined) pair(item, partner)
-    }
-    const waiting = nows.filter(each => !partners.has(each))
-    for (const [at, partner] of olds.filter(each => !taken.has(each)).entries()) {
-      if (at < waiting.length) pair(waiting[at]!, partner)
-    }
+    for (const [at, partner] of olds.slice(0, nows.length).entries()) pair(nows[at]!, partner)
   }
   return { partners, unsure }
 }
@@ -302,18 +278,15 @@ function identityBy(members: readonly string[], item: JsonObject): string | null
   return member === undefined ? null : JSON.stringify([member, keyOf(item[member])])
 }
 
-/** A text, or the digits of a number; null for anything else. */
-function keyOf(value: unknown): string | null {
+/** A text, a number, or the digits of one that JavaScript would round; null for anything else. */
+function keyOf(value: unknown): string | number | null {
   if (typeof value === 'string') return value === '' ? null : value
-  const digits = digitsOf(value)
-  return digits === null ? null : `\0${digits}`
+  const number = numberOf(value)
+  if (number === undefined) return null
+  return isSame(value, number) ? number : `\0${digitsOf(value)}`
 }
 
 function haveCommonUid(before: readonly JsonObject[], after: readonly JsonObject[]): boolean {
   const uids = new Set(before.map(({ uid }) => keyOf(uid)))
   return after.some(({ uid }) => keyOf(uid) !== null && uids.has(keyOf(uid)))
-}
-
-function contentOf({ uid: _, ...item }: JsonObject): string {
-  return JSON.stringify(item)
 }

@@ -56,21 +56,19 @@ export function proofLines(proof: NoteProof): readonly string[] {
 }
 
 function changeLines({ asked, also_changed: also = [], more = 0, truncated = false }: NoteProof) {
-  const [own, others] =
+  const own =
     asked === undefined
-      ? ['the note names no object; changed:', 'the note names no object;']
-      : ['changed in the objects of the note:', 'in the objects of the note']
-  const lines = listed(own, asked ?? also)
-  if (lines.length === 0) {
-    lines.push(`${others} ${asked === undefined ? nothingListed : nothingFollowed}`)
-  }
-  if (asked !== undefined) lines.push(...listed('also changed:', also))
-  if (more > 0 || truncated) lines.push('… there are more changes')
-  else if (asked !== undefined && asked.length > 0 && also.length === 0) {
-    lines.push(`besides, ${nothingListed}`)
-  }
-  lines.push(comparedOnly)
-  return lines
+      ? ['the note names no object']
+      : listed('changed in the objects of the note:', asked, [
+          `in the objects of the note ${nothingFollowed}`,
+        ])
+  const rest = more > 0 || truncated ? ['… there are more changes'] : []
+  const others = listed(
+    'other changes:',
+    also,
+    rest.length > 0 ? [] : [`besides, ${nothingListed}`],
+  )
+  return [...own, ...others, ...rest, comparedOnly]
 }
 
 function pictureLines({ after, difference, no_picture }: NoteProof): readonly string[] {
@@ -82,6 +80,6 @@ function pictureLines({ after, difference, no_picture }: NoteProof): readonly st
   return [`in the view of the note ${percent} changed: ${after}, ${uri}`]
 }
 
-function listed(what: string, lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : [what, ...lines.map(line => `- ${line}`)]
+function listed(what: string, lines: readonly string[], none: readonly string[]) {
+  return lines.length === 0 ? none : [what, ...lines.map(line => `- ${line}`)]
 }

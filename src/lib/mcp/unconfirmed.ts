@@ -8,17 +8,12 @@ export interface Unconfirmed {
   readonly connected?: false
 }
 
-/** What an answer says of the application of a scene; of another server it may be anything. */
-interface ApplicationFacts {
-  readonly connected?: unknown
-  /** When it left. */
-  readonly since?: unknown
-  readonly as_of?: unknown
-}
-
-/** Says that the application is gone or does not confirm its scene; null when neither is so. */
+/**
+ * Says that the application is gone or does not confirm its scene; null when neither is so. `since`:
+ * when it left. Facts of another server may be anything.
+ */
 export function unconfirmedLine(
-  { connected, since, as_of: asOf }: ApplicationFacts,
+  { connected, since, as_of: asOf }: { connected?: unknown; since?: unknown; as_of?: unknown },
   hasScene = true,
 ): string | null {
   if (connected === false) {

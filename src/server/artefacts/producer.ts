@@ -10,7 +10,6 @@ import { builtIn, type SchemeProducer, textContents } from '../resources/scheme-
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {
   BlobContent,
-  CompletionValues,
   Content,
   Descriptor,
   DescriptorPage,
@@ -53,12 +52,6 @@ const minSliceBytes = 4
 const maxPictureWidth = 16_384
 /** A larger file is not made smaller. */
 const maxPictureBytes = 64 * 1024 * 1024
-const suggested: Readonly<Record<string, readonly string[]>> = {
-  as: ['text'],
-  offset: ['0'],
-  limit: [defaultSliceBytes, maxSliceBytes].map(String),
-  max_width: ['1024', '640', '1600', '2560'],
-}
 
 /** Stored artefacts as resources of the scheme `artefact`, newest first. */
 export function createArtefactProducer(options: ArtefactProducerOptions): SchemeProducer {
@@ -162,13 +155,9 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
   }
 
   /** How many there are beyond the first hundred is not counted: a store may hold millions. */
-  async function complete(variable: string, prefix: string): Promise<CompletionValues> {
-    const known = suggested[variable]
-    if (known !== undefined) return known.filter(value => value.startsWith(prefix))
+  async function complete(variable: string, prefix: string): Promise<readonly string[]> {
     if (variable !== 'hex' || !/^[0-9a-f]{0,64}$/.test(prefix)) return []
-    const found = await store.startingWith(prefix, maxCompletions + 1)
-    if (found.length <= maxCompletions) return found
-    return { values: found.slice(0, maxCompletions), hasMore: true }
+    return store.startingWith(prefix, maxCompletions + 1)
   }
 
   return {

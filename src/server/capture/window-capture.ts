@@ -23,9 +23,6 @@ import { takePicture } from './take-picture.ts'
 /** Bytes of a picture, 4.9 MB as base64: clients take blobs of about 5 MB. */
 export const maxCaptureBytes = 3584 * 1024
 
-/** Pixels of the width of a picture; a wider window is scaled down. */
-export const maxCaptureWidth = 8192
-
 interface WindowCaptureParts {
   readonly mode: CaptureMode
   /** At most one of each name. */
@@ -100,10 +97,6 @@ export class WindowCapture implements CaptureSource {
 
   get outside(): Unavailable | null {
     return outsideTrouble(this.#parts.mode, this.#probes.results)
-  }
-
-  get maxWidth(): number {
-    return maxCaptureWidth
   }
 
   /** Resolves when every backend has said once whether it works. */

@@ -35,7 +35,7 @@ const maxLooked = 1_000_000
  */
 export function compareScenes(compared: ComparedScenes): SceneComparison {
   const { base, current, maxChanges, targets } = compared
-  const equal = { changes: [], truncated: false, summary: {}, ofTargets: [], now: targets }
+  const equal = { changes: [], truncated: false, ofTargets: [], now: targets }
   if (base === current) return equal
   const [before, after] = [parseScene(base), parseScene(current)]
   const hasTargets = targets.length > 0

@@ -1,15 +1,12 @@
-import { maxCatalogEntries } from './catalog/parse-catalog.ts'
-import { defaultCatalogLimit } from './catalog/catalog-resources.ts'
 import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
 import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
-import { suggestedLimits } from '../resources/completion.ts'
-import type { CompletionContext, Content, Descriptor, Template } from '../resources/producer.ts'
+import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { CatalogResources } from './catalog/catalog-resources.ts'
 import type { DiagnosticResources } from './diagnostics.ts'
-import { type InstanceRows, rowStatuses, maxInstanceRows } from './instance-rows.ts'
-import { catalogUri, gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
+import { type InstanceRows, rowStatuses } from './instance-rows.ts'
+import { gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
 import { idPrefix } from './instance-query.ts'
 import type { InstanceResources } from './instance-resources.ts'
 
@@ -86,7 +83,7 @@ export class GatewayProducer implements SchemeProducer {
     return prefix !== null && prefix.length >= minPrefixChars
   }
 
-  complete(variable: string, prefix: string, context: CompletionContext): readonly string[] {
+  complete(variable: string, prefix: string): readonly string[] {
     const begins = (value: string) => value.toLowerCase().startsWith(prefix.toLowerCase())
     const { rows, catalog } = this.#parts
     switch (variable) {
@@ -98,16 +95,8 @@ export class GatewayProducer implements SchemeProducer {
         return rowStatuses.filter(begins)
       case 'name':
         return catalog.names().filter(begins)
-      case 'limit':
-        return this.#limitsOf(context).filter(begins)
     }
     return switches.has(variable) ? ['true', 'false'].filter(begins) : []
-  }
-
-  #limitsOf({ uriTemplate }: CompletionContext): readonly string[] {
-    return uriTemplate.startsWith(catalogUri)
-      ? suggestedLimits(defaultCatalogLimit, maxCatalogEntries)
-      : suggestedLimits(maxInstanceRows, maxInstanceRows)
   }
 
   /** Live instances come first: a client that completes an id wants to connect. */

@@ -13,7 +13,6 @@ import type { InstanceDirectory } from './instance-directory.ts'
 import { InstanceResources } from './instance-resources.ts'
 import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import { clientsProducer, clientsUri } from '../resources/clients.ts'
-import { suggestedLimits } from '../resources/completion.ts'
 import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content, Template } from '../resources/producer.ts'
@@ -91,12 +90,6 @@ class EventResources implements SchemeProducer {
 
   templates(): readonly Template[] {
     return eventTemplates
-  }
-
-  complete(variable: string, prefix: string): readonly string[] {
-    const most = maxGatewayEvents
-    const values = variable === 'limit' ? suggestedLimits(most, most) : []
-    return values.filter(value => value.startsWith(prefix))
   }
 
   checkParameters(uri: ResourceUri): void {

@@ -6,9 +6,6 @@ import type { ResourceRegistry } from '../resources/registry.ts'
 import { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 import type { HostSink } from './host-endpoint.ts'
 
-/** Bytes of JSON that a buffer of the application may retain. */
-const maxEventBufferBytes = 8 * 1024 * 1024
-
 /** What the application reports, handed to those who keep it. */
 export function createHostSink(
   registry: ResourceRegistry,
@@ -32,8 +29,7 @@ export function createHostSink(
     audit,
     artefacts: store ?? null,
     openSessionEventBuffer: (sessionId, { maxlen = 1000, maxMessageBytes = 4096 }) => {
-      const form = { sessionId, maxlen, maxMessageBytes, maxBytes: maxEventBufferBytes }
-      const buffer = new SessionEventBuffer(form)
+      const buffer = new SessionEventBuffer({ sessionId, maxlen, maxMessageBytes })
       registry.registerSessionEventBuffer(buffer)
       return buffer
     },

@@ -17,7 +17,8 @@ import { noteTarget } from './note-posts.ts'
 import { NotePictures } from './note-pictures.ts'
 import type { NoteInput } from './notes.ts'
 import type { SceneComparison } from '../checkpoints/compare-scenes.ts'
-import { describeChanges, type SceneChange } from '../../lib/mcp/change-words.ts'
+import { describeChanges } from '../../lib/mcp/change-words.ts'
+import type { JsonChange } from '../../lib/mcp/json-diff.ts'
 
 /** A scene that did not change for so long is settled; one that goes on changing is taken as it is. */
 const stillMs = 1000
@@ -242,21 +243,21 @@ const maxLineChars = 300
 const ofPerson =
   /^\/(selection|viewport|time\/playing|objects\/\d+\/(selected|active|data\/users))(\/|$)/
 /** Follows from other members, or from other objects. */
-const isDerived = ({ path }: SceneChange) => /^\/objects\/\d+\/(bbox|matrix_world)(\/|$)/.test(path)
+const isDerived = ({ path }: JsonChange) => /^\/objects\/\d+\/(bbox|matrix_world)(\/|$)/.test(path)
 
 /** Splits changes into those of what belongs to the objects that a note is about, and all others. */
 function proofOf(
   { changes, ofTargets }: Pick<SceneComparison, 'changes' | 'ofTargets'>,
-  detailed: readonly SceneChange[],
+  detailed: readonly JsonChange[],
   hasTargets: boolean,
 ) {
   const linesOf = (isAsked: boolean) =>
     describeChanges(changes, ({ path }, at) => ofTargets[at] === isAsked && !ofPerson.test(path))
-  const keyOf = ({ id, name }: SceneChange) => asText(id ?? name)
-  const placeOf = (change: SceneChange) =>
+  const keyOf = ({ id, name }: JsonChange) => asText(id ?? name)
+  const placeOf = (change: JsonChange) =>
     `${keyOf(change)} ${change.path.replace(/^\/\w+\/\d+/, '')}`
   const told = new Set(changes.map(placeOf))
-  const isPlain = (change: SceneChange) => !isDerived(change) && !ofPerson.test(change.path)
+  const isPlain = (change: JsonChange) => !isDerived(change) && !ofPerson.test(change.path)
   const changed = new Set([...changes, ...detailed].filter(isPlain).map(keyOf))
   const untold = detailed.filter(change => {
     const isExplained = isDerived(change) && changed.has(keyOf(change))

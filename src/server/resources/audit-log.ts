@@ -5,6 +5,9 @@ import { isSecretMember } from '../../lib/util/secret.ts'
 import { type Clock, parseRfc3339, systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
 
+/** Entries kept; the oldest go first. */
+const maxEntries = 10_000
+
 /** Bytes of the `params` of one entry. */
 const maxAuditParamsBytes = 4 * 1024
 
@@ -12,8 +15,6 @@ const maxAuditParamsBytes = 4 * 1024
 const maxAuditTextBytes = 1024
 
 export interface AuditLogOptions {
-  /** Entries kept; the oldest go first. Default 10,000. */
-  capacity?: number
   clock?: Clock
 }
 
@@ -22,19 +23,13 @@ export interface AuditLogOptions {
  * as `audit://recent`.
  */
 export class AuditLog {
-  readonly #capacity: number
   readonly #clock: Clock
   /** Oldest first. */
   readonly #entries: AuditEntry[] = []
   readonly #listeners = new Set<(entry: AuditEntry) => void>()
   #lastId = 0
 
-  /** Throws `TypeError` when `capacity` is not a positive integer. */
-  constructor({ capacity = 10_000, clock = systemClock }: AuditLogOptions = {}) {
-    if (!Number.isSafeInteger(capacity) || capacity < 1) {
-      throw new TypeError('audit capacity must be a positive integer')
-    }
-    this.#capacity = capacity
+  constructor({ clock = systemClock }: AuditLogOptions = {}) {
     this.#clock = clock
   }
 
@@ -51,14 +46,8 @@ export class AuditLog {
   record(record: AuditRecord): AuditEntry {
     const entry = this.#entryOf(record)
     this.#lastId = entry.id
-    if (this.#entries.push(entry) > this.#capacity) this.#entries.shift()
-    for (const listener of this.#listeners) {
-      try {
-        listener(entry)
-      } catch {
-        // Recording must not fail for a listener, nor one listener for another.
-      }
-    }
+    if (this.#entries.push(entry) > maxEntries) this.#entries.shift()
+    for (const listener of this.#listeners) listener(entry)
     return entry
   }
 
@@ -90,27 +79,6 @@ export class AuditLog {
   }
 }
 
-export type AuditOutcome =
-  | 'success'
-  | 'timeout'
-  | { readonly denied: { readonly reason: string } }
-  | { readonly error: { readonly message: string } }
-
-/** What a host says about one action. */
-export interface AuditRecord {
-  action: string
-  /** Default `success`. */
-  outcome?: AuditOutcome
-  actor?: string | null
-  /** Any JSON value; secrets are redacted by member name, above 4 KiB only the size is kept. */
-  params?: unknown
-  /** Milliseconds, >= 0. */
-  durationMs?: number | null
-  sessionId?: string | null
-  /** A `Date`, a number of milliseconds or an RFC 3339 text. Default: now. */
-  timestamp?: Date | number | string
-}
-
 /** One entry as it goes on the wire. */
 export interface AuditEntry {
   readonly id: number
@@ -125,7 +93,7 @@ export interface AuditEntry {
 }
 
 const text = z.string().transform(value => cutUtf8(value, maxAuditTextBytes).text)
-const textOrNull = text.nullish().transform(value => value ?? null)
+const textOrNull = text.nullable().default(null)
 const outcome = z.union(
   [
     z.enum(['success', 'timeout']),
@@ -145,15 +113,19 @@ const form = z.object({
   action: text.refine(action => action !== '', 'must not be empty'),
   outcome: outcome.default('success'),
   actor: textOrNull,
+  /** Any JSON value; secrets are redacted by member name, above 4 KiB only the size is kept. */
   params: z.unknown().optional(),
-  durationMs: z
-    .number()
-    .min(0)
-    .nullish()
-    .transform(value => value ?? null),
+  /** Milliseconds, >= 0. */
+  durationMs: z.number().min(0).nullable().default(null),
   sessionId: textOrNull,
+  /** A `Date`, a number of milliseconds or an RFC 3339 text. Default: now. */
   timestamp: time.optional(),
 })
+
+export type AuditOutcome = z.output<typeof outcome>
+
+/** What a host says about one action. */
+export type AuditRecord = z.input<typeof form>
 
 function redacted(name: string, value: unknown): unknown {
   return isSecretMember(name, value) ? '[redacted]' : value

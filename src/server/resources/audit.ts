@@ -1,9 +1,8 @@
 import type { AuditLog } from './audit-log.ts'
 import { type SchemeProducer, builtIn } from './scheme-producer.ts'
-import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import { KeptAnswers } from './kept-answers.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type { Descriptor, Template } from './producer.ts'
 import { limitParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 
@@ -37,37 +36,21 @@ const templates: readonly Template[] = builtIn([
   },
 ])
 
-/** `audit://recent`: the end of the wired audit log. */
-export class AuditProducer implements SchemeProducer {
-  readonly #kept = new KeptAnswers()
-  /** Wired before the server starts, if at all. */
-  log: AuditLog | undefined
-
-  list(): readonly Descriptor[] {
-    return descriptors
-  }
-
-  templates(): readonly Template[] {
-    return templates
-  }
-
-  complete(variable: string, prefix: string): readonly string[] {
-    if (variable !== 'limit') return []
-    const values = suggestedLimits(defaultAuditLimit, maxAuditLimit)
-    return values.filter(text => text.startsWith(prefix))
-  }
-
-  checkParameters(uri: ResourceUri): void {
-    limitOf(uri)
-  }
-
-  read(uri: ResourceUri): readonly Content[] {
-    if (uri.path !== 'recent') throw new ResourceNotFound(uri.text)
-    const limit = limitOf(uri)
-    return this.#kept.get(this.log?.lastId ?? 0, uri.text, () => {
-      const entries = this.log?.recent(limit) ?? []
-      return JSON.stringify({ limit, count: entries.length, entries })
-    })
+/** `audit://recent`: the end of the audit log that is wired before the server starts, if at all. */
+export function auditProducer(wired: { log?: AuditLog }): SchemeProducer {
+  const kept = new KeptAnswers()
+  return {
+    list: () => descriptors,
+    templates: () => templates,
+    checkParameters: limitOf,
+    read(uri) {
+      if (uri.path !== 'recent') throw new ResourceNotFound(uri.text)
+      const limit = limitOf(uri)
+      return kept.get(wired.log?.lastId ?? 0, uri.text, () => {
+        const entries = wired.log?.recent(limit) ?? []
+        return JSON.stringify({ limit, count: entries.length, entries })
+      })
+    },
   }
 }
 

@@ -2,12 +2,6 @@ import type { PictureShot } from '../../lib/host-link/wire.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import type { EncodedBlob } from './producer.ts'
 
-/** Why no picture can be taken, and what would change that. */
-interface NoCapture {
-  readonly message: string
-  readonly hint: string
-}
-
 /** What a picture may show: the whole window, or the view of the scene alone. */
 export type CaptureView = 'window' | 'viewport'
 
@@ -20,10 +14,11 @@ export interface SharedPicture {
 
 /** Where the picture of the application's window comes from. */
 export interface CaptureSource {
-  /** Null: a read is expected to give a picture. Answers from memory. */
-  readonly unavailable: NoCapture | null
-  /** Pixels; wider pictures are scaled down. */
-  readonly maxWidth: number
+  /**
+   * Why no picture can be taken, and what would change that; null: a read is expected to give one.
+   * Answers from memory.
+   */
+  readonly unavailable: { readonly message: string; readonly hint: string } | null
   /** Whether there is also a picture of the view of the scene alone. */
   readonly hasViewport: boolean
   /**
@@ -42,15 +37,3 @@ export interface CaptureSource {
    */
   onChange(listener: () => void): () => void
 }
-
-/** For a server without a window. */
-export const noCapture: CaptureSource = Object.freeze<CaptureSource>({
-  unavailable: Object.freeze({
-    message: 'this server has no window to capture',
-    hint: 'start it as service-cli serve, without --capture off',
-  }),
-  maxWidth: 1,
-  hasViewport: false,
-  read: () => Promise.reject(new Error('there is no window')),
-  onChange: () => () => {},
-})

@@ -1,7 +1,7 @@
 import { type PictureShot, shotSides } from '../../lib/host-link/wire.ts'
 import type { CaptureSource } from './capture-source.ts'
 import { ResourceNotEnabled, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
-import type { Content, Descriptor, Reader, Template } from './producer.ts'
+import type { Descriptor, Template } from './producer.ts'
 import { listParameter, integerParameter, wordParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { type SchemeProducer, builtIn } from './scheme-producer.ts'
@@ -10,7 +10,8 @@ const currentWindowUri = 'capture://current_window'
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.7 } as const
 const mimeType = 'image/png'
-const nothing: readonly never[] = Object.freeze([])
+
+const none: readonly never[] = Object.freeze([])
 
 const descriptors: readonly Descriptor[] = builtIn([
   {
@@ -46,72 +47,51 @@ const viewportTemplate: Template = Object.freeze({
 /** All that a server may have. */
 export const captureTemplates = [windowTemplate, viewportTemplate] as const
 
-const maxShown = 100
+/** Pixels of the width of a picture; a wider window is scaled down. */
+export const maxCaptureWidth = 8192
 
-/** The bound of a server whose user set no other. */
-const usualWidth = 8192
-
-/** Widths worth suggesting: enough for a look first. */
-const widths: readonly number[] = [1024, 640, 1600, 2560]
-
-/** `capture://current_window` and `capture://viewport`: there only while a picture can be had. */
-export class CaptureProducer implements SchemeProducer {
-  readonly #source: CaptureSource
-
-  constructor(source: CaptureSource) {
-    this.#source = source
+/**
+ * `capture://current_window` and `capture://viewport`: there only while a picture can be had. No
+ * source: the server has no window.
+ */
+export function captureProducer(source: CaptureSource | undefined): SchemeProducer {
+  return {
+    list: () => (source?.unavailable === null ? descriptors : none),
+    templates: () => [
+      ...(source?.unavailable === null ? [windowTemplate] : []),
+      ...(source?.hasViewport ? [viewportTemplate] : []),
+    ],
+    checkParameters(uri) {
+      widthOf(uri)
+      if (uri.path === 'viewport') shotOf(uri)
+    },
+    async read(uri, reader) {
+      const isViewport = uri.path === 'viewport'
+      if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
+      // Some applications draw their scene where there is no window.
+      const isThere = isViewport ? source?.hasViewport : source?.unavailable === null
+      if (source === undefined || !isThere) {
+        const { message, hint } =
+          source === undefined ? noWindow : (source.unavailable ?? noViewport)
+        throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
+      }
+      const view = isViewport ? 'viewport' : 'window'
+      const shot = isViewport ? shotOf(uri) : undefined
+      const picture = await source.read(widthOf(uri), reader?.signal, view, shot)
+      const meta = picture.view && { _meta: { 'service-cli/capture': { view: picture.view } } }
+      const content = { uri: uri.text, mimeType, blob: picture.blob, ...meta }
+      return Object.freeze([Object.freeze(content)])
+    },
   }
+}
 
-  list(): readonly Descriptor[] {
-    return this.#source.unavailable === null ? descriptors : nothing
-  }
+function widthOf(uri: ResourceUri): number {
+  return integerParameter(uri, 'max_width', 1, maxCaptureWidth) ?? maxCaptureWidth
+}
 
-  templates(): readonly Template[] {
-    const { unavailable, hasViewport } = this.#source
-    return [
-      ...(unavailable === null ? [windowTemplate] : []),
-      ...(hasViewport ? [viewportTemplate] : []),
-    ]
-  }
-
-  complete(variable: string, prefix: string): readonly string[] {
-    const known: Record<string, readonly string[]> = {
-      view: shotSides,
-      max_width: widths.filter(width => width <= this.#source.maxWidth).map(String),
-    }
-    return (known[variable] ?? []).filter(value => value.startsWith(prefix))
-  }
-
-  checkParameters(uri: ResourceUri): void {
-    this.#widthOf(uri)
-    if (uri.path === 'viewport') shotOf(uri)
-  }
-
-  async read(uri: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
-    const isViewport = uri.path === 'viewport'
-    if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
-    const { unavailable, hasViewport } = this.#source
-    // Some applications draw their scene where there is no window.
-    if (isViewport ? !hasViewport : unavailable !== null) {
-      const { message, hint } = unavailable ?? noViewport
-      throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
-    }
-    const picture = await this.#source.read(
-      this.#widthOf(uri),
-      reader?.signal,
-      isViewport ? 'viewport' : 'window',
-      isViewport ? shotOf(uri) : undefined,
-    )
-    const meta = picture.view && { _meta: { 'service-cli/capture': { view: picture.view } } }
-    return Object.freeze([Object.freeze({ uri: uri.text, mimeType, blob: picture.blob, ...meta })])
-  }
-
-  #widthOf(uri: ResourceUri): number {
-    const { maxWidth: widest } = this.#source
-    // Any usual width may be asked for: a server that allows less makes a smaller picture.
-    const asked = integerParameter(uri, 'max_width', 1, Math.max(widest, usualWidth))
-    return Math.min(asked ?? widest, widest)
-  }
+const noWindow = {
+  message: 'this server has no window to capture',
+  hint: 'start it as service-cli serve, without --capture off',
 }
 
 const noViewport = {
@@ -128,14 +108,7 @@ function shotOf(uri: ResourceUri): PictureShot | undefined {
     if (of === undefined && from === undefined) return { camera }
     throw new ResourceUriInvalid('query parameter "camera" cannot be combined with "of" or "view"')
   }
-  if (of === undefined) {
-    if (from === undefined) return undefined
-    throw new ResourceUriInvalid('query parameter "view" needs "of"', {
-      hint: 'of=ID,ID names the objects to look at',
-    })
-  }
-  if (of.length > maxShown) {
-    throw new ResourceUriInvalid(`query parameter "of" names at most ${maxShown} objects`)
-  }
-  return { of, from: from ?? 'three-quarter' }
+  if (of !== undefined) return { of, from: from ?? 'three-quarter' }
+  if (from !== undefined) throw new ResourceUriInvalid('query parameter "view" needs "of"')
+  return undefined
 }

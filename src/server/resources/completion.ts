@@ -1,29 +1,17 @@
-import type { CompletionContext, CompletionValues, Descriptor } from './producer.ts'
+import type { CompletionContext, Descriptor } from './producer.ts'
 
 export interface Completion {
   readonly values: readonly string[]
-  /** Absent when the total is unknown. */
-  readonly total?: number
-  readonly hasMore: boolean
+  /** Present when more values are known. */
+  readonly hasMore?: true
 }
 
 /** The protocol allows no more in one answer. */
 export const maxCompletions = 100
 
-export function completion(found: CompletionValues): Completion {
-  const { values, total, hasMore } =
-    'length' in found ? { values: found, total: found.length, hasMore: false } : found
-  return {
-    values: values.slice(0, maxCompletions),
-    ...(total === undefined ? {} : { total }),
-    hasMore: hasMore === true || (total ?? values.length) > maxCompletions,
-  }
-}
-
-/** Numbers worth suggesting for a `limit`: the usual one first. */
-export function suggestedLimits(usual: number, most: number): readonly string[] {
-  const values = new Set([usual, 10, 100, most].filter(count => count <= most))
-  return Array.from(values, String)
+export function completion(found: readonly string[]): Completion {
+  const values = found.slice(0, maxCompletions)
+  return values.length < found.length ? { values, hasMore: true } : { values }
 }
 
 /** The names between the braces of an RFC 6570 template. */

@@ -86,19 +86,13 @@ export class CustomProducer implements SchemeProducer {
     }
   }
 
-  /** Never rejects. */
+  /** Never rejects: the values are those of the listed URIs. */
   async complete(
     variable: string,
     prefix: string,
     context: CompletionContext,
   ): Promise<readonly string[]> {
-    const complete = this.#producer.complete?.bind(this.#producer)
-    if (complete === undefined) return listedValues(await this.list(), variable, prefix, context)
-    try {
-      return z.array(z.string()).parse(await this.#inTime(complete(variable, prefix, context)))
-    } catch (error) {
-      return this.#failed('complete', error)
-    }
+    return listedValues(await this.list(), variable, prefix, context)
   }
 
   #inTime<Value>(value: Value | Promise<Value>): Promise<Value> {

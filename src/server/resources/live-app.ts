@@ -1,10 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { isMissing } from '../../lib/util/errors.ts'
 import { type SchemeProducer, builtIn, textContents } from './scheme-producer.ts'
-import { ResourceNotEnabled, ResourceNotFound } from './errors.ts'
+import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor } from './producer.ts'
-import type { ResourceUri } from './resource-uri.ts'
 
 export const liveAppUri = 'ui://service-cli/live'
 
@@ -30,26 +28,16 @@ const descriptors: readonly Descriptor[] = builtIn([
 ])
 
 /** `ui://service-cli/live`: the live page as an MCP App. */
-export class LiveAppProducer implements SchemeProducer {
-  #contents: readonly Content[] | null = null
-
-  list(): readonly Descriptor[] {
-    return descriptors
-  }
-
-  /** It changes with the version of the program alone. */
-  pushes(): boolean {
-    return false
-  }
-
-  async read(uri: ResourceUri): Promise<readonly Content[]> {
-    if (uri.text !== liveAppUri) throw new ResourceNotFound(uri.text)
-    try {
-      this.#contents ??= textContents(liveAppUri, mimeType, await readFile(file, 'utf8'), meta)
-      return this.#contents
-    } catch (error) {
-      if (isMissing(error)) throw new ResourceNotEnabled(liveAppUri, 'run npm run build')
-      throw error
-    }
+export function liveAppProducer(): SchemeProducer {
+  let contents: readonly Content[] | undefined
+  return {
+    list: () => descriptors,
+    // It changes with the version of the program alone.
+    pushes: () => false,
+    async read({ text: uri }) {
+      if (uri !== liveAppUri) throw new ResourceNotFound(uri)
+      contents ??= textContents(liveAppUri, mimeType, await readFile(file, 'utf8'), meta)
+      return contents
+    },
   }
 }

@@ -1,43 +1,18 @@
 import { z } from 'zod'
 import { numberOf } from '../../lib/util/exact-json.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
-import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
-import type { BlobContent } from './producer.ts'
+import type { Annotations, BlobContent } from './producer.ts'
 import { parseResourceUri } from './resource-uri.ts'
 
 /** Numbers of the host link keep their digits. */
 const number = z.preprocess(value => numberOf(value) ?? value, z.number())
-const time = z
-  .string()
-  .refine(text => parseRfc3339(text) !== null, 'must be a time as in RFC 3339')
-  .transform(text => toRfc3339(parseRfc3339(text) ?? 0))
-/** Clients must not follow any other scheme. */
-const iconSource = z
-  .string()
-  .regex(/^(?:https?:\/\/|data:image\/)\S+$/i, 'must be an https, http or data:image address')
 
 const common = {
   name: z.string(),
   title: z.string().optional(),
   description: z.string().optional(),
   mimeType: z.string().optional(),
-  annotations: z
-    .object({
-      audience: z.array(z.enum(['user', 'assistant'])).optional(),
-      priority: number.pipe(z.number().min(0).max(1)).optional(),
-      lastModified: time.optional(),
-    })
-    .optional(),
-  icons: z
-    .array(
-      z.object({
-        src: iconSource,
-        mimeType: z.string().optional(),
-        sizes: z.array(z.string()).optional(),
-        theme: z.enum(['light', 'dark']).optional(),
-      }),
-    )
-    .optional(),
+  annotations: z.custom<Annotations>(isJsonObject).optional(),
   _meta: z.record(z.string(), z.unknown()).optional(),
 }
 

@@ -8,7 +8,6 @@ export interface Descriptor {
   /** Bytes of the body before base64. */
   readonly size?: number
   readonly annotations?: Annotations
-  readonly icons?: readonly Icon[]
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
@@ -78,11 +77,6 @@ export interface CompletionContext {
   readonly resolved: ReadonlyMap<string, string>
 }
 
-/** All values there are, best first; or the best of them, and what is known of the others. */
-export type CompletionValues =
-  | readonly string[]
-  | { readonly values: readonly string[]; readonly total?: number; readonly hasMore?: boolean }
-
 /**
  * A source of resources under one URI scheme. `list` runs on every client's reconnect: keep it
  * cheap. An array that is frozen, together with its entries, and returned again means
@@ -101,15 +95,6 @@ export interface ResourceProducer {
   read(uri: string): readonly Content[] | Promise<readonly Content[]>
   /** Forms of URIs that `list` does not enumerate. Runs as often as `list`. */
   templates?(): readonly Template[]
-  /**
-   * Values for a template variable that start with `prefix`, best first. Without this method they
-   * are taken from the listed URIs of the template's form.
-   */
-  complete?(
-    variable: string,
-    prefix: string,
-    context: CompletionContext,
-  ): readonly string[] | Promise<readonly string[]>
 }
 
 /** For whom an entry of a listing is and how much it matters. Members as in the MCP schema. */
@@ -119,17 +104,6 @@ export interface Annotations {
   readonly priority?: number
   /** RFC 3339 */
   readonly lastModified?: string
-}
-
-/** A picture for an entry; clients of 2025-11-25 and later may show it. */
-export interface Icon {
-  /** `https://…`, `http://…` or `data:image/…`. */
-  readonly src: string
-  readonly mimeType?: string
-  /** Such as `48x48`, or `any`. */
-  readonly sizes?: readonly string[]
-  /** The background that it is made for. */
-  readonly theme?: 'light' | 'dark'
 }
 
 /** The caller of a read. */

@@ -3,15 +3,15 @@ import { maxJsonDepth } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { AuditProducer, auditRecentUri } from './audit.ts'
+import { auditProducer, auditRecentUri } from './audit.ts'
 import type { AuditLog } from './audit-log.ts'
-import { CaptureProducer } from './capture.ts'
-import { type CaptureSource, noCapture } from './capture-source.ts'
+import { captureProducer } from './capture.ts'
+import type { CaptureSource } from './capture-source.ts'
 import { clientsProducer, type ClientsSource, clientsUri } from './clients.ts'
 import { CustomProducer } from './custom-producer.ts'
 import { scenePatch, type ScenePatchInput } from '../../lib/host-link/scene-patch.ts'
 import { ResourceNotEnabled } from './errors.ts'
-import { LiveAppProducer } from './live-app.ts'
+import { liveAppProducer } from './live-app.ts'
 import type { ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri, type ResourceUri } from './resource-uri.ts'
 import { isOfApplication } from './object-detail.ts'
@@ -57,11 +57,11 @@ interface ResourceRegistryOptions {
  */
 export class ResourceRegistry extends ServedResources {
   declare readonly scene: SceneState
-  readonly #audit: AuditProducer
+  readonly #audit: { log?: AuditLog }
   readonly #events: SessionEventsProducer
 
   constructor(options: ResourceRegistryOptions) {
-    const { limits, clock, log, timer, capture = noCapture } = options
+    const { limits, clock, log, timer, capture } = options
     const { notes, checkpoints, clients, liveApp = false } = options
     const sceneChanged = (what: 'scene' | 'application') => {
       this.updated(sceneCurrentUri)
@@ -69,16 +69,16 @@ export class ResourceRegistry extends ServedResources {
     }
     const state = new SceneState(limits, sceneChanged, clock)
     const scene = new SceneProducer(state, checkpoints)
-    const audit = new AuditProducer()
+    const audit: { log?: AuditLog } = {}
     const events = new SessionEventsProducer()
     const producers = {
       scene,
       ...(notes && { notes: notes.producer(() => scene.now) }),
-      audit,
+      audit: auditProducer(audit),
       events,
-      capture: new CaptureProducer(capture),
+      capture: captureProducer(capture),
       ...(clients && { server: clientsProducer(clients) }),
-      ...(liveApp && { ui: new LiveAppProducer() }),
+      ...(liveApp && { ui: liveAppProducer() }),
       artefact: options.artefacts ?? artefactsOff,
     }
     super({ scene: state, producers, whereToLook, limits, log, clock, timer })
@@ -89,7 +89,7 @@ export class ResourceRegistry extends ServedResources {
     clients?.onChange(() => this.updated(clientsUri))
     this.onClose(() => notes?.close())
     this.onClose(() => clients?.close())
-    this.onClose(capture.onChange(() => this.listChanged()))
+    if (capture) this.onClose(capture.onChange(() => this.listChanged()))
   }
 
   /**

@@ -1,7 +1,6 @@
 import { wellFormedJson } from '../../lib/util/json.ts'
 import type {
   CompletionContext,
-  CompletionValues,
   Content,
   Descriptor,
   DescriptorPage,
@@ -30,7 +29,7 @@ export interface SchemeProducer {
     variable: string,
     prefix: string,
     context: CompletionContext,
-  ): CompletionValues | Promise<CompletionValues>
+  ): readonly string[] | Promise<readonly string[]>
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
   /** Throws for a URI that can never be read. Absent: the resource may come later. */

@@ -1,6 +1,5 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type SchemeProducer, builtIn, jsonContents } from './scheme-producer.ts'
-import { suggestedLimits } from './completion.ts'
 import { ResourceNotFound } from './errors.ts'
 import type { Content, Descriptor, Template } from './producer.ts'
 import { integerParameter, limitParameter, switchParameter } from './query-parameters.ts'
@@ -30,11 +29,7 @@ export class SessionEventsProducer implements SchemeProducer {
   /** Throws when a buffer of the same session is there already. */
   register(buffer: SessionEventBuffer): void {
     if (this.#buffers.has(buffer.sessionId)) {
-      throw new ServiceError(
-        'usage_invalid',
-        `a session event buffer is already registered as ${buffer.uri}`,
-        { hint: 'give every buffer its own sessionId' },
-      )
+      throw new ServiceError('usage_invalid', `there is a buffer ${buffer.uri} already`)
     }
     this.#buffers.set(buffer.sessionId, buffer)
     this.#describe()
@@ -57,13 +52,8 @@ export class SessionEventsProducer implements SchemeProducer {
   }
 
   complete(variable: string, typed: string): readonly string[] {
-    const known: Record<string, readonly string[]> = {
-      session_id: [...this.#buffers.keys()],
-      cursor: ['0'],
-      limit: suggestedLimits(defaultEventLimit, maxEventLimit),
-      drain: ['false', 'true'],
-    }
-    return (known[variable] ?? []).filter(value => value.startsWith(typed))
+    if (variable !== 'session_id') return []
+    return [...this.#buffers.keys()].filter(id => id.startsWith(typed))
   }
 
   read(uri: ResourceUri): readonly Content[] {

@@ -1,11 +1,10 @@
 import { expect } from 'chai'
 import { applyTo, type ObjectRow } from '../../../page/live/objects.ts'
-import { diffJson } from '../../../src/lib/mcp/json-diff.ts'
-import type { SceneChange } from '../../../src/lib/mcp/change-words.ts'
+import { diffJson, type JsonChange } from '../../../src/lib/mcp/json-diff.ts'
 
 const cube: ObjectRow = { id: 'Cube', name: 'Cube', type: 'mesh', visible: true }
 
-function rowsAfter(...changes: SceneChange[]): readonly ObjectRow[] {
+function rowsAfter(...changes: JsonChange[]): readonly ObjectRow[] {
   const rows = new Map([[cube.id, cube]])
   for (const change of changes) applyTo(rows, change)
   return [...rows.values()]
@@ -14,14 +13,14 @@ function rowsAfter(...changes: SceneChange[]): readonly ObjectRow[] {
 describe('rows of objects', () => {
   it('take over a member that the tree shows', () => {
     const change = { path: '/objects/0/visible', kind: 'changed', before: true, after: false }
-    expect(rowsAfter({ ...change, id: 'Cube' } as SceneChange)).to.deep.equal([
+    expect(rowsAfter({ ...change, id: 'Cube' } as JsonChange)).to.deep.equal([
       { ...cube, visible: false },
     ])
   })
 
   it('stay the same for members that the tree does not show', () => {
     const change = { path: '/objects/0/translate', kind: 'changed', before: [0], after: [1] }
-    expect(rowsAfter({ ...change, id: 'Cube' } as SceneChange)).to.deep.equal([cube])
+    expect(rowsAfter({ ...change, id: 'Cube' } as JsonChange)).to.deep.equal([cube])
   })
 
   it('come and go with their objects, also when they only leave the list', () => {

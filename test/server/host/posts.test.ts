@@ -67,8 +67,14 @@ describe('POST /host/v1/scene', () => {
   })
 
   const faults: [body: string, reason: string][] = [
-    ['{"objects":[\n  {"id":"A"},\n]}', 'it has a trailing comma (line 2, column 13)'],
-    ['{"t":[0,1,NaN],"text":"[,"}', 'it has NaN, which JSON does not allow (line 1, column 11)'],
+    [
+      '{"objects":[\n  {"id":"A"},\n]}',
+      'it has a trailing comma before a closing bracket (line 3, column 1)',
+    ],
+    [
+      '{"t":[0,1,NaN],"text":"[,"}',
+      'it has a word or sign that JSON does not know (line 1, column 11)',
+    ],
     ['// a comment\n{}', 'it has a comment, which JSON does not allow (line 1, column 1)'],
     ['{"a":"x', 'it has an unterminated string (line 1, column 6)'],
     ['{"a":', 'it ends too early (line 1, column 6)'],

@@ -6,7 +6,7 @@ import type { RunningServe } from '../../helpers/serve-process.ts'
 
 /** As Python writes a byte of a file name that is not UTF-8. */
 const half = '\\udc80'
-const scene = `{"document":{"path":"/a/${half}.blend"},"objects":[{"id":"L${half}","name":"L${half}","type":"light","note":"\\ud83d\\ude00 \\\\ud83d \\uD83D"}]}`
+const scene = `{"schema":"dcc-scene/1","document":{"path":"/a/${half}.blend"},"objects":[{"id":"L${half}","name":"L${half}","type":"light","note":"\\ud83d\\ude00 \\\\ud83d \\uD83D"}]}`
 
 describe('half a surrogate pair', () => {
   let serve: RunningServe

@@ -67,8 +67,7 @@ describe('the files of notes', () => {
         const args = { state: 'all', offset, ...given }
         const { content, structuredContent: data } = await tool('list_notes', args)
         expect(content[0].text.length).to.be.at.most(most)
-        expect(JSON.stringify(data).length).to.be.at.most(1.2 * most)
-        expect(data.returned).to.be.greaterThan(offset === 0 ? 2 : 0)
+        expect(data.returned).to.be.greaterThan(0)
         expect(data.total).to.equal(count)
         numbers.push(...data.notes.map(({ number }: any) => number))
         offset = data.next_offset

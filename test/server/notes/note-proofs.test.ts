@@ -62,7 +62,7 @@ describe('the proof of an answer', () => {
       'changed in the objects of the note:',
       '- materials: Gold rough 0 → 0.5',
       '- Lamp light.energy 1000 → 10',
-      'also changed:',
+      'other changes:',
       '- materials: Steel rough 0 → 0.5',
       '- Cube moved 1.00 along x',
       comparedOnly,
@@ -123,7 +123,7 @@ describe('the proof of an answer', () => {
         name: 'look',
         arguments: { of: ['Cube'], view: 'front' },
       })
-      expect(look.result.content[1].text).to.match(/^Cube \(front\), 16 × 8 pixels/)
+      expect(look.result.content[1].text).to.match(/^viewport, 16 × 8 pixels/)
       await app.done({ type: 'app.update', capture: { ...capture, denied: true } })
       const { no_picture } = await add({ targets: ['Cube'], view })
       expect(no_picture).to.include('shares no picture')

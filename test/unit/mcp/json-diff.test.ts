@@ -157,17 +157,6 @@ describe('diffJson', () => {
     ])
   })
 
-  it('takes another order of duplicates for no change', () => {
-    const [one, two] = [
-      { id: 'A', x: 1, y: { a: 1 } },
-      { id: 'A', x: 2 },
-    ]
-    expect(changesOf([one, two], [two, one])).to.deep.equal([])
-    expect(brief([one, two], [two, { ...one, x: 3 }])).to.deep.equal(['changed /1/x 1 3'])
-    const places = changesOf([{ x: 1 }, { x: 2 }], [{ x: 2 }, { x: 1 }])
-    expect(places.map(({ path }) => path)).to.deep.equal(['/0/x', '/1/x'])
-  })
-
   it('names the object in a list that a change is in, and the way from there', () => {
     const scene = (w: number) => ({
       objects: [
@@ -210,24 +199,12 @@ describe('diffJson', () => {
     expect(brief({}, after)).to.deep.equal(['added /__proto__ 2'])
   })
 
-  it('lists the first changes, and sums up all: objects by type, settings by their pointers', () => {
-    const before = {
-      objects: [
-        { id: 1, type: 'mesh', x: 1, y: 1 },
-        { id: 2, type: 'light' },
-      ],
-      frame: 1,
-    }
-    const after = { objects: [{ id: 1, type: 'mesh', x: 2, y: 2 }, { id: 3 }, { id: 4 }], frame: 2 }
-    expect(diffJson({}, { a: 1, b: 2 }, { maxChanges: 2 })).to.deep.include({ truncated: false })
-    const { changes, truncated, summary } = diffJson(before, after, { maxChanges: 2 })
-    expect(changes.map(({ path }) => path)).to.deep.equal(['/objects/1', '/objects/0/x'])
-    expect(truncated).to.equal(true)
-    expect(summary).to.deep.equal({
-      removed: { light: 1 },
-      changed: { mesh: 1 },
-      added: { objects: 2 },
-      settings: { frame: 1 },
+  it('lists the first changes, and says that there are more', () => {
+    const found = (most: number) => diffJson({}, { a: 1, b: 2 }, { maxChanges: most })
+    expect(found(2)).to.deep.include({ truncated: false })
+    expect(found(1)).to.deep.include({
+      changes: [{ path: '/a', kind: 'added', after: 1 }],
+      truncated: true,
     })
   })
 

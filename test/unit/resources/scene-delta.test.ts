@@ -84,16 +84,13 @@ describe('scene://delta', () => {
     })
   })
 
-  it('lists a bounded number of changes, sets truncated, and sums all of them up', () => {
+  it('lists a bounded number of changes, and sets truncated', () => {
     const resources = registry()
     resources.setScene({ objects: Array.from({ length: 1001 }, (_, id) => ({ id, type: 'mesh' })) })
     resources.setScene({ objects: [{ id: 0, type: 'mesh' }], frame: 1, end: 2 })
     const delta = payload(resources, 'scene://delta')
     expect(delta['changes']).to.have.length(1000)
-    expect(delta).to.deep.include({
-      truncated: true,
-      summary: { removed: { mesh: 1000 }, settings: { frame: 1, end: 1 } },
-    })
+    expect(delta).to.include({ truncated: true })
   })
 
   it('computes the delta of a revision once', () => {

@@ -119,10 +119,10 @@ describe('a part of scene://current', () => {
     })
   }
 
-  it('asks for the pointer when the scene has no list of objects', () => {
+  it('says what there is when the scene has no list of objects', () => {
     const other = registry()
     other.setScene({ nodes: [{ id: 1 }], edges: [{ id: 1 }] })
-    expect(() => other.read('scene://current?limit=1')).to.throw('name the array of items')
+    expect(() => other.read('scene://current?limit=1')).to.throw('members there: nodes, edges')
   })
 
   it('takes a glob of many stars in the time of one', () => {

@@ -28,14 +28,13 @@ describe('a scene that is patched', () => {
     expect(changes.map(({ kind }) => kind)).to.deep.equal(['omitted'])
   })
 
-  it('cuts a long delta, and sums it up', () => {
+  it('cuts a long delta', () => {
     const resources = registry()
     const objects = (x: number) => Array.from({ length: 1001 }, (_, at) => ({ id: `${at}`, x }))
     resources.setScene({ objects: objects(0) })
     resources.patchScene({ objects: objects(7) })
     const delta: any = payload(resources, 'scene://delta')
     expect([delta.changes.length, delta.truncated]).to.deep.equal([1000, true])
-    expect(delta.summary).to.deep.equal({ changed: { objects: 1001 } })
   })
 
   it('keeps its application, its revision and its listing as any scene', async () => {

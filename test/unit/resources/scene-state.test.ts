@@ -19,7 +19,7 @@ const refusedScenes: [why: string, scene: unknown, message: RegExp][] = [
   ['Infinity deep inside', { a: [{ b: -Infinity }] }, /-Infinity at member "b"/],
   ['a boxed NaN', { a: Object(NaN) }, /NaN/],
   ['a bigint', { a: 1n }, /has no JSON form/],
-  ['a hundred thousand levels', nested(100_000), /nested/],
+  ['a hundred thousand levels', nested(100_000), /has no JSON form/],
   ['too many bytes', { a: 'é'.repeat(500) }, /bytes of JSON/],
 ]
 
@@ -129,6 +129,7 @@ describe('SceneDemand', () => {
       demand: () => {},
     })
     const first = demand.refresh()
+    await Promise.resolve()
     const others = Array.from({ length: 20 }, () => demand.refresh())
     expect(answers).to.have.length(1)
     answers[0]?.(false)

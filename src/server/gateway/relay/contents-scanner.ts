@@ -157,8 +157,7 @@ export class ContentsScanner {
 
   /** Whether the value that begins here is to be renamed. */
   get #isUri(): boolean {
-    if (this.#phase !== 'inside') return false
-    return this.#name === 'uri' ? this.#stack.length === 4 : this.#name === 'summary_uri'
+    return this.#phase === 'inside' && this.#name === 'uri' && this.#stack.length === 4
   }
 
   /** Where the string ends; the length of the chunk when it does not end there. */

@@ -1,6 +1,5 @@
 import { plainId } from '../../../lib/instances/select-instance.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
-import { isJsonObject } from '../../../lib/util/json.ts'
+import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
 import { artefactTemplates } from '../../artefacts/producer.ts'
 import { notesTemplates } from '../../notes/notes-producer.ts'
 import { type SchemeProducer, builtIn } from '../../resources/scheme-producer.ts'
@@ -8,7 +7,6 @@ import { captureTemplates } from '../../resources/capture.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import type {
   CompletionContext,
-  CompletionValues,
   Reader,
   RelayedContents,
   Template,
@@ -110,7 +108,7 @@ export class InstanceProducer implements SchemeProducer {
     variable: string,
     prefix: string,
     { uriTemplate, resolved }: CompletionContext,
-  ): Promise<CompletionValues> {
+  ): Promise<readonly string[]> {
     if (variable === 'instance_id') {
       const ids = this.#instances.names.live.map(({ record }) => record.instanceId)
       return ids.filter(id => plainId(id).startsWith(plainId(prefix)))
@@ -127,7 +125,8 @@ export class InstanceProducer implements SchemeProducer {
       argument: { name: variable, value: prefix },
       context: { arguments: others },
     })
-    return isJsonObject(completion) ? valuesOf(completion) : []
+    const { values } = isJsonObject(completion) ? completion : {}
+    return arrayOf(values).filter(value => typeof value === 'string')
   }
 
   /** Schemes, or paths of one, that the instance lists. */
@@ -136,33 +135,21 @@ export class InstanceProducer implements SchemeProducer {
     variable: string,
     prefix: string,
     resolved: ReadonlyMap<string, string>,
-  ): Promise<CompletionValues> {
-    const { resources, nextCursor } = await this.#instances.call(instanceId, 'resources/list', {})
-    const entries: readonly JsonObject[] = Array.isArray(resources)
-      ? resources.filter(isJsonObject)
-      : []
-    const uris = entries
+  ): Promise<readonly string[]> {
+    const { resources } = await this.#instances.call(instanceId, 'resources/list', {})
+    const uris = arrayOf(resources)
+      .filter(isJsonObject)
       .flatMap(({ uri }) => (typeof uri === 'string' ? [uri.split('://')] : []))
       .filter(([scheme = '']) => !ownSchemes.has(scheme) && this.#instances.allows(scheme))
     const values =
       variable === 'scheme'
         ? uris.map(([scheme = '']) => scheme)
         : uris.flatMap(([scheme, path = '']) => (scheme === resolved.get('scheme') ? [path] : []))
-    const found = [...new Set(values)].filter(value => value.startsWith(prefix))
-    return nextCursor === undefined ? found : { values: found, hasMore: true }
+    return [...new Set(values)].filter(value => value.startsWith(prefix))
   }
 }
 
 function isPushed(uri: string): boolean {
   const parsed = parseInstanceUri(uri)
   return parsed !== null && !polledSchemes.has(parsed.scheme)
-}
-
-/** As the instance says, which knows of more values than one answer has. */
-function valuesOf({ values, total, hasMore }: JsonObject): CompletionValues {
-  return {
-    values: Array.isArray(values) ? values.filter(value => typeof value === 'string') : [],
-    ...(typeof total === 'number' && { total }),
-    hasMore: hasMore === true,
-  }
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { wellFormedJson } from '../../../lib/util/json.ts'
 import type {
   CompletionContext,
   Content,
@@ -59,9 +60,11 @@ export class LinkedScheme implements SchemeProducer {
     const typeOf = (of: string) => resources.find(each => each.uri === of)?.mimeType
     // Contents are for the URI that was asked for, however the application spells it.
     const answer = Object.freeze(
-      typedContents(contents, typeOf).map((content, at) =>
-        at > 0 || content.uri === uri ? content : Object.freeze({ ...content, uri }),
-      ),
+      typedContents(contents, typeOf).map((content, at) => {
+        const isJson = 'text' in content && content.mimeType?.includes('json')
+        const text = isJson ? { text: wellFormedJson(content.text) } : {}
+        return Object.freeze({ ...content, ...text, uri: at > 0 ? content.uri : uri })
+      }),
     )
     // Readers that share an answer asked for the same URI.
     this.#answers.set(contents, answer)

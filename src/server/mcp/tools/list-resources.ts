@@ -7,11 +7,8 @@ import type { ServedResources } from '../../resources/served-resources.ts'
 import { defaultChars, fitting } from './pages.ts'
 import { createTool, textResult, type Tool } from './tool.ts'
 
-/** Each entry is searched for each word. */
-const maxQueryChars = 200
-const maxNameChars = 120
-const maxDescriptionChars = 600
-const maxTemplateChars = 2048
+/** Characters of a URI template, a name, a type or a description in a line. */
+const maxShownChars = 600
 
 const definition = {
   name: 'list_resources',
@@ -21,11 +18,7 @@ const definition = {
     'templates. Narrow by words (query) or by scheme, such as scene, artefact or events (console).',
   searchHint: 'which files, artefacts, console sessions, logs and URIs there are',
   input: z.strictObject({
-    query: z
-      .string()
-      .max(maxQueryChars)
-      .describe('words that URI, name or description must contain')
-      .default(''),
+    query: z.string().describe('words that URI, name or description must contain').default(''),
     scheme: z.string().describe('only URIs of this scheme, such as artefact').optional(),
     limit: z.int().min(1).max(500).describe('entries of one answer').default(50),
     cursor: z
@@ -89,15 +82,13 @@ async function firstMatching(
 
 function lineOf(entry: Entry): string {
   const { name, mimeType, description = name, annotations } = entry
-  if ('uriTemplate' in entry) {
-    const template = cleanText(entry.uriTemplate, maxTemplateChars)
-    return `${template}: ${cleanText(description, maxDescriptionChars)}`
-  }
+  const clean = (text: string) => cleanText(text, maxShownChars)
+  if ('uriTemplate' in entry) return `${clean(entry.uriTemplate)}: ${clean(description)}`
   const facts = [
-    mimeType && cleanText(mimeType, maxNameChars),
+    mimeType && clean(mimeType),
     entry.size === undefined ? undefined : `${entry.size} bytes`,
     annotations?.lastModified && `changed ${annotations.lastModified}`,
   ].filter(Boolean)
   const about = facts.length === 0 ? '' : ` (${facts.join(', ')})`
-  return `${entry.uri}: ${cleanText(name, maxNameChars)}${about}`
+  return `${entry.uri}: ${clean(name)}${about}`
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { shotSides } from '../../../lib/host-link/wire.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
 import { systemClock, type Timer } from '../../../lib/util/time.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { maxPictureSide, pictureContent, readPicture } from './picture.ts'
@@ -67,17 +66,11 @@ export function lookTool(registry: ServedResources, timer: Timer): Tool {
         maxWidth,
       )
       const scene = revision === undefined ? '' : `, scene revision ${revision}`
-      const caption = isShot ? shownIn(shot) : target
+      const caption = isViewport ? 'viewport' : 'window'
       const content =
         picture && 'blob' in picture && (await pictureContent(picture.blob, caption, scene))
       if (!content) return failedResult('resource_failed', 'the picture is too large to be shown')
       return { content }
     },
   )
-}
-
-/** Names are data from the caller. */
-function shownIn({ camera, of, view = 'three-quarter' }: JsonObject): string {
-  if (camera !== undefined) return `through ${JSON.stringify(camera)}`
-  return `${Array.isArray(of) ? of.join(', ') : 'the scene'} (${String(view)})`
 }

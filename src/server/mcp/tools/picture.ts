@@ -1,5 +1,5 @@
 import { disableTypes, imageSize, types } from 'image-size'
-import type { BlobContent, Content } from '../../resources/producer.ts'
+import type { BlobContent, Content, StreamedBlob } from '../../resources/producer.ts'
 import type { ToolContent } from './tool.ts'
 
 /** Pixels on either side: models scale larger pictures down. */
@@ -71,22 +71,23 @@ async function pictureOf(blob: BlobContent['blob']): Promise<Picture | null> {
   }
 }
 
-/** All of a picture that is small enough; enough of another PNG picture to know its size. */
+/** All of a picture in memory; of a stored one that is streamed its beginning, which has the size. */
 async function firstBytes(blob: BlobContent['blob']): Promise<Uint8Array> {
-  if (blob instanceof Uint8Array) return blob
-  const chars = Math.ceil(maxPictureBytes / 3) * 4
-  if (typeof blob === 'string') return Buffer.from(blob.slice(0, chars), 'base64')
-  if ('base64' in blob) {
-    return Buffer.from(Buffer.from(blob.base64.subarray(0, chars)).toString('latin1'), 'base64')
-  }
+  if (!isStreamed(blob)) return decoded(blob)
   for await (const piece of blob.open(() => {})) return Uint8Array.from(piece)
   return new Uint8Array()
 }
 
 export function byteLength(blob: BlobContent['blob']): number {
-  if (typeof blob === 'string') return Buffer.byteLength(blob, 'base64')
-  if (blob instanceof Uint8Array) return blob.byteLength
-  if (!('base64' in blob)) return blob.size
-  const padding = blob.base64.subarray(-2).filter(char => char === 0x3d).length
-  return (blob.base64.byteLength / 4) * 3 - padding
+  return isStreamed(blob) ? blob.size : decoded(blob).byteLength
+}
+
+function isStreamed(blob: BlobContent['blob']): blob is StreamedBlob {
+  return typeof blob === 'object' && 'open' in blob
+}
+
+function decoded(blob: Exclude<BlobContent['blob'], StreamedBlob>): Uint8Array {
+  if (blob instanceof Uint8Array) return blob
+  const text = typeof blob === 'string' ? blob : Buffer.from(blob.base64).toString('latin1')
+  return Buffer.from(text, 'base64')
 }

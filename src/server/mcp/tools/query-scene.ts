@@ -1,9 +1,7 @@
-import { maxUriChars } from '../../resources/resource-uri.ts'
 import { z } from 'zod'
 import { publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { asText } from '../../../lib/util/text.ts'
-import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { readDetail } from '../../resources/object-detail.ts'
 import { defaultSceneItems, maxSceneItems } from '../../resources/scene/query.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
@@ -67,15 +65,10 @@ export function querySceneTool(registry: ServedResources): Tool {
       if (detail && ids === undefined) return failedResult('argument_invalid', 'detail needs ids')
       if (detail) selection.limit = Math.min(limit, maxDetailed)
       const given = Object.keys(selection).length === 0 ? { view: 'summary' } : selection
-      if (withQuery(sceneCurrentUri, given).length > maxUriChars) {
-        throw new ResourceUriInvalid('the selection is too long: name fewer ids or fields')
-      }
       const part = await readScenePart(registry, given, reader)
       const shown = fit(detail ? await withDetails(registry, part, reader) : part, most, offset)
       if (shown !== null) return textResult(JSON.stringify(shown), shown)
-      const [what, way] =
-        part.view === 'summary' ? ['summary', ''] : ['part', ': choose fields, or a deeper pointer']
-      const message = `the ${what} is longer than max_chars (${most})${way}`
+      const message = `the answer is longer than max_chars (${most}): choose fields or a pointer`
       return failedResult('argument_invalid', message)
     },
   )

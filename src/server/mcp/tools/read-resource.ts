@@ -12,7 +12,7 @@ import { byteLength, maxPictureSide, pictureContent, readPicture } from './pictu
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
 import { type Caller, createTool, failedResult, type Tool, type ToolContent } from './tool.ts'
-import { isMissing, withSuggestedUri, writtenUri } from './written-uri.ts'
+import { isMissing, writtenUri } from './written-uri.ts'
 
 /** Characters of a URI, a name or a type in a line about it. */
 const maxShownChars = 200
@@ -90,19 +90,15 @@ async function readUri(
 ): Promise<readonly Content[]> {
   const query = new URLSearchParams(uri.replace(/^[^?]*/, ''))
   const isFile = uri.startsWith('artefact://')
-  try {
-    if (isFile && query.get('as') === 'text') {
-      return await registry.read(offset > 0 ? withParameter(uri, 'offset', offset) : uri, reader)
-    }
-    if (!isFile && !uri.startsWith('capture://')) return await registry.read(uri, reader)
-    const width = Math.min(Number(query.get('max_width') ?? maxPictureSide), maxPictureSide)
-    return await readPicture(
-      maxWidth => registry.read(withParameter(uri, 'max_width', maxWidth), reader),
-      width,
-    )
-  } catch (error) {
-    throw await withSuggestedUri(registry, uri, error, reader)
+  if (isFile && query.get('as') === 'text') {
+    return registry.read(offset > 0 ? withParameter(uri, 'offset', offset) : uri, reader)
   }
+  if (!isFile && !uri.startsWith('capture://')) return registry.read(uri, reader)
+  const width = Math.min(Number(query.get('max_width') ?? maxPictureSide), maxPictureSide)
+  return readPicture(
+    maxWidth => registry.read(withParameter(uri, 'max_width', maxWidth), reader),
+    width,
+  )
 }
 
 function withParameter(uri: string, name: string, value: number): string {

@@ -3,7 +3,6 @@ import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { meantWords } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { blobPart, JsonText, type JsonPart } from '../json-text.ts'
 import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
@@ -37,9 +36,7 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
       const tool = tools.find(each => each.name === name)
       if (tool === undefined) {
         const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
-        const meant = typeof name === 'string' ? meantWords(name, names) : ''
-        const message = `unknown tool${meant}; known: ${names.join(', ')}`
-        throw new ServiceError('tool_call_invalid', message)
+        throw new ServiceError('tool_call_invalid', `unknown tool; known: ${names.join(', ')}`)
       }
       const args = given ?? {}
       if (!isJsonObject(args)) {
@@ -110,7 +107,7 @@ function checkedArguments(given: JsonObject, input: z.ZodObject): JsonObject {
   let wrong = `argument "${name}" is missing`
   if (unknown !== undefined) {
     const shown = JSON.stringify(unknown.slice(0, 60))
-    wrong = `unknown argument ${shown}${meantWords(unknown, known)}; known: ${known.join(', ')}`
+    wrong = `unknown argument ${shown}; known: ${known.join(', ')}`
   } else if (Object.hasOwn(args, name)) {
     wrong = `argument "${path.join('.')}": ${message}`
   }

@@ -1,14 +1,11 @@
 import { z } from 'zod'
-import { describeChanges } from '../../../lib/mcp/change-words.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { parseExact } from '../../../lib/util/exact-json.ts'
-import { type JsonObject, maxJsonDepth, parseJson } from '../../../lib/util/json.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
-import { detailChanges, detailUri, isOfApplication } from '../../resources/object-detail.ts'
-import type { Content } from '../../resources/producer.ts'
+import { detailUri, isOfApplication } from '../../resources/object-detail.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import type { McpLimits } from '../limits.ts'
@@ -24,14 +21,10 @@ import {
   type Tool,
   type ToolResult,
 } from './tool.ts'
-import { isMissing, withSuggestedUri, writtenUri } from './written-uri.ts'
+import { isMissing, writtenUri } from './written-uri.ts'
 
 const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 const stopping = 'the server is stopping'
-/** A larger object is not compared. */
-const maxObjectChars = 64 * 1024
-/** Changes of one object that are looked for: their words are cut long before. */
-const maxChanges = 100
 
 export interface WaitParts {
   readonly registry: ServedResources
@@ -43,17 +36,6 @@ export interface WaitParts {
   readonly defaultUris: readonly string[]
   /** Ends each open wait, with a reason. Default: no other tool has any. */
   readonly waits?: Set<(reason: string) => void>
-}
-
-/** What one call waits for. */
-interface Wait {
-  /** Canonical spelling → the URI that is subscribed to. */
-  readonly uris: ReadonlyMap<string, string>
-  /** The revision of the scene that the caller knows; null: the server has none. */
-  readonly base: number | null
-  readonly seconds: number
-  /** URI → the object of the application as it was at the beginning. */
-  readonly objects: Map<string, string>
 }
 
 /** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */
@@ -84,14 +66,11 @@ export class WaitForChange {
     caller: Caller,
   ): Promise<ToolResult> {
     const { defaultUris, limits } = this.#parts
+    /** Canonical spelling → the URI that is subscribed to. */
     const uris = new Map<string, string>()
     for (const word of words.length > 0 ? words : defaultUris) {
       const uri = writtenUri(word) ?? detailUri(this.#registry, word) ?? word
-      try {
-        uris.set(this.#assertPushed(uri, caller.reader), uri)
-      } catch (error) {
-        throw await withSuggestedUri(this.#registry, uri, error, caller.reader)
-      }
+      uris.set(this.#assertPushed(uri, caller.reader), uri)
     }
     const now = this.#sceneRevision
     const current = this.#registry.scene?.run
@@ -106,19 +85,18 @@ export class WaitForChange {
         hint: 'read the resource now and then instead',
       })
     }
-    const wait: Wait = { uris, base: since ?? now, seconds, objects: new Map() }
-    const end = await this.#ended(wait, caller)
-    return typeof end === 'string' ? this.#unchanged(end) : this.#changed(end, wait, caller)
+    const end = await this.#ended(uris, seconds, caller)
+    return typeof end === 'string' ? this.#unchanged(end) : this.#changed(end, uris, since ?? now)
   }
 
   /** What has changed, or why the wait ended without a change. */
-  async #ended(wait: Wait, { reader, progress }: Caller): Promise<Topic | string> {
-    const { uris, seconds } = wait
+  async #ended(
+    uris: Map<string, string>,
+    seconds: number,
+    { reader, progress }: Caller,
+  ): Promise<Topic | string> {
     const { hub, timer, clock, limits } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<Topic | string>()
-    const over = new AbortController()
-    const signal = AbortSignal.any([over.signal, ...(reader === undefined ? [] : [reader.signal])])
-    const asking = { signal, isReadOnly: reader?.isReadOnly }
     const started = clock.now()
     const isScene = sceneUris.some(uri => uris.has(uri))
     const timeOut = async () => {
@@ -141,23 +119,22 @@ export class WaitForChange {
     try {
       for (const [canonical, uri] of uris) {
         hub.subscribe(subscriber, uri, canonical)?.catch(reject)
-        if (isOfApplication(canonical)) this.#keep(uri, wait, asking).catch(reject)
+        if (isOfApplication(canonical)) this.#assertThere(uri, reader).catch(reject)
       }
       return await promise
     } finally {
       this.#waits.delete(resolve)
       hub.remove(subscriber)
-      over.abort()
       for (const stop of stops) stop()
     }
   }
 
   /** Rejects when the application has no such object; it may be too busy to say. */
-  async #keep(uri: string, { objects }: Wait, reader: Caller['reader']): Promise<void> {
+  async #assertThere(uri: string, reader: Caller['reader']): Promise<void> {
     try {
-      objects.set(uri, objectText(await this.#registry.read(uri, reader)))
+      await this.#registry.read(uri, reader)
     } catch (error) {
-      if (isMissing(error)) throw await withSuggestedUri(this.#registry, uri, error, reader)
+      if (isMissing(error)) throw error
     }
   }
 
@@ -180,27 +157,20 @@ export class WaitForChange {
     return this.#registry.scene?.current.revision ?? null
   }
 
+  /** `base`: the revision of the scene that the caller knows; null: the server has none. */
   async #changed(
     { uri, base: canonical }: Topic,
-    { uris, base, objects }: Wait,
-    { reader }: Caller,
+    uris: Map<string, string>,
+    base: number | null,
   ): Promise<ToolResult> {
     if (sceneUris.includes(canonical) && base !== null) return this.#sceneChanged(uri, base)
+    const isGone = this.#registry.scene?.application?.connected === false
+    if (isGone && isOfApplication(canonical)) return this.#unchanged()
     // The scene may have changed, too: the next wait tells it.
     const seen = sceneUris.some(each => uris.has(each)) ? base : this.#sceneRevision
-    const answer = (what: string, lines: readonly string[] = []) =>
-      this.#answer({ changed: true, uris: [uri] }, [`changed: ${uri}${what}`, ...lines], seen)
-    if (!isOfApplication(canonical)) {
-      return answer(` (${canonical === openNotesUri ? 'list_notes' : 'read_resource'} has it)`)
-    }
-    if (this.#registry.scene?.application?.connected === false) return this.#unchanged()
-    const hasIt = ' (read_resource has it)'
-    try {
-      const now = objectText(await this.#registry.read(uri, reader))
-      return answer(hasIt, objectChanges(uri, objects.get(uri) ?? '', now))
-    } catch (error) {
-      return answer(isMissing(error) ? '; the application has it no more' : hasIt)
-    }
+    const tool = canonical === openNotesUri ? 'list_notes' : 'read_resource'
+    const line = `changed: ${uri} (${tool} has it)`
+    return this.#answer({ changed: true, uris: [uri] }, [line], seen)
   }
 
   /** `since`: the present revision when only the application came or went. */
@@ -237,21 +207,6 @@ export class WaitForChange {
 /** The other answers of a batch would wait, too. */
 export function batchRefused(): ToolResult {
   return failedResult('argument_invalid', 'a batch cannot wait: send this call alone')
-}
-
-function objectText([content]: readonly Content[]): string {
-  return content !== undefined && 'text' in content ? content.text : ''
-}
-
-/** What changed in one object, a line for each; none when that is not known. */
-function objectChanges(uri: string, before: string, after: string): readonly string[] {
-  if (Math.max(before.length, after.length) > maxObjectChars) return []
-  const [old, now] = [before, after].map(text => {
-    const parsed = parseJson(text, maxJsonDepth, parseExact)
-    return parsed.ok ? parsed.value : null
-  })
-  const changes = detailChanges([old], [now], [{ id: uri }], maxChanges)
-  return describeChanges(changes).map(line => `- ${line}`)
 }
 
 /** Where one scene is waited for. */

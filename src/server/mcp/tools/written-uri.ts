@@ -1,7 +1,4 @@
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { nearest } from '../../../lib/util/text.ts'
-import type { Reader } from '../../resources/producer.ts'
-import type { ServedResources } from '../../resources/served-resources.ts'
 
 /**
  * The URI that a model wrote, with what a URI must not have (spaces, umlauts, brackets) escaped.
@@ -25,23 +22,4 @@ export function withQuery(uri: string, parameters: object): string {
 
 export function isMissing(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'resource_not_found'
-}
-
-/**
- * The error, and where nothing is at `uri` with the listed URI that is closest to it. Only the
- * first page of the listing is looked through.
- */
-export async function withSuggestedUri(
-  registry: ServedResources,
-  uri: string,
-  error: unknown,
-  reader: Reader | undefined,
-): Promise<unknown> {
-  if (!isMissing(error) || error.hint !== undefined) return error
-  const { descriptors } = await registry.page(undefined, reader)
-  const known = descriptors.map(descriptor => descriptor.uri)
-  const suggested = nearest(uri.replace(/\?.*$/s, ''), known)
-  if (suggested === undefined) return error
-  const hint = `did you mean ${suggested}?`
-  return new ServiceError(error.code, error.message, { hint, cause: error })
 }

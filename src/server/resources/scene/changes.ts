@@ -59,7 +59,7 @@ export function patchedChanges(
     new Map(Array.from(members.keys(), name => [name, scene.member(name)])),
     id => scene.place(id) ?? -1,
   )
-  const { changes, truncated, summary } = changesBetween(old.scene, now.scene, maxChanges, {
+  const { changes, truncated } = changesBetween(old.scene, now.scene, maxChanges, {
     count: scene.ids.length - now.ids.length,
     objects: () => scene.ids.filter(id => !objects.has(id)).map(id => parseScene(scene.object(id))),
   })
@@ -69,7 +69,7 @@ export function patchedChanges(
     const path = change.path.replace(/^\/objects\/(\d+)/, (_, at) => `/objects/${place(ids[at]!)}`)
     return { ...change, path }
   })
-  return { changes: placed, truncated, summary }
+  return { changes: placed, truncated }
 }
 
 /** A scene of a few objects and members, from their texts; the objects in the order of `place`. */

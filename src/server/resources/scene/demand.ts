@@ -13,9 +13,9 @@ interface SceneSupplier {
 export class SceneDemand {
   readonly #followed = new Set<string>()
   #supplier: SceneSupplier | null = null
-  /** The question under way, and the one that waits for its answer. */
-  #asking: Promise<boolean> | null = null
-  #askingNext: Promise<boolean> | null = null
+  /** The last question, and the one that waits for its answer. */
+  #asking = Promise.resolve(false)
+  #next: Promise<boolean> | null = null
 
   /** The URI (without its query) has its first subscriber, or none any more. */
   follow(uri: string, isFollowed: boolean): void {
@@ -29,29 +29,16 @@ export class SceneDemand {
   /** Null: the application went, or takes no part. */
   supply(supplier: SceneSupplier | null): void {
     this.#supplier = supplier
-    this.#asking = null
     if (this.#followed.size === 0) supplier?.demand(false)
   }
 
   /** What is asked after the call counts. Null: no application can be asked. */
   refresh(): Promise<boolean> | null {
     if (this.#supplier === null) return null
-    if (this.#asking === null) return this.#ask()
     // The answer under way may have been made before the change that this reader expects.
-    return (this.#askingNext ??= this.#asking.then(() => {
-      this.#askingNext = null
-      return this.#ask()
+    return (this.#next ??= this.#asking.then(() => {
+      this.#next = null
+      return (this.#asking = this.#supplier?.refresh() ?? Promise.resolve(false))
     }))
-  }
-
-  #ask(): Promise<boolean> {
-    const supplier = this.#supplier
-    if (supplier === null) return Promise.resolve(false)
-    const asking = supplier.refresh().then(isConfirmed => {
-      if (this.#asking === asking) this.#asking = null
-      return isConfirmed
-    })
-    this.#asking = asking
-    return asking
   }
 }

@@ -8,11 +8,6 @@ export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
 export const checkpointsUri = 'scene://checkpoints'
 
-const sceneSummaryUri = 'scene://current?view=summary'
-
-/** From this size on readers are told of the summary. */
-const largeSceneBytes = 50 * 1024
-
 const currentTemplate: Template = {
   uriTemplate: `scene://current{?${sceneParameters.join(',')}}`,
   name: 'Part of the scene',
@@ -71,7 +66,6 @@ export function sceneFacts({ run, current, application, asOfMs }: SceneState): o
     revision,
     set_at: setAtMs === null ? null : toRfc3339(setAtMs),
     size: bytes,
-    ...(bytes > largeSceneBytes && { summary_uri: sceneSummaryUri }),
     application: application && {
       connected: application.connected,
       dcc_type: application.dccType,

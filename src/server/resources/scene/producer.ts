@@ -38,7 +38,7 @@ export interface SceneNow {
 
 /** Changes listed in one delta. */
 const maxChanges = 1000
-const unchanged: JsonDifferences = { changes: [], truncated: false, summary: {} }
+const unchanged: JsonDifferences = { changes: [], truncated: false }
 
 /** The checkpoints of the open document, which the folder of checkpoints implements. */
 export interface CheckpointSource {
@@ -92,8 +92,7 @@ export class SceneProducer implements SchemeProducer {
    */
   async complete(variable: string, prefix: string): Promise<readonly string[]> {
     const matching = (values: readonly string[]) => values.filter(value => value.startsWith(prefix))
-    const { run, current } = this.#state
-    if (variable === 'run') return matching([run])
+    const { current } = this.#state
     if (variable === 'since' || variable === 'until') {
       const present = variable === 'since' ? [`${current.revision}`] : []
       const kept = (await this.#checkpoints?.list()) ?? []
@@ -122,64 +121,64 @@ export class SceneProducer implements SchemeProducer {
   }
 
   checkParameters(uri: ResourceUri): void {
-    if (uri.path === 'current') parseSceneQuery(uri)
-    if (uri.path === 'delta') this.#deltaParameters(uri)
-    if (uri.path === 'checkpoints') onlyParameters(uri, [])
+    this.#answerOf(uri)
   }
 
   /** Waits for the application, where it is asked for its newest scene. */
   read(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
-    this.checkParameters(uri)
-    return this.#state.refreshed()?.then(() => this.#read(uri)) ?? this.#read(uri)
+    const answer = this.#answerOf(uri)
+    return this.#state.refreshed()?.then(answer) ?? answer()
   }
 
-  #read(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
-    switch (uri.path) {
-      case 'current':
-        return this.#current(uri)
-      case 'delta':
-        return this.#delta(uri)
-      case 'checkpoints':
-        if (this.#checkpoints === undefined) throw new ResourceNotFound(uri.text)
-        return this.#checkpoints
-          .list()
-          .then(checkpoints => jsonContents(checkpointsUri, JSON.stringify({ checkpoints })))
-      default:
-        throw new ResourceNotFound(uri.text)
+  /** Throws for an invalid parameter at once, and for an unknown path when it is called. */
+  #answerOf(uri: ResourceUri): () => readonly Content[] | Promise<readonly Content[]> {
+    if (uri.path === 'current') return this.#current(uri)
+    if (uri.path === 'delta') return this.#delta(uri)
+    if (uri.path === 'checkpoints') onlyParameters(uri, [])
+    return () => {
+      const source = uri.path === 'checkpoints' ? this.#checkpoints : undefined
+      if (source === undefined) throw new ResourceNotFound(uri.text)
+      return source
+        .list()
+        .then(checkpoints => jsonContents(checkpointsUri, JSON.stringify({ checkpoints })))
     }
   }
 
-  #current(uri: ResourceUri): readonly Content[] {
+  #current(uri: ResourceUri): () => readonly Content[] {
     const query = parseSceneQuery(uri)
-    const { current, version } = this.#state
-    const meta = this.#freshMeta()
-    if (!current.hasScene || query === null) {
+    const build = () =>
+      query === 'summary'
+        ? summariseScene(this.#scene)
+        : JSON.stringify(selectPart(this.#scene, query!))
+    return () => {
+      const { current, version } = this.#state
+      const meta = this.#freshMeta()
+      if (current.hasScene && query !== null) {
+        return this.#answers.get(version, uri.text, build, meta)
+      }
       // The identical contents for most readers, as long as the version stays.
       if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, sceneText(current), meta)
       return (this.#contents ??= jsonContents(uri.text, sceneText(current), meta))
     }
-    const build = () =>
-      query === 'summary'
-        ? summariseScene(this.#scene)
-        : JSON.stringify(selectPart(this.#scene, query))
-    return this.#answers.get(version, uri.text, build, meta)
   }
 
-  #delta(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
+  #delta(uri: ResourceUri): () => readonly Content[] | Promise<readonly Content[]> {
     const { since, until, run } = this.#deltaParameters(uri)
-    if (typeof since === 'string') return this.#sinceCheckpoint(uri, since, until)
-    const { current, version, run: ownRun } = this.#state
-    const meta = this.#freshMeta()
-    if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
-    const { revision } = current
-    const build = () => {
-      const base = since ?? revision - 1
-      const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
-      // The reader takes the whole scene and goes on from there.
-      if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
-      return deltaPayload({ run: ownRun, base_revision: base, revision }, found)
+    if (typeof since === 'string') return () => this.#sinceCheckpoint(uri, since, until)
+    return () => {
+      const { current, version, run: ownRun } = this.#state
+      const meta = this.#freshMeta()
+      if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
+      const { revision } = current
+      const build = () => {
+        const base = since ?? revision - 1
+        const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
+        // The reader takes the whole scene and goes on from there.
+        if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
+        return deltaPayload({ run: ownRun, base_revision: base, revision }, found)
+      }
+      return this.#answers.get(version, uri.text, build, meta)
     }
-    return this.#answers.get(version, uri.text, build, meta)
   }
 
   /** Undefined: that revision is not kept. One without a scene counts as an empty object. */
@@ -246,6 +245,6 @@ export class SceneProducer implements SchemeProducer {
 }
 
 /** The payload of `scene://delta`. `ends` says from what to what the scene changed. */
-function deltaPayload(ends: object, { changes, truncated, summary }: JsonDifferences): string {
-  return JSON.stringify({ ...ends, changes, truncated, ...(truncated && { summary }) })
+function deltaPayload(ends: object, { changes, truncated }: JsonDifferences): string {
+  return JSON.stringify({ ...ends, changes, truncated })
 }

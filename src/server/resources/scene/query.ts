@@ -1,4 +1,4 @@
-import { digitsOf, numberOf, parseExact } from '../../../lib/util/exact-json.ts'
+import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
 import {
   arrayOf,
   escapePointer,
@@ -6,7 +6,7 @@ import {
   type JsonObject,
   resolvePointer,
 } from '../../../lib/util/json.ts'
-import { isVector } from '../../../lib/mcp/json-diff.ts'
+import { isSame, isVector } from '../../../lib/mcp/json-diff.ts'
 import { asText, cleanText, nearest } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../errors.ts'
 import {
@@ -41,13 +41,17 @@ interface SceneSelection {
   readonly limit: number | undefined
 }
 
-/** An object belongs to the answer when it is one of the words. */
+/** An object belongs to the answer when one of its values is one of the words. */
 interface Filter {
   readonly member: string
-  readonly words: readonly string[]
-  /** What the words are compared with, for hints. */
-  valueOf(item: JsonObject): unknown
-  isOne(item: JsonObject, word: string): boolean
+  /** The first one is what hints tell. */
+  valuesOf(item: JsonObject): readonly unknown[]
+  readonly words: readonly Word[]
+}
+
+interface Word {
+  readonly text: string
+  isMeant(value: unknown): boolean
 }
 
 export const defaultSceneItems = 50
@@ -74,7 +78,7 @@ export function parseSceneQuery(uri: ResourceUri): SceneSelection | 'summary' | 
 export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject {
   const { filters, fields, offset, limit } = query
   const wantsItems = filters.length > 0 || offset !== undefined || limit !== undefined
-  const pointer = query.pointer ?? (wantsItems || fields !== undefined ? itemsPointer(scene) : '')
+  const pointer = query.pointer ?? (wantsItems || fields !== undefined ? '/objects' : '')
   const value = valueAt(scene, pointer)
   if (Array.isArray(value) && (value.length === 0 || !isVector(value))) {
     return page(scene, pointer, value, query)
@@ -84,7 +88,7 @@ export function selectPart(scene: JsonObject, query: SceneSelection): JsonObject
       'type, name, ids, where, offset and limit select items of an array; pointer leads to no array',
     )
   }
-  const hint = fieldHints([value], fields).join('; ')
+  const hint = fieldHints([value], fields).join()
   return { pointer, ...(hint && { hint }), value: pick(value, fields) }
 }
 
@@ -92,17 +96,20 @@ function page(
   scene: JsonObject,
   pointer: string,
   items: unknown[],
-  query: SceneSelection,
+  { filters, fields, offset = 0, limit = defaultSceneItems }: SceneSelection,
 ): JsonObject {
-  const { filters, fields, offset = 0, limit = defaultSceneItems } = query
   const matching = items.filter(item =>
     filters.every(
-      ({ words, isOne }) => isJsonObject(item) && words.some(word => isOne(item, word)),
+      ({ words, valuesOf }) =>
+        isJsonObject(item) && valuesOf(item).some(each => words.some(word => word.isMeant(each))),
     ),
   )
   const shown = matching.slice(offset, offset + limit)
   const end = offset + shown.length
-  const hint = pageHint(scene, items, matching, query)
+  // A single word is known when anything was found.
+  const unsure = matching.length > 0 ? filters.filter(({ words }) => words.length > 1) : filters
+  const unknown = filterHints(scene, items.filter(isJsonObject), unsure)
+  const hint = [...unknown, ...fieldHints(matching, fields)].join('; ')
   return {
     pointer,
     total: matching.length,
@@ -113,63 +120,50 @@ function page(
   }
 }
 
-/** What was asked for and is nowhere; an empty text when all of it was found. */
-function pageHint(
+/** For the words that no item is. */
+function filterHints(
   scene: JsonObject,
-  all: unknown[],
-  matching: unknown[],
-  { filters, fields, offset = 0 }: SceneSelection,
-): string {
-  const { length } = matching
-  if (length > 0 && offset >= length) return `offset ${offset} is past the last of ${length}`
-  const items = all.filter(isJsonObject)
-  const hints = filters.flatMap(filter => filterHints(filter, items))
-  if (length === 0 && filters.length > 0 && hints.length === 0) {
-    hints.push('no object matches all of these parameters together')
-  }
+  items: JsonObject[],
+  filters: readonly Filter[],
+): readonly string[] {
+  const hints = filters.flatMap(({ member, words, valuesOf }) => {
+    const all = items.flatMap(valuesOf)
+    const unknown = words.filter(word => !all.some(word.isMeant))
+    if (unknown.length === 0) return []
+    const texts = unknown.map(({ text }) => text)
+    const values = items.map(item => valuesOf(item)[0]).filter(isSet)
+    return [values.length > 0 ? noneIs(member, texts, values) : noMember([member], items)]
+  })
   const total = isJsonObject(scene.truncated) ? numberOf(scene.truncated.total) : undefined
   if (hints.length > 0 && Number(total) > items.length) {
     hints.push(`the application lists only ${items.length} of ${total} objects`)
   }
-  return [...hints, ...(length > 0 ? fieldHints(matching, fields) : [])].join('; ')
+  return hints
 }
 
 function fieldHints(values: unknown[], fields: readonly string[] = []): readonly string[] {
   const items = values.filter(isJsonObject)
-  if (items.length === 0) return []
   const missing = fields.filter(field => !items.some(item => Object.hasOwn(item, field)))
-  return missing.slice(0, maxHinted).map(field => memberHint(items, field))
+  return items.length > 0 && missing.length > 0 ? [noMember(missing, items)] : []
 }
 
-function memberHint(items: JsonObject[], name: string): string {
-  const names = items.slice(0, maxCompared).flatMap(item => Object.keys(item))
-  return `there is no member ${quoted(name)} here; ${alike(name, names)}`
+function noMember(names: readonly string[], items: JsonObject[]): string {
+  return noneIs('member', names, items.slice(0, maxCompared).flatMap(Object.keys))
 }
 
-/** For the words that no item is. */
-function filterHints({ member, words, valueOf, isOne }: Filter, items: JsonObject[]): string[] {
-  const unknown = words.filter(word => !items.some(item => isOne(item, word)))
-  const values = unknown.length === 0 ? [] : items.map(valueOf).filter(each => each != null)
-  if (unknown.length > 0 && values.length === 0) return [memberHint(items, member)]
-  const name = cleanText(member, 60)
-  return unknown
-    .slice(0, maxHinted)
-    .map(word => `no ${name} is ${quoted(word)}; ${alike(word, values)}`)
-}
-
-const maxHinted = 3
 /** Enough to find a mistake in typing; each costs time. */
 const maxCompared = 2000
 
-/** Those of the values that are like the word, else the first ones. */
-function alike(word: string, values: unknown[]): string {
+/** "no type is "lamp"; known: light, mesh", with those that are like the words first. */
+function noneIs(member: string, words: readonly string[], values: unknown[]): string {
   const texts = distinctTexts(values)
-  const plain = word.replaceAll(/[*?]/g, '').toLowerCase()
-  const near = texts.filter(text => plain !== '' && text.toLowerCase().includes(plain))
-  // Any two short words are near each other.
-  const meant = plain.length > 3 ? nearest(plain, texts.slice(0, maxCompared)) : undefined
-  if (near.length === 0 && meant !== undefined) near.push(meant)
-  return near.length > 0 ? `near: ${listed(near)}` : `known: ${listed(texts)}`
+  const isLike = (text: string) =>
+    words
+      .slice(0, 3)
+      .some(word => text.toLowerCase().includes(word.toLowerCase()) || nearest(word, [text]))
+  const known = new Set([...texts.slice(0, maxCompared).filter(isLike), ...texts])
+  const names = words.map(word => JSON.stringify(cleanText(word, 60)))
+  return `no ${cleanText(member, 60)} is ${listed(names, 5)}; known: ${listed([...known])}`
 }
 
 function listed(texts: readonly string[], most = 12): string {
@@ -178,25 +172,12 @@ function listed(texts: readonly string[], most = 12): string {
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ') || 'none'
 }
 
-function quoted(text: string): string {
-  return JSON.stringify(cleanText(text, 60))
-}
-
-/** The array of objects that filters apply to. */
-function itemsPointer(scene: JsonObject): string {
-  if (Array.isArray(scene.objects)) return '/objects'
-  throw new ResourceUriInvalid('name the array of items with pointer, as in pointer=/nodes')
-}
-
 function valueAt(scene: JsonObject, pointer: string): unknown {
   const found = resolvePointer(scene, pointer)
   if (found.ok) return found.value
   const { parent } = found.failure
-  if (!isJsonObject(parent)) {
-    throw new ResourceUriInvalid('pointer leads to nothing in this scene: view=summary shows it')
-  }
-  const known = listed(Object.keys(parent), 20)
-  throw new ResourceUriInvalid(`pointer leads to nothing in this scene; members there: ${known}`)
+  const known = isJsonObject(parent) ? `; members there: ${listed(Object.keys(parent), 20)}` : ''
+  throw new ResourceUriInvalid(`pointer leads to nothing in this scene${known}`)
 }
 
 /** `id` stays, because it names the item. */
@@ -208,136 +189,77 @@ export function pick(value: unknown, fields: readonly string[] | undefined): unk
   )
 }
 
-function filtersOf(uri: ResourceUri): Filter[] {
-  const [types, ids] = [listParameter(uri, 'type'), listParameter(uri, 'ids')]
-  const [glob, where] = [uri.query.get('name'), uri.query.get('where')]
-  const filters: (Filter | undefined)[] = [
-    types && {
-      member: 'type',
-      words: types.map(type => type.toLowerCase()),
-      valueOf: ({ type }) => type,
-      isOne: ({ type, native_type: native }, word) =>
-        [type, native].some(each => typeof each === 'string' && each.toLowerCase() === word),
-    },
-    glob === undefined
-      ? undefined
-      : {
-          member: 'name',
-          words: [glob],
-          valueOf: ({ id, name }) => wordOf(name ?? id),
-          isOne: ({ id, name }, word) => [name, id].some(each => matchesGlob(wordOf(each), word)),
-        },
-    ids && idFilter(ids),
-    where === undefined ? undefined : whereFilter(where),
-  ]
-  return filters.filter(filter => filter !== undefined)
-}
-
-/** Ids, or names. Numbers are compared by their digits: 1 and 1.0 are the same. */
-function idFilter(ids: readonly string[]): Filter {
-  const digits = new Map(ids.map(id => [id, digitsOf(jsonOf(id))]))
-  return {
-    member: 'id',
-    words: ids,
-    valueOf: ({ id, name }) => wordOf(id ?? name),
-    isOne({ id, name }, word) {
-      if (id === word || name === word) return true
-      const isNumber = typeof id !== 'string' && numberOf(id) !== undefined
-      return isNumber && digitsOf(id) === digits.get(word)
-    },
+function filtersOf(uri: ResourceUri): readonly Filter[] {
+  const filters: Filter[] = []
+  const add = (
+    member: string,
+    words: readonly string[] | undefined,
+    meaningOf: (word: string) => Word['isMeant'],
+    valuesOf: Filter['valuesOf'],
+  ): void => {
+    if (words === undefined) return
+    const meant = words.map(text => ({ text, isMeant: meaningOf(text) }))
+    filters.push({ member, words: meant, valuesOf })
   }
-}
-
-/** `member:value`: the value as JSON, or a text without quotes. */
-function whereFilter(text: string): Filter {
-  const colon = text.indexOf(':')
-  if (colon < 1) {
+  const [name, where] = [uri.query.get('name'), uri.query.get('where')]
+  add('type', listParameter(uri, 'type'), typeTest, item => [item.type, item.native_type])
+  add('name', name === undefined ? undefined : [name], globTest, ({ id, name }) =>
+    [name, id].filter(isSet),
+  )
+  add('id', listParameter(uri, 'ids'), equalTo, ({ id, name }) => [id, name].filter(isSet))
+  if (where === undefined) return filters
+  const [, member, value = ''] = /^([^:]+):(.*)$/s.exec(where) ?? []
+  if (member === undefined) {
     throw new ResourceUriInvalid('query parameter "where" must be member:value, as visible:false')
   }
-  const [member, value] = [text.slice(0, colon), text.slice(colon + 1)]
-  const valueOf = (item: JsonObject) => (Object.hasOwn(item, member) ? item[member] : undefined)
-  const bare = value.trim()
-  const wanted = comparable(jsonOf(bare))
-  return {
-    member,
-    words: [value],
-    valueOf,
-    isOne(item) {
-      const found = valueOf(item)
-      if (found === undefined) return false
-      if (typeof found === 'boolean') return String(found) === bare.toLowerCase()
-      return found === value || found === bare || comparable(found) === wanted
-    },
-  }
+  add(member, [value], equalTo, item => (Object.hasOwn(item, member) ? [item[member]] : []))
+  return filters
 }
 
-/** A name or an id as a text; null when it is neither a text nor a number. */
-function wordOf(value: unknown): string | null {
-  return numberOf(value) === undefined && typeof value !== 'string' ? null : asText(value)
+function isSet(value: unknown): boolean {
+  return value != null
 }
 
-/** The text as JSON where it is some, else as it is. */
-function jsonOf(text: string): unknown {
+function typeTest(word: string): Word['isMeant'] {
+  const type = word.toLowerCase()
+  return value => typeof value === 'string' && (value === type || value.toLowerCase() === type)
+}
+
+/** The word as a text, or as JSON: numbers are compared by their digits. */
+function equalTo(word: string): Word['isMeant'] {
+  const text = word.trim()
+  let json: unknown
   try {
-    return parseExact(text)
+    json = parseExact(/^(?:true|false)$/i.test(text) ? text.toLowerCase() : text)
   } catch {
-    return text
+    json = text
   }
+  return value =>
+    typeof value === 'string' ? value === word || value === json : isSame(value, json)
 }
-
-/** The JSON of the value, the same for 1, 1.0 and 1e0. */
-function comparable(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) => {
-    if (numberOf(each) === undefined) return each
-    // Infinity, which would be null, equals no number of a scene.
-    return JSON.rawJSON(digitsOf(each) ?? '1e999')
-  })
-}
-
-/** Longer names are compared by their beginning. */
-const maxComparedChars = 256
 
 /** `*` is any text, `?` any character, without regard to case. */
-function matchesGlob(text: string | null, glob: string): boolean {
-  if (text === null) return false
-  const name = text.slice(0, maxComparedChars).toLowerCase()
-  const pattern = glob.toLowerCase()
-  let [at, from, star, resume] = [0, 0, -1, 0]
-  while (at < name.length) {
-    if (pattern[from] === '*') {
-      star = from++
-      resume = at
-    } else if (from < pattern.length && (pattern[from] === '?' || pattern[from] === name[at])) {
-      from++
-      at++
-    } else if (star !== -1) {
-      from = star + 1
-      at = ++resume
-    } else {
-      return false
-    }
-  }
-  while (pattern[from] === '*') from++
-  return from === pattern.length
-}
-
-const suggested: Readonly<Record<string, readonly string[]>> = {
-  view: ['summary'],
-  where: ['visible:false', 'visible:true', 'selected:true', 'animated:true'],
-  offset: ['0'],
-  limit: [defaultSceneItems, 10, 100, maxSceneItems].map(String),
+function globTest(glob: string): Word['isMeant'] {
+  const parts = glob.split('*').map(part => RegExp.escape(part).replaceAll('\\?', '.'))
+  const last = parts.length > 1 ? `.*${parts.pop()}` : ''
+  const [first, ...others] = parts
+  // A part that is found stays found: many stars would else cost exponential time.
+  const between = others.map((part, at) => `(?=(.*?${part}))\\${at + 1}`).join('')
+  const pattern = new RegExp(`^${first}${between}${last}$`, 'isu')
+  return value => pattern.test(asText(value))
 }
 
 /** Values of a parameter that select something in this scene. */
 export function sceneValues(scene: JsonObject, parameter: string): readonly string[] {
+  if (parameter === 'view') return ['summary']
   if (parameter === 'pointer') return Object.keys(scene).map(name => `/${escapePointer(name)}`)
   const items = arrayOf(scene.objects).filter(isJsonObject)
   if (parameter === 'fields') return distinctTexts(items.flatMap(item => Object.keys(item)))
   const member = parameter === 'ids' ? 'id' : parameter
-  return suggested[parameter] ?? distinctTexts(items.map(item => item[member]))
+  return distinctTexts(items.map(item => item[member]))
 }
 
 /** Each value once, in the order in which it occurs first. */
 function distinctTexts(values: unknown[]): readonly string[] {
-  return [...new Set(values.filter(value => value != null).map(asText))]
+  return [...new Set(values.filter(isSet).map(asText))]
 }

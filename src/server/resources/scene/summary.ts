@@ -1,3 +1,4 @@
+import { counted } from '../../../lib/util/amounts.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { numberOf } from '../../../lib/util/exact-json.ts'
 import { isVector } from '../../../lib/mcp/json-diff.ts'
@@ -18,7 +19,7 @@ const maxTextChars = 80
 export function summariseScene(scene: JsonObject): string {
   const isDccScene = typeof scene.schema === 'string' && scene.schema.startsWith('dcc-scene/')
   for (const most of listSizes) {
-    const facts = isDccScene ? dccFacts(scene, most) : { members: shapeOf(scene, 2, most + 5) }
+    const facts = isDccScene ? dccFacts(scene, most) : { members: shapeOf(scene, most + 5) }
     const text = JSON.stringify({ view: 'summary', ...facts })
     if (Buffer.byteLength(text) <= maxSummaryBytes) return text
   }
@@ -38,14 +39,10 @@ function dccFacts(scene: JsonObject, most: number): JsonObject {
   const selection = memberOf(scene, 'selection')
   const camera = objects.find(({ id }) => id !== undefined && id === scene.camera)
   const total = memberOf(scene, 'truncated').total ?? objects.length
-  const plain = plainMembers.flatMap(name =>
-    scene[name] === undefined ? [] : [[name, shortened(scene[name])] as const],
-  )
   return {
     schema: scene.schema,
-    detail: scene.detail,
     dcc: { type: shortened(dcc.type), version: shortened(dcc.version), mode: dcc.mode },
-    ...Object.fromEntries(plain),
+    ...Object.fromEntries(plainMembers.map(name => [name, shortened(scene[name])])),
     selection: {
       count: selection.count ?? arrayOf(selection.ids).length,
       active: shortened(selection.active ?? null),
@@ -60,24 +57,20 @@ function dccFacts(scene: JsonObject, most: number): JsonObject {
     },
     hidden: { count: hidden.length, ids: few(idsOf(hidden), most) },
     bounds: boundsOf(objects),
-    collections: few(collectionTree(arrayOf(scene.collections)), most),
-    materials: arrayOf(scene.materials).length,
-    ...(isJsonObject(scene.geometry) && { geometry: shortened(scene.geometry) }),
+    collections: few(arrayOf(scene.collections).filter(isJsonObject).map(collectionText), most),
     warnings: few(arrayOf(scene.warnings).map(shortened), most),
   }
 }
 
+/** The most frequent types; of all objects where the scene counts those that it does not list. */
 function countsByType(scene: JsonObject, objects: JsonObject[], most: number): JsonObject {
-  const given = Object.entries(memberOf(memberOf(scene, 'counts'), 'by_type'))
-  const known = given.map(([type, count]) => [type, numberOf(count) ?? 0] as const)
-  const types = objects.flatMap(({ type }) => (type === undefined ? [] : [asText(type)]))
-  const found = Array.from(
-    Map.groupBy(types, type => type),
-    ([type, { length }]) => [type, length] as const,
-  )
+  const given = memberOf(memberOf(scene, 'counts'), 'by_type')
+  const types = Object.entries(Object.groupBy(objects, ({ type = 'unknown' }) => asText(type)))
+  const found = types.map(([type, same = []]) => [type, same.length] as const)
+  const known = Object.entries(given).map(([type, count]) => [type, numberOf(count) ?? 0] as const)
   const counts = (known.length > 0 ? known : found).filter(([, count]) => count > 0)
-  const sorted = counts.toSorted(([, a], [, b]) => b - a)
-  return Object.fromEntries(sorted.slice(0, most + 3).map(([type, n]) => [cutText(type), n]))
+  const sorted = counts.toSorted(([, a], [, b]) => b - a).slice(0, most + 3)
+  return Object.fromEntries(sorted.map(([type, count]) => [cutText(type), count]))
 }
 
 /** Bounds of the boxes where objects have them, else of their places; null without either. */
@@ -92,37 +85,27 @@ function boundsOf(objects: JsonObject[]): JsonObject | null {
   return { of: boxes.length > 0 ? 'boxes' : 'origins', min: edge(Math.min), max: edge(Math.max) }
 }
 
-/** One line for each collection, indented by its depth: name and number of objects. */
-function collectionTree(collections: readonly unknown[]): readonly string[] {
-  const depths = new Map<unknown, number>()
-  return collections.filter(isJsonObject).map(({ name, parent, objects }) => {
-    const depth = (depths.get(parent) ?? -1) + 1
-    depths.set(name, depth)
-    return `${'  '.repeat(Math.min(depth, 8))}${cutText(asText(name))} (${numberOf(objects) ?? 0})`
-  })
+/** "Props (12)": name and number of objects. */
+function collectionText({ name, objects }: JsonObject): string {
+  return `${cutText(asText(name))} (${numberOf(objects) ?? 0})`
 }
 
-/** Members with their type, count or value, down to that depth. */
-function shapeOf(value: unknown, depth: number, most: number): unknown {
-  const first = arrayOf(value).find(isJsonObject)
-  if (first !== undefined) {
-    const names = few(Object.keys(first).map(cutText), most).join(', ')
-    return `[array: ${arrayOf(value).length} items, as {${names}}]`
-  }
-  if (!isJsonObject(value)) return shortened(value)
-  if (depth === 0) return sizeOf(value)
+/** Members with their count or value. */
+function shapeOf(value: JsonObject, most: number): JsonObject {
   const members = Object.entries(value)
-  const shown = members
-    .slice(0, most)
-    .map(([name, each]) => [cutText(name), shapeOf(each, depth - 1, most)])
-  const left = members.length - shown.length
-  return Object.fromEntries(left > 0 ? [...shown, ['…', `${left} more members`]] : shown)
+  const left = members.length - most
+  return Object.fromEntries([
+    ...members
+      .slice(0, most)
+      .map(([name, each]) => [cutText(name), isJsonObject(each) ? sizeOf(each) : shortened(each)]),
+    ...(left > 0 ? [['…', `${left} more members`]] : []),
+  ])
 }
 
 function sizeOf(value: object): string {
-  const count = Array.isArray(value) ? value.length : Object.keys(value).length
-  const [kind, item] = Array.isArray(value) ? ['array', 'item'] : ['object', 'member']
-  return `[${kind}: ${count} ${item}${count === 1 ? '' : 's'}]`
+  return Array.isArray(value)
+    ? `[array: ${counted(value.length, 'item')}]`
+    : `[object: ${counted(Object.keys(value).length, 'member')}]`
 }
 
 function memberOf(value: JsonObject, name: string): JsonObject {
@@ -144,14 +127,7 @@ function few(values: readonly unknown[], most: number): readonly unknown[] {
 function shortened(value: unknown): unknown {
   if (typeof value === 'string') return cutText(value)
   if (Array.isArray(value)) return isVector(value) ? value : sizeOf(value)
-  if (!isJsonObject(value)) return value
-  const members = Object.entries(value).slice(0, 20)
-  return Object.fromEntries(
-    members.map(([name, each]) => [
-      cutText(name),
-      isJsonObject(each) ? sizeOf(each) : shortened(each),
-    ]),
-  )
+  return isJsonObject(value) ? shapeOf(value, 20) : value
 }
 
 function cutText(text: string): string {

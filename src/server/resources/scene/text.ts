@@ -12,9 +12,7 @@ export function serialiseScene(scene: unknown, maxBytes: number): string {
     text = finiteJsonText(scene)
   } catch (cause) {
     if (cause instanceof NumberError) throw new TypeError(`scene ${cause.message}`)
-    const isDeep = cause instanceof RangeError
-    const what = isDeep ? 'is nested too deeply' : 'refers to itself, or has no JSON form'
-    throw new TypeError(`scene cannot be written as JSON: it ${what}`, { cause })
+    throw new TypeError('scene has no JSON form', { cause })
   }
   // `toJSON` may have turned the object into anything.
   if (typeof text !== 'string' || !text.startsWith('{')) throw new TypeError(notAnObject)

@@ -114,7 +114,7 @@ describe('answers of tools', () => {
     resources.setScene({ note: note.repeat(2000), objects: [{ id: 'a', ...members(2) }] })
     const { content } = await call('wait_for_change', { since })
     expect(content[0].text.length).to.be.below(1000)
-    expect(content[0].text).to.match(/, and \d+ more\n/)
+    expect(content[0].text).to.match(/ and \d+ more\n/)
   })
 
   it('of selections: an empty scene has no objects, a summary is whole or refused', async () => {
@@ -125,7 +125,7 @@ describe('answers of tools', () => {
     const collections = names.map(name => ({ name, parent: null, objects: 1 }))
     server.server.resources().setScene({ schema: 'dcc-scene/1', collections, objects })
     const refused = await call('query_scene', { view: 'summary', max_chars: 500 })
-    expect(refused.content[0].text).to.contain('the summary is longer than max_chars (500)')
+    expect(refused.content[0].text).to.contain('the answer is longer than max_chars (500)')
   })
 
   it('of a text that is kept are as long as each caller asks', async () => {

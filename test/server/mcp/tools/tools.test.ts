@@ -183,13 +183,12 @@ describe('tools', () => {
       { cursor: 'x' },
       /^argument_invalid: argument "cursor": must be the one of an answer$/,
     ],
-    [
-      'read_resource',
-      { uri: 'scene://curent?view=summary' },
-      /; did you mean scene:\/\/current\?$/,
-    ],
     ['query_scene', { colour: 'red' }, /unknown argument "colour"; known: view, pointer/],
-    ['query_scene', { ids: Array(100).fill('x'.repeat(50)) }, /the selection is too long/],
+    [
+      'query_scene',
+      { ids: Array(100).fill('x'.repeat(50)) },
+      /uri must have at most 2048 characters/,
+    ],
     [
       'scene_changes',
       { since: 1, checkpoint: 'a' },
@@ -220,7 +219,7 @@ describe('tools', () => {
     const deep = { ['x'.repeat(3000)]: { y: { z: 1 } } }
     server.server.resources().setScene({ deep })
     expect(await text('query_scene', { pointer: '/deep', max_chars: 500 })).to.match(
-      /^argument_invalid: .*max_chars \(500\).*choose fields, or a deeper pointer/,
+      /^argument_invalid: .*max_chars \(500\).*choose fields or a pointer/,
     )
     server.server.resources().setScene(scene)
   })
@@ -242,8 +241,6 @@ describe('tools', () => {
       expect(error.code).to.equal(-32_602)
       expect(error.message).to.contain(names.join(', '))
     }
-    const { error } = await session.call('tools/call', { name: 'queryScene' })
-    expect(error.message).to.match(/^unknown tool; did you mean "query_scene"\?; known: /)
     for (const args of [[], 'x', 1]) {
       const { error } = await session.call('tools/call', { name: 'look', arguments: args })
       expect(error).to.include({ code: -32_602, message: '"arguments" must be an object' })

@@ -29,8 +29,14 @@ describe('parseFrame', () => {
   const longId = '/id must not be longer than 64 characters'
   const cases: [text: string, outcome: string][] = [
     ['', `${notJson}ends too early (line 1, column 1)`],
-    ['\ufeff{"type":"bye"}', `${notJson}has an invalid value (line 1, column 1)`],
-    ['{"type":"bye",}', `${notJson}has a trailing comma (line 1, column 14)`],
+    [
+      '\ufeff{"type":"bye"}',
+      `${notJson}has a word or sign that JSON does not know (line 1, column 1)`,
+    ],
+    [
+      '{"type":"bye",}',
+      `${notJson}has a trailing comma before a closing bracket (line 1, column 15)`,
+    ],
     ['[]', noObject],
     ['{}', noType],
     ['{"type":["bye"]}', noType],
