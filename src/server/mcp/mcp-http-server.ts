@@ -17,6 +17,7 @@ import { type AppParts, createApp, listenerOf } from '../http/app.ts'
 import { artefactDownload, artefactPattern } from '../http/artefact-download.ts'
 import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
 import { clientMetadata, publicRoutes } from '../http/documents.ts'
+import { stallTimeoutMs } from '../http/limits.ts'
 import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
 import { createRefusalLog } from '../http/refusal-log.ts'
 import { type Handlers, ServerSocket } from '../http/server-socket.ts'
@@ -138,7 +139,13 @@ export class McpHttpServer {
    * instead of `start`. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
    */
   requestListener(): RequestListener {
-    return this.#assemble().listener
+    const { listener } = this.#assemble()
+    const timeoutMs = stallTimeoutMs(this.#limits)
+    return (req, res) => {
+      // Node's servers have no such limit unless they are told one; then that is kept.
+      if (!req.socket.timeout) req.socket.setTimeout(timeoutMs)
+      listener(req, res)
+    }
   }
 
   /**
