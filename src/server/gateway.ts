@@ -7,7 +7,6 @@ import { AccountTokens } from './auth/account-tokens.ts'
 import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
 import { createAuth } from './auth/auth.ts'
 import { type AssembledGateway, assembleGateway } from './gateway/assembly.ts'
-import { isJoinRequest } from './gateway/join/join-upgrade.ts'
 import { winPort } from './gateway/win-port.ts'
 import type { GatewayHandle, GatewayOptions } from './gateway/options.ts'
 import { bundledCatalog, CatalogFile } from './gateway/catalog/catalog-file.ts'
@@ -30,10 +29,11 @@ import { KeptSessions } from './mcp/kept-sessions.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { Metrics } from './http/metrics.ts'
-import { createApp, listenerOf, type NodeHandler } from './http/app.ts'
+import { createApp, listenerOf } from './http/app.ts'
 import { publicRoutes } from './http/documents.ts'
 import { ServerSocket, stoppable } from './http/server-socket.ts'
-import { guardUpgrades, type UpgradeEndpoint } from './http/upgrade.ts'
+import { joinPath } from './join/wire.ts'
+import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
 import { refusalText } from './mcp/send.ts'
 import { Page } from './page/page.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
@@ -72,16 +72,16 @@ export async function startGateway(
   await using opened = new AsyncDisposableStack()
   // The port is bound before there is anything to serve: requests wait meanwhile.
   const assembling = Promise.withResolvers<AssembledGateway>()
-  assembling.promise.catch(() => {})
-  let assembled: AssembledGateway | null = null
   const socket = await ServerSocket.open(options, { limits, log })
-  const stopListening = () =>
-    socket.stop(() => {
-      assembling.reject(new ServiceError('overloaded', 'the gateway stopped before it was ready'))
-      assembled?.endpoint.close()
-      assembled?.endLinks()
+  opened.defer(async () => {
+    assembling.reject(new ServiceError('overloaded', 'the gateway stopped before it was ready'))
+    const gateway = await assembling.promise.catch(() => null)
+    await socket.stop(() => {
+      gateway?.endpoint.close()
+      gateway?.endLinks()
     })
-  opened.defer(stopListening)
+    await gateway?.close()
+  })
   const mcpUrl = () => `${socket.url}/mcp`
   let active: ActiveGateway | null = null
   const accounts =
@@ -98,21 +98,17 @@ export async function startGateway(
         auth: policy,
         keyLogin: options.auth?.mode !== 'oauth',
         writes: null,
-        baseUrl: () => (socket.isBound ? socket.url : null),
+        baseUrl: () => socket.url,
         publicUrl: options.publicUrl,
         onRefused,
         limits,
         clock: systemClock,
       })
     : undefined
-  const joins: UpgradeEndpoint = {
-    wantsUpgrade: isJoinRequest,
-    upgrade(...asked) {
-      const [, socket] = asked
-      assembling.promise
-        .then(({ acceptJoin }) => acceptJoin?.(...asked))
-        .catch(() => socket.destroy())
-    },
+  const joinUpgrade: Upgrade = (req, connection, ...rest) => {
+    assembling.promise
+      .then(({ acceptJoin }) => acceptJoin?.(req, connection, ...rest))
+      .catch(() => connection.destroy())
   }
   const metrics = new Metrics('gateway', options.accessLog)
   const app = createApp({
@@ -126,19 +122,25 @@ export async function startGateway(
       refusal: refusalText,
     },
     own: { [identityPath]: createIdentityRoute(() => active), ...page?.routes },
-    guarded: options.aggregate ? { '/instances/*': download } : {},
+    guarded: options.aggregate
+      ? {
+          async '/instances/*'(...asked) {
+            await (await assembling.promise).download?.(...asked)
+          },
+        }
+      : {},
     metrics,
-    routes: publicRoutes({ isReady: () => assembled !== null, documents: auth.documents }),
+    routes: publicRoutes({
+      readyFacts: () => assembling.promise.then(() => ({})),
+      documents: auth.documents,
+    }),
     onRefused,
     log,
     accessLog: metrics.accessLog,
   })
-  async function download(...asked: Parameters<NodeHandler>): Promise<void> {
-    await (await assembling.promise).download?.(...asked)
-  }
   const handlers = {
     listener: listenerOf(app),
-    upgrades: options.acceptJoins && guardUpgrades(joins, options, onRefused),
+    upgrades: options.acceptJoins && guardUpgrades(joinPath, joinUpgrade, options, onRefused),
   }
   const candidate = { instanceId, port: options.port, registry }
   const { from } = await winPort({
@@ -170,19 +172,18 @@ export async function startGateway(
   // A gateway that yields removes it first.
   const yielded = (await readActiveGatewayFile(file))?.instanceId !== from?.instanceId
   tell(from === null ? { event: 'election_won' } : { event: 'takeover', from, yielded }, by)
-  await writeActiveGatewayFile(file, active).catch((error: unknown) => {
-    // Without it another gateway cannot tell which process this one is; it serves all the same.
+  try {
+    await writeActiveGatewayFile(file, active)
+    await writeGatewayOwnerFile(file, ownerToken)
+  } catch (error) {
+    // Other gateways cannot tell which process this one is, and commands of this account need a
+    // key. It serves all the same.
     log.warn({ err: error, file }, 'the gateway cannot write down which process it is')
-  })
-  await writeGatewayOwnerFile(file, ownerToken).catch((error: unknown) => {
-    log.warn({ err: error }, 'commands of this account need a key, as other clients do')
-  })
+  }
   opened.defer(() => removeActiveGatewayFile(file, instanceId))
 
-  const kept =
-    options.port === 0
-      ? undefined
-      : await KeptSessions.open({ registryDir, port, auth: options.auth?.mode ?? 'none', log })
+  const kept = await KeptSessions.open({ ...options, registryDir })
+  opened.defer(() => kept?.close())
   const gateway = await assembleGateway({
     instancesDir: instances,
     catalog,
@@ -197,17 +198,9 @@ export async function startGateway(
     limits,
     log,
   })
-  opened.defer(() => gateway.close())
   metrics.add(gateway.gauges)
-  assembled = gateway
   assembling.resolve(gateway)
-  // Others may have the port before anything else here has ended.
-  opened.defer(stopListening)
-  opened.defer(() => kept?.close())
-  opened.defer(() => {
-    tell({ event: 'voluntary_yield' }, by)
-    return removeActiveGatewayFile(file, instanceId)
-  })
+  opened.defer(() => tell({ event: 'voluntary_yield' }, by))
   const running = opened.move()
   const pageLogin = () => page?.login()?.url ?? null
   const facts = { url, port, instanceId, registryDir, pageLogin }
@@ -224,13 +217,11 @@ async function followTokens(server: AccountsUrl, checkMs: number): Promise<Accou
 /** A caller without a key. */
 const stranger = { headers: {}, peer: 'gateway' }
 
-type JoinOptions = Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>
-
 /**
  * Runs the gateway beside another server of this process, active or standby. A failure of the
  * gateway is logged and never ends that server.
  */
-export function joinGateway(options: JoinOptions): {
+export function joinGateway(options: Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>): {
   /** Resolves once it is active; with null when it never will be. */
   readonly active: Promise<GatewayHandle | null>
   stop(): Promise<void>
@@ -240,8 +231,7 @@ export function joinGateway(options: JoinOptions): {
   const rules = { standby: true, patient: true }
   const starting = startGateway({ ...options, ...rules }, cancel.signal).then(
     handle => {
-      const { url, instanceId } = handle
-      log.info({ url, instance_id: instanceId }, 'the gateway listens')
+      log.info({ url: handle.url, instance_id: handle.instanceId }, 'the gateway listens')
       return handle
     },
     (error: unknown) => {
@@ -253,8 +243,7 @@ export function joinGateway(options: JoinOptions): {
     active: starting,
     async stop() {
       cancel.abort()
-      const handle = await starting
-      await handle?.stop()
+      await (await starting)?.stop()
     },
   }
 }

@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { systemClock, systemTimer } from '../lib/util/time.ts'
 import { documentsPath } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import { newOwnerToken, withGatewayAccess, withOwnerAccess } from './auth/account-access.ts'
@@ -15,20 +14,17 @@ import { CheckpointFolder } from './checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
-import type { CaptureLimits } from './capture/limits.ts'
-import { windowCaptureLimits } from './capture/window-limits.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
-import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
+import { resolveGatewayLimits } from './gateway/limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from './http/server-socket.ts'
 import { ClientTable } from './mcp/client-table.ts'
-import { applicationTools } from './mcp/tools/tools.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
@@ -53,21 +49,13 @@ export async function startServe(
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
-  const bounds: Partial<GatewayLimits & CaptureLimits> = options.limits ?? {}
-  const limits = resolveGatewayLimits(bounds)
+  const limits = resolveGatewayLimits(options.limits)
   const instanceId = randomUUID()
   const registryDir = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
   )
   const instancesDir = registryDir.instances
-  await removeLeftovers({
-    instancesDir,
-    hostname: hostname(),
-    clock: systemClock,
-    log,
-    cancelled,
-    recordAgeMs: limits.reapAfterMs,
-  })
+  await removeLeftovers({ instancesDir, log, cancelled, recordAgeMs: limits.reapAfterMs })
 
   const presences = new PresenceNews(log)
   const origin = () => ({
@@ -98,7 +86,7 @@ export async function startServe(
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
-      ? await openServeCapture(options.capture, bounds, log)
+      ? await openServeCapture(options.capture, options.limits, log)
       : null
   opened.defer(() => capture?.source.close())
   const config = {
@@ -113,15 +101,14 @@ export async function startServe(
   }
   const documents = documentsPath(process.env)
   const folder = () => join(documents, document())
-  const comparer = new SceneComparer(systemTimer)
+  const comparer = new SceneComparer()
   opened.defer(() => comparer.close())
   const checkpoints = new Checkpoints({
     store: () => new CheckpointFolder(join(folder(), 'checkpoints')),
     scene: () => registry.scene.fresh(),
     comparer,
-    clock: systemClock,
   })
-  const pictures = createPictureMaker(systemTimer, windowCaptureLimits)
+  const pictures = createPictureMaker()
   opened.defer(() => pictures.close())
   const notes = options.notes
     ? new Notes({
@@ -134,35 +121,20 @@ export async function startServe(
           camera: capture?.source ?? null,
           compare: (before, after) => pictures.compare(before, after),
           detail: id => readDetail(registry, id),
-          timer: systemTimer,
         }),
         isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
         audit,
-        clock: systemClock,
-        timer: systemTimer,
         log,
       })
     : undefined
   const metrics = new Metrics('serve', options.accessLog)
   let joiner: Joiner | null = null
-  // The next server finds the port only where it was named.
-  const kept =
-    options.port === 0
-      ? undefined
-      : await KeptSessions.open({
-          registryDir: registryDir.path,
-          port: options.port,
-          auth: options.auth?.mode ?? 'none',
-          log,
-        })
+  const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   const server = new McpHttpServer(config, {
     notes,
     checkpoints,
     kept,
-    clients: options.resources
-      ? new ClientTable({ clock: systemClock, timer: systemTimer })
-      : undefined,
-    tools: parts => applicationTools(parts, notes),
+    clients: new ClientTable(),
     where: options,
     log,
     accessLog: metrics.accessLog,
@@ -219,7 +191,7 @@ export async function startServe(
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
     log,
-    record: await createInstanceRecord(facts, systemClock),
+    record: await createInstanceRecord(facts),
     hostToken: token.isGenerated ? token.secret : undefined,
     ownerToken,
     openFolder: () => openStateDirectory(registryDir.path),
@@ -247,7 +219,7 @@ export async function startServe(
   if (joins !== undefined) {
     const { Joiner } = await import('./join/joiner.ts')
     const parts = { record, listener: server.linkListener(), limits, log }
-    const joined = new Joiner({ ...joins, ...parts, clock: systemClock, timer: systemTimer })
+    const joined = new Joiner({ ...joins, ...parts })
     joiner = joined
     metrics.add(() => joined.gauges)
     opened.defer(() => joined.stop())

@@ -311,7 +311,7 @@ async function startGatewayServer(aggregate: boolean) {
   const app = createApp({
     reach: { host },
     mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
-    routes: publicRoutes({ isReady: () => true }),
+    routes: publicRoutes({}),
     onRefused: () => {},
     log,
     accessLog: accessLogOn(log),

@@ -9,10 +9,9 @@ export interface Pair {
   readonly key: string
 }
 
-export interface PairOptions {
+interface PairOptions {
   /** Names and IPv4 addresses it is for. */
   readonly names?: readonly string[]
-  readonly from?: Date
   readonly until?: Date
 }
 
@@ -20,8 +19,8 @@ const hourMs = 60 * 60 * 1000
 
 export function makePair(options: PairOptions = {}): Pair {
   const { names = ['localhost', '127.0.0.1'] } = options
-  const { from = new Date(Date.now() - hourMs), until = new Date(Date.now() + 24 * hourMs) } =
-    options
+  const from = new Date(Date.now() - hourMs)
+  const { until = new Date(Date.now() + 24 * hourMs) } = options
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const name = sequence(set(sequence(oid(commonName), utf8(names[0] ?? ''))))
   const signed = sequence(

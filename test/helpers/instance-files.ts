@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemClock } from '../../src/lib/util/time.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createInstanceRecord, InstanceFile } from '../../src/server/host/instance-record.ts'
 
@@ -34,7 +33,7 @@ export async function writeInstance(
     hostTokenFile: null,
     version: '1.0.0',
   }
-  const own = await createInstanceRecord(facts, systemClock)
+  const own = await createInstanceRecord(facts)
   const { pid = own.pid } = settings
   const record = pid === own.pid ? own : { ...own, pid, pid_start: null }
   return InstanceFile.create({ instancesDir, heartbeatMs, record, log: silentLogger })

@@ -17,7 +17,7 @@ interface WindowBackendsOptions {
 export function createWindowBackends(options: WindowBackendsOptions) {
   const { env, timer, limits = windowCaptureLimits } = options
   const shown = { env, limits, parentOf: parentInProc }
-  const pictures = createPictureMaker(timer, limits)
+  const pictures = createPictureMaker(limits)
   return {
     native: createNativeBackend({ ...shown, timer, platform: process.platform }),
     x11: createX11Backend({ ...shown, pictures }),

@@ -4,7 +4,7 @@ import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
+import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import type { Checkpoint, CheckpointFolder } from './checkpoint-folder.ts'
 import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
 import type { SceneComparer } from './scene-comparer.ts'
@@ -21,7 +21,6 @@ interface CheckpointsParts {
   readonly store: () => CheckpointFolder
   readonly scene: () => Promise<FreshScene>
   readonly comparer: Pick<SceneComparer, 'compare'>
-  readonly clock: Clock
 }
 
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)]
@@ -89,7 +88,7 @@ export class Checkpoints {
     }
     const store = into ?? this.opened
     const packed = await pack(text)
-    const created_at = toRfc3339(this.#parts.clock.now())
+    const created_at = toRfc3339(systemClock.now())
     const size = Buffer.byteLength(text)
     const facts = { name, created_at, by, size, stored_bytes: packed.length }
     const checkpoint = { ...facts, ...unconfirmed, ...(ofNote && { of_note: true }) }

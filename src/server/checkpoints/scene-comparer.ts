@@ -1,5 +1,5 @@
 import { parseExact } from '../../lib/util/exact-json.ts'
-import type { Timer } from '../../lib/util/time.ts'
+import { systemTimer } from '../../lib/util/time.ts'
 import { JobThread, scriptBeside } from '../thread/job-thread.ts'
 import { type ComparedScenes, compareScenes, type SceneComparison } from './compare-scenes.ts'
 
@@ -13,9 +13,9 @@ const maxMs = 60_000
 export class SceneComparer {
   readonly #thread: JobThread<ComparedScenes, string>
 
-  constructor(timer: Timer) {
+  constructor() {
     const script = scriptBeside(import.meta.url, 'compare-thread')
-    this.#thread = new JobThread({ script, idleMs, timer })
+    this.#thread = new JobThread({ script, idleMs, timer: systemTimer })
   }
 
   async compare(scenes: ComparedScenes): Promise<SceneComparison> {

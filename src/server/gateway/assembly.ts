@@ -11,7 +11,7 @@ import { Probes } from './probes.ts'
 import { startReaper } from './reap.ts'
 import type { AccountTokens } from '../auth/account-tokens.ts'
 import type { NodeHandler } from '../http/app.ts'
-import type { UpgradeEndpoint } from '../http/upgrade.ts'
+import type { Upgrade } from '../http/upgrade.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
 import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
@@ -51,7 +51,7 @@ export interface AssembledGateway {
   /** Answers `/instances/…`. Absent: resources of instances are not passed on. */
   readonly download: NodeHandler | undefined
   /** The handshake of an instance that joins. Absent: none is accepted. */
-  readonly acceptJoin: UpgradeEndpoint['upgrade'] | undefined
+  readonly acceptJoin: Upgrade | undefined
   /** The gateway stops: instances that joined are told, and end their links. */
   endLinks(): void
   readonly gauges: () => readonly Gauge[]

@@ -6,7 +6,7 @@ import { EventBuffers } from './event-buffers.ts'
 import { AppLink } from './link/app-link.ts'
 import type { LinkDeps } from './link/link-deps.ts'
 import type { Presence } from './link/presence.ts'
-import { createLinkUpgrade, wantsLink } from './link/upgrade.ts'
+import { createLinkUpgrade } from './link/upgrade.ts'
 import { createHostRoutes, type HostRefused } from './routes.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
@@ -40,7 +40,6 @@ export function createHostEndpoint(deps: HostEndpointDeps) {
   const link = new AppLink({ ...deps, buffers, clock, timer, ticks })
   return {
     handle: createHostRoutes({ ...deps, buffers }),
-    wantsUpgrade: wantsLink,
     upgrade: createLinkUpgrade({
       ...deps,
       openLinks: () => link.openLinks,

@@ -1,6 +1,6 @@
 import { readFile, rm, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
+import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { ownerFile, recordFile, tokenFile } from '../../lib/instances/files.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
@@ -23,10 +23,7 @@ interface InstanceFacts {
 }
 
 /** The record of this process as it starts: no application has shown itself yet. */
-export async function createInstanceRecord(
-  facts: InstanceFacts,
-  clock: Clock,
-): Promise<InstanceRecord> {
+export async function createInstanceRecord(facts: InstanceFacts): Promise<InstanceRecord> {
   return {
     schema_version: 1,
     instance_id: facts.instanceId,
@@ -43,7 +40,7 @@ export async function createInstanceRecord(
     scene: null,
     scene_set_at: null,
     status: 'available',
-    started_at: toRfc3339(clock.now()),
+    started_at: toRfc3339(systemClock.now()),
     metadata: {},
     gateways: facts.gateways,
   }

@@ -1,6 +1,7 @@
 import { opendir, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { Clock } from '../../lib/util/time.ts'
+import { systemClock } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { idOfRecord, idOfStray, recordFile } from '../../lib/instances/files.ts'
 import { ownFile, removeDeadRecord } from '../../lib/instances/remove-dead.ts'
@@ -12,8 +13,6 @@ const strayAgeMs = 60 * 60 * 1000
 interface LeftoverOptions {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
-  readonly hostname: string
-  readonly clock: Clock
   /** Records younger than this stay: a dead instance can be read for so long. */
   readonly recordAgeMs: number
   readonly log: Logger
@@ -45,13 +44,13 @@ export async function removeLeftovers(options: LeftoverOptions): Promise<string[
 }
 
 async function removeIfDead(name: string, options: LeftoverOptions): Promise<string | null> {
-  const { instancesDir, hostname, clock, recordAgeMs } = options
+  const { instancesDir, recordAgeMs } = options
   const id = idOfRecord(name)
   if (id !== null) {
     // Touched every 5 seconds by a process that lives.
     const touchedMs = (await ownFile(join(instancesDir, name)))?.mtimeMs
-    if (touchedMs === undefined || clock.now() - touchedMs < recordAgeMs) return null
-    return (await removeDeadRecord(instancesDir, id, hostname)) ? id : null
+    if (touchedMs === undefined || systemClock.now() - touchedMs < recordAgeMs) return null
+    return (await removeDeadRecord(instancesDir, id, hostname())) ? id : null
   }
   await removeStray(name, options)
   return null
@@ -63,7 +62,7 @@ async function removeStray(name: string, options: LeftoverOptions): Promise<void
   if (id === null) return
   const path = join(options.instancesDir, name)
   const found = await ownFile(path)
-  if (found === null || options.clock.now() - found.mtimeMs < strayAgeMs) return
+  if (found === null || systemClock.now() - found.mtimeMs < strayAgeMs) return
   if (/\.(token|owner)$/.test(name) && (await ownFile(recordFile(options.instancesDir, id)))) return
   await rm(path, { force: true })
 }

@@ -1,4 +1,5 @@
-import type { Limits } from '../../lib/config/limits.ts'
+import type { CaptureLimits } from '../capture/limits.ts'
+import type { GatewayLimits } from '../gateway/limits.ts'
 import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.ts'
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -45,8 +46,8 @@ export interface ServeOptions extends ListenOptions {
   capture?: ServeCaptureOptions
   log: Logger
   accessLog: AccessLog
-  /** Checked; tests add bounds that are not public. */
-  limits?: Partial<Limits>
+  /** Checked; bounds that are not public come from tests. */
+  limits?: Partial<GatewayLimits & CaptureLimits>
 }
 
 /** Which window may be shown, and how it is captured. */

@@ -11,8 +11,6 @@ import { makeProblem, sendProblem, writeProblem } from './problem.ts'
 
 interface ArtefactDownloadOptions {
   store: ArtefactStore
-  /** A reader that takes nothing for this long is cut. */
-  stallMs: number
   /** What could not be read, and why: the client is not told. */
   log: Logger
 }
@@ -24,7 +22,7 @@ export const artefactPattern = `${prefix}*`
  * Answers `GET` and `HEAD /artefacts/sha256/<hex>`. A whole body is hashed while it is sent and the
  * connection is cut before its end when the bytes are damaged; a range is sent as it is.
  */
-export function artefactDownload({ store, stallMs, log }: ArtefactDownloadOptions): NodeHandler {
+export function artefactDownload({ store, log }: ArtefactDownloadOptions): NodeHandler {
   return async (req, res, { path }) => {
     const hex = path.slice(prefix.length)
     const refuse = (status: number, code: string, detail: string) =>
@@ -55,7 +53,7 @@ export function artefactDownload({ store, stallMs, log }: ArtefactDownloadOption
         await using _closed = { [Symbol.asyncDispose]: () => artefact.close() }
         if (range === 'whole') {
           const whole = { ...headers, 'Content-Length': ref.size_bytes }
-          await pipe(res, 200, whole, artefact.verified(), stallMs)
+          await pipe(res, 200, whole, artefact.verified())
         } else {
           const { start, end } = range
           const part = {
@@ -63,7 +61,7 @@ export function artefactDownload({ store, stallMs, log }: ArtefactDownloadOption
             'Content-Length': end + 1 - start,
             'Content-Range': `bytes ${start}-${end}/${ref.size_bytes}`,
           }
-          await pipe(res, 206, part, artefact.range(start, end + 1), stallMs)
+          await pipe(res, 206, part, artefact.range(start, end + 1))
         }
       }
     } catch (error) {
@@ -95,13 +93,10 @@ async function pipe(
   status: number,
   headers: Record<string, string | number>,
   pieces: AsyncIterable<Uint8Array>,
-  stallMs: number,
 ): Promise<void> {
   const gone = Promise.withResolvers<void>()
   const left = () => gone.resolve()
   res.once('close', left)
-  // Node counts any progress of the socket, so a slow reader is not taken for one that stopped.
-  res.setTimeout(stallMs, () => res.destroy())
   try {
     for await (const piece of pieces) {
       // The first piece comes before the headers: a small damaged body is answered, not cut.

@@ -94,10 +94,12 @@ export const openAccess: AuthAccepted = { ok: true, principal: anonymous, mayWri
 export const openPolicy: AuthPolicy = { authenticate: () => openAccess }
 
 /** Where a policy says nothing else. */
-export function writeRefused(): AuthRefused {
-  const description = 'this key may read, and this request would change something'
-  return refuse(403, 'insufficient_scope', description, { scope: 'write' })
-}
+export const writeRefused = refuse(
+  403,
+  'insufficient_scope',
+  'this key may read, and this request would change something',
+  { scope: 'write' },
+)
 
 /** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3; RFC 9728, section 5.1). */
 export function challenge(refused: AuthRefused): string {

@@ -2,24 +2,22 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 
-/** A body that is read whole must be complete after this. */
-export const maxBodyMs = 120_000
-
 interface BodyLimits {
   maxBytes: number
   /** A body that brings no byte for this long is given up. */
   timeoutMs: number
+  /** A body that is read whole must be complete after this. Default: 120,000. */
+  maxMs?: number
 }
 
 /**
  * Returns the whole body. Rejects with `body_too_large` (before reading, when the declared length
  * says so), `body_timeout`, or `body_invalid` when the client went away. After a rejection the
- * request is paused; `writeProblem` answers it and ends the connection. `maxMs`: a body that still
- * brings bytes after this is given up.
+ * request is paused; `writeProblem` answers it and ends the connection.
  */
 export function readBody(
   req: IncomingMessage,
-  { maxBytes, timeoutMs, maxMs = maxBodyMs }: BodyLimits & { maxMs?: number },
+  { maxBytes, timeoutMs, maxMs = 120_000 }: BodyLimits,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const refusal = refuseDeclaredLength(req, maxBytes)
@@ -48,10 +46,10 @@ export function readBody(
     const onData = (chunk: Buffer) => {
       received += chunk.length
       if (received > maxBytes) return refuse(tooLarge(maxBytes))
-      if (performance.now() - startedMs > maxMs)
-        return refuse(
-          new ServiceError('body_timeout', `the body was not complete after ${maxMs} ms`),
-        )
+      if (performance.now() - startedMs > maxMs) {
+        const message = `the body was not complete after ${maxMs} ms`
+        return refuse(new ServiceError('body_timeout', message))
+      }
       timer?.refresh()
       chunks.push(chunk)
     }

@@ -65,7 +65,7 @@ export class Callers {
 
   /** Refuses a request that would change something, of a caller who may only read. */
   refuseWrite(res: ServerResponse, context: RequestContext): void {
-    this.#refuse(res, context, this.#policy.refuseWrite?.() ?? writeRefused())
+    this.#refuse(res, context, this.#policy.refuseWrite?.() ?? writeRefused)
   }
 
   #refuse(res: ServerResponse, context: RequestContext, refused: AuthRefused): void {

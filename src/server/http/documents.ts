@@ -6,34 +6,25 @@ import type { AppEnv } from './app.ts'
 
 /**
  * JSON documents by path, asked for at every request: what they say may depend on the address that
- * is known only once the server listens. Null: not served now, and the path answers a clean 404.
+ * is known only once the server listens.
  */
-export type PublicDocuments = ReadonlyMap<string, () => Readonly<object> | null>
+export type PublicDocuments = ReadonlyMap<string, () => Readonly<object>>
 
-/** What `/readyz` of a ready server says beside that. */
+/** What `/readyz` says beside that the server is ready, once it is. */
 export type ReadyFacts = () => object | Promise<object>
 
 interface PublicParts {
-  isReady: () => boolean
   readyFacts?: ReadyFacts
   documents?: PublicDocuments
 }
 
 /** Paths anyone may ask for: health and the well-known documents. */
-export function publicRoutes({ isReady, readyFacts, documents }: PublicParts): Hono<AppEnv> {
+export function publicRoutes({ readyFacts, documents }: PublicParts): Hono<AppEnv> {
   const app = new Hono<AppEnv>()
   app.get('/healthz', c => c.json({ status: 'ok' }))
-  app.get('/readyz', async c =>
-    isReady()
-      ? c.json({ status: 'ready', ...(await readyFacts?.()) })
-      : c.json({ status: 'starting' }, 503),
-  )
+  app.get('/readyz', async c => c.json({ status: 'ready', ...(await readyFacts?.()) }))
   for (const [path, read] of documents ?? []) {
-    app.get(path, async (c, next) => {
-      const document = read()
-      if (document !== null) return c.json(document, 200, { 'Cache-Control': 'no-cache' })
-      await next()
-    })
+    app.get(path, c => c.json(read(), 200, { 'Cache-Control': 'no-cache' }))
   }
   app.all('/register', () => {
     // A client without a key asks to be registered, and shows the OAuth error in the answer.
@@ -51,7 +42,7 @@ const noRegistration =
  * clients reach this server. Without any redirect URI there is none to serve.
  */
 export function clientMetadata(oauth: OAuthConfig, baseUrl: () => string | null): PublicDocuments {
-  const read = () =>
-    oauth.redirectUri === null ? null : oauth.toCimdDocument({ publicUrl: baseUrl() }).toDict()
+  if (oauth.redirectUri === null) return new Map()
+  const read = () => oauth.toCimdDocument({ publicUrl: baseUrl() }).toDict()
   return new Map([[clientMetadataPath, read]])
 }

@@ -9,14 +9,10 @@ export type Reach = Omit<ListenOptions, 'port' | 'tls'>
 
 /** A request that is not served, whatever its path; the message names the value it sent. */
 export class RequestRefused extends ServiceError {
-  readonly reason:
-    | 'target_malformed'
-    | 'duplicate_header'
-    | 'host_malformed'
-    | 'host_not_allowed'
-    | 'origin_not_allowed'
+  /** Ends in `_malformed`, `_duplicate` or `_not_allowed`. */
+  readonly reason: string
 
-  constructor(reason: RequestRefused['reason'], message: string) {
+  constructor(reason: string, message: string) {
     super(reason.endsWith('_not_allowed') ? 'request_refused' : 'body_invalid', message)
     this.reason = reason
   }
@@ -59,8 +55,6 @@ export class Guard {
   readonly #hosts: Set<string>
   readonly #origins: Set<string>
   readonly #isBoundToAll: boolean
-  /** Nearly every request of a connection carries the same Host. */
-  #lastGoodHost: string | undefined
 
   constructor({ host, publicUrl, allowedHosts = [], allowedOrigins = [] }: Reach) {
     const named = publicUrl === undefined ? [host] : [host, new URL(publicUrl).host]
@@ -82,7 +76,7 @@ export class Guard {
     const duplicate = findDuplicateHeader(req.rawHeaders)
     if (duplicate !== null) {
       const message = `header "${duplicate}" was sent more than once`
-      throw new RequestRefused('duplicate_header', message)
+      throw new RequestRefused('header_duplicate', message)
     }
     const { host = '', origin } = req.headers
     this.#checkHost(host, req.socket.localAddress)
@@ -91,17 +85,15 @@ export class Guard {
 
   /** `localAddress` is the one the client reached: a name of the server when it is bound to all. */
   #checkHost(host: string, localAddress: string | undefined): void {
-    if (host === this.#lastGoodHost) return
     const name = hostName(host)
     if (name === '') {
       const message = 'the Host header must be a name with at most a port behind it'
       throw new RequestRefused('host_malformed', message)
     }
-    if (this.#hosts.has(name)) this.#lastGoodHost = host
-    else if (!this.#isBoundToAll || name !== addressAsHost(localAddress)) {
-      const message = `host "${host}" is not allowed; allow it with --allowed-host ${name}`
-      throw new RequestRefused('host_not_allowed', message)
-    }
+    const isReached = this.#isBoundToAll && name === addressAsHost(localAddress)
+    if (this.#hosts.has(name) || isReached) return
+    const message = `host "${host}" is not allowed; allow it with --allowed-host ${name}`
+    throw new RequestRefused('host_not_allowed', message)
   }
 
   /** The pages of the server itself are accepted, also under a name that only Host may carry. */

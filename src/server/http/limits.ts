@@ -2,7 +2,7 @@ import type { Limits } from '../../lib/config/limits.ts'
 
 /** Bounds of connections, which tests shrink. Sizes in bytes, times in milliseconds. */
 export const httpDefaults = {
-  /** A body, or the client of a download, must make progress within this time. */
+  /** A body must make progress within this time. */
   bodyTimeoutMs: 30_000,
   /** The header block must be complete after this. */
   headersTimeoutMs: 10_000,

@@ -30,15 +30,6 @@ const methods = new Set([
   'resources/unsubscribe',
 ])
 
-/** Upper bounds in seconds. */
-const buckets = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60]
-
-interface Histogram {
-  /** One for each bucket, and one for all that is longer. */
-  readonly counts: number[]
-  sum: number
-}
-
 /**
  * Counts what a server does, for `/metrics` in the text format of Prometheus. Wraps the access log,
  * which hears of every request once.
@@ -48,7 +39,7 @@ export class Metrics {
   readonly #role: string
   readonly #gauges: (() => readonly Gauge[])[] = []
   readonly #requests = new Map<string, number>()
-  readonly #durations = new Map<string, Histogram>()
+  readonly #calls = new Map<string, { count: number; seconds: number }>()
 
   constructor(role: 'serve' | 'gateway' | 'registry', log: AccessLog) {
     this.#role = role
@@ -72,31 +63,18 @@ export class Metrics {
   }
 
   #text(): string {
-    const { user, system } = process.cpuUsage()
-    const started = performance.timeOrigin / 1000
     const info = `{role="${this.#role}",version="${version}"}`
-    const durations = [...this.#durations].flatMap(([rpc, histogram]) => samplesOf(rpc, histogram))
+    const calls = [...this.#calls].flatMap(([rpc, { count, seconds }]): Sample[] => [
+      [`_sum{method="${rpc}"}`, seconds],
+      [`_count{method="${rpc}"}`, count],
+    ])
     return [
       block('service_cli_info', 'gauge', 'The program: always 1.', [[info, 1]]),
-      block('process_cpu_seconds_total', 'counter', 'CPU time of the process.', [
-        ['', (user + system) / 1e6],
-      ]),
-      block('process_resident_memory_bytes', 'gauge', 'Memory of the process.', [
-        ['', process.memoryUsage.rss()],
-      ]),
-      block('process_start_time_seconds', 'gauge', 'Start, in seconds since the epoch.', [
-        ['', started],
-      ]),
       ...this.#gauges.flatMap(gauges => gauges().map(gaugeBlock)),
-      block('service_cli_requests_total', 'counter', 'Requests that have ended, by route.', [
+      block('service_cli_requests_total', 'counter', 'Requests that have ended.', [
         ...this.#requests,
       ]),
-      block(
-        'service_cli_call_seconds',
-        'histogram',
-        'Time from request to answer, by MCP method.',
-        durations,
-      ),
+      block('service_cli_call_seconds', 'summary', 'Time from request to answer.', calls),
     ].join('')
   }
 
@@ -109,15 +87,10 @@ export class Metrics {
     const [name = ''] = (rpc ?? '').split(' ')
     // A stream is open for as long as its client wishes.
     if (rpc === undefined || method !== 'POST' || !methods.has(name)) return
-    let histogram = this.#durations.get(name)
-    if (histogram === undefined) {
-      histogram = { counts: Array.from({ length: buckets.length + 1 }, () => 0), sum: 0 }
-      this.#durations.set(name, histogram)
-    }
-    const seconds = durationMs / 1000
-    const bucket = buckets.findIndex(bound => seconds <= bound)
-    histogram.counts[bucket === -1 ? buckets.length : bucket]!++
-    histogram.sum += seconds
+    const call = this.#calls.get(name) ?? { count: 0, seconds: 0 }
+    call.count++
+    call.seconds += durationMs / 1000
+    this.#calls.set(name, call)
   }
 }
 
@@ -135,13 +108,4 @@ function gaugeBlock({ name, help, values, by }: Gauge): string {
     value,
   ])
   return block(name, 'gauge', help, samples)
-}
-
-function samplesOf(rpc: string, { counts, sum }: Histogram): Sample[] {
-  let total = 0
-  const upTo = [...buckets, '+Inf'].map((bound, at): Sample => {
-    total += counts[at] ?? 0
-    return [`_bucket{method="${rpc}",le="${bound}"}`, total]
-  })
-  return [...upTo, [`_sum{method="${rpc}"}`, sum], [`_count{method="${rpc}"}`, total]]
 }

@@ -26,8 +26,7 @@ export function createRefusalLog(
   const lastMs = new Map<string, number>()
   return refused => {
     const now = clock.now()
-    // No address has a space in it.
-    const who = refused.principal === undefined ? refused.peer : `as ${refused.principal}`
+    const who = refused.principal ?? refused.peer
     const last = lastMs.get(who)
     if (last !== undefined && now - last < entryEveryMs) return
     if (lastMs.size >= maxCallers) lastMs.clear()

@@ -18,8 +18,6 @@ import type { Upgrades } from './upgrade.ts'
 
 /** Idle keep-alive connections are closed after this. */
 const keepAliveTimeoutMs = 30_000
-/** The TLS handshake must be complete after this. */
-const tlsHandshakeMs = 10_000
 /** Pipelined requests that wait for their turn; a connection with more is closed. */
 const maxWaitingRequests = 64
 
@@ -57,10 +55,6 @@ export class ServerSocket {
   static async open(where: ListenOptions, parts: SocketParts): Promise<ServerSocket> {
     const { tls } = where
     return new ServerSocket(where, parts, tls && (await readPair(tls, parts.log)))
-  }
-
-  get isBound(): boolean {
-    return this.#server !== null
   }
 
   /** The bound port; the wanted one before. */
@@ -114,8 +108,9 @@ export class ServerSocket {
       // The guard sees to it, with an answer that says what is wrong.
       requireHostHeader: false,
     }
-    const secure = this.#pair && { ...this.#pair, handshakeTimeout: tlsHandshakeMs }
-    const server = secure ? createSecureServer({ ...options, ...secure }) : createServer(options)
+    const server = this.#pair
+      ? createSecureServer({ ...options, ...this.#pair })
+      : createServer(options)
     server.timeout = stallTimeoutMs(limits)
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)

@@ -1,4 +1,3 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Server } from 'node:https'
@@ -19,22 +18,20 @@ export interface TlsPair {
   readonly minVersion: 'TLSv1.2'
 }
 
-/** Warns of what clients will refuse and of a key that others can read. Throws `config_invalid`. */
+/** Warns of a key that others can read. Throws `config_invalid`. */
 export async function readPair(files: TlsFiles, log: Logger): Promise<TlsPair> {
   const { certFile, keyFile } = files
   const cert = await readPem('--tls-cert', certFile)
   const key = await readPem('--tls-key', keyFile)
-  const leaf = checkPair(cert, key, files)
+  try {
+    createSecureContext({ cert, key })
+  } catch (error) {
+    throw unusable(`--tls-cert ${certFile} with --tls-key ${keyFile}: ${messageOf(error)}`)
+  }
   const { mode } = await stat(keyFile)
   if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
     const shown = (mode & 0o777).toString(8).padStart(4, '0')
     log.warn({ file: keyFile, mode: shown }, 'other accounts can get at the key of the certificate')
-  }
-  const { validFrom: from, validTo: until } = leaf
-  if (leaf.validToDate.getTime() <= Date.now()) {
-    log.warn({ file: certFile, until }, 'the certificate has expired: clients refuse it')
-  } else if (leaf.validFromDate.getTime() > Date.now()) {
-    log.warn({ file: certFile, from }, 'the certificate is not valid yet: clients refuse it')
   }
   return { cert, key, minVersion: 'TLSv1.2' }
 }
@@ -56,20 +53,6 @@ export function followPair(files: TlsFiles, server: Server, log: Logger): () => 
   const paths = [files.certFile, files.keyFile]
   for (const path of paths) watchFile(path, { interval: pollMs, persistent: false }, changed)
   return () => paths.forEach(path => unwatchFile(path, changed))
-}
-
-function checkPair(cert: Buffer, key: Buffer, { certFile, keyFile }: TlsFiles): X509Certificate {
-  let problem = `--tls-key ${keyFile} is not the key of --tls-cert ${certFile}`
-  try {
-    const leaf = new X509Certificate(cert)
-    if (leaf.checkPrivateKey(createPrivateKey(key))) {
-      createSecureContext({ cert, key })
-      return leaf
-    }
-  } catch (error) {
-    problem = `--tls-cert ${certFile} with --tls-key ${keyFile}: ${messageOf(error)}`
-  }
-  throw unusable(problem)
 }
 
 async function readPem(flag: string, path: string): Promise<Buffer> {

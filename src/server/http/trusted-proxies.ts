@@ -23,15 +23,10 @@ export function createPeerOf(proxies: readonly string[]): PeerOf {
   return ({ socket: { remoteAddress = 'unknown' }, headers }) => {
     const forwarded = headers['x-forwarded-for']
     if (forwarded === undefined || networks.length === 0) return remoteAddress
-    const path = [...String(forwarded).split(','), remoteAddress].map(bareAddress).toReversed()
-    return path.find(address => !isTrusted(address)) ?? remoteAddress
+    const path = [...String(forwarded).split(','), remoteAddress].toReversed()
+    const addresses = path.map(entry => plainAddress(entry.trim()))
+    return addresses.find(address => !isTrusted(address)) ?? remoteAddress
   }
-}
-
-/** Without the port that some proxies write, brackets, and the zone of IPv6. */
-function bareAddress(entry: string): string {
-  const [, bracketed, plain] = /^(?:\[(.*)\](?::\d+)?|([^:]+):\d+)$/.exec(entry.trim()) ?? []
-  return plainAddress((bracketed ?? plain ?? entry.trim()).replace(/%.*$/, ''))
 }
 
 const forwarding = new Set(['forwarded', 'via', 'x-real-ip'])

@@ -1,17 +1,12 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type WebSocket, WebSocketServer } from 'ws'
 import { Guard, pathOf, type Reach, RequestRefused } from './guard.ts'
-import { makeProblem, type Problem, toProblem } from './problem.ts'
+import { type Problem, toProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { createPeerOf } from './trusted-proxies.ts'
 
-/** Takes requests that leave HTTP for a WebSocket. */
-export interface UpgradeEndpoint {
-  wantsUpgrade(req: IncomingMessage): boolean
-  /** Owns the socket from now on. `peer`: the address of the client. */
-  upgrade(req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void
-}
+/** Opens a WebSocket, and owns the socket from then on. `peer`: the address of the client. */
+export type Upgrade = (req: IncomingMessage, socket: Socket, head: Buffer, peer: string) => void
 
 /** Requests that ask to leave HTTP. */
 export interface Upgrades {
@@ -20,16 +15,17 @@ export interface Upgrades {
   handle(req: IncomingMessage, socket: Socket, head: Buffer): void
 }
 
-/** Passes upgrades that the guard lets in to their endpoint. */
+/** Opens WebSockets at `path` to requests that the guard lets in. */
 export function guardUpgrades(
-  endpoint: UpgradeEndpoint,
+  path: string,
+  upgrade: Upgrade,
   reach: Reach,
   onRefused: (refused: RefusedRequest) => void,
 ): Upgrades {
   const guard = new Guard(reach)
   const peerOf = createPeerOf(reach.trustedProxies ?? [])
   return {
-    wants: req => endpoint.wantsUpgrade(req),
+    wants: req => req.headers.upgrade?.toLowerCase() === 'websocket' && pathOf(req) === path,
     handle(req, socket, head) {
       const peer = peerOf(req)
       try {
@@ -41,7 +37,7 @@ export function guardUpgrades(
         }
         return refuseUpgrade(socket, problem)
       }
-      endpoint.upgrade(req, socket, head, peer)
+      upgrade(req, socket, head, peer)
     },
   }
 }
@@ -65,47 +61,4 @@ export function refuseUpgrade(
   // A client that does not close its side would keep the socket.
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${problem.status} ${phrase}\r\n${lines.join('')}\r\n${body}`)
-}
-
-/** Whether the request asks for a WebSocket at `path`. */
-export function wantsWebSocket(req: IncomingMessage, path: string): boolean {
-  return req.headers.upgrade?.toLowerCase() === 'websocket' && pathOf(req) === path
-}
-
-interface HandshakeParts {
-  /** What is opened, for messages: "the host link". */
-  link: string
-  protocol: string
-  maxMessageBytes: number
-}
-
-/** The handshake of a link. A refused client gets an answer and a closed connection. */
-export class Handshake {
-  readonly #parts: HandshakeParts
-  readonly #server: WebSocketServer
-
-  constructor(parts: HandshakeParts) {
-    this.#parts = parts
-    this.#server = new WebSocketServer({
-      noServer: true,
-      clientTracking: false,
-      perMessageDeflate: false,
-      maxPayload: parts.maxMessageBytes,
-      handleProtocols: () => parts.protocol,
-    })
-  }
-
-  /** Refuses a request for another protocol. Returns whether it did. */
-  refuses(req: IncomingMessage, socket: Socket): boolean {
-    const { link, protocol } = this.#parts
-    const offered = (req.headers['sec-websocket-protocol'] ?? '').split(',')
-    if (offered.some(one => one.trim() === protocol)) return false
-    const detail = `${link} needs "Sec-WebSocket-Protocol: ${protocol}"`
-    refuseUpgrade(socket, makeProblem(400, 'body-invalid', detail))
-    return true
-  }
-
-  open(req: IncomingMessage, socket: Socket, head: Buffer, opened: (ws: WebSocket) => void): void {
-    this.#server.handleUpgrade(req, socket, head, opened)
-  }
 }

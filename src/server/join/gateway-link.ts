@@ -2,7 +2,7 @@ import type { JoinLimits } from './limits.ts'
 import type { RequestListener } from 'node:http'
 import { messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type Clock, pause, retryDelay, type Timer, toRfc3339 } from '../../lib/util/time.ts'
+import { pause, retryDelay, systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
 import { connectLink, type LinkOutcome } from './connect-link.ts'
 import { createGatewayRequests, type FollowedRecord } from './gateway-requests.ts'
 import type { JoinSettings } from './join-settings.ts'
@@ -15,8 +15,6 @@ export interface LinkParts extends Omit<JoinSettings, 'gateways'> {
   /** What the instance serves. */
   readonly listener: RequestListener
   readonly limits: JoinLimits
-  readonly clock: Clock
-  readonly timer: Timer
   readonly log: Logger
 }
 
@@ -59,7 +57,7 @@ export class GatewayLink {
 
   constructor(parts: GatewayLinkParts) {
     this.#parts = parts
-    this.#sinceMs = parts.clock.now()
+    this.#sinceMs = systemClock.now()
     const accepted = (as: JoinAccepted): void => {
       this.#change('joined')
       // The log redacts a member with the name `token`.
@@ -76,7 +74,7 @@ export class GatewayLink {
   }
 
   async #run(): Promise<void> {
-    const { clock, timer, signal, isWanted, log } = this.#parts
+    const { signal, isWanted, log } = this.#parts
     for (let attempt = 0; !signal.aborted; attempt++) {
       const { isRefused, isReplaced, reason } = await this.#connect()
       if (signal.aborted) return
@@ -85,11 +83,11 @@ export class GatewayLink {
         return
       }
       const wasJoined = this.#state === 'joined'
-      if (wasJoined && clock.now() - this.#sinceMs >= stableMs) attempt = 0
+      if (wasJoined && systemClock.now() - this.#sinceMs >= stableMs) attempt = 0
       this.#change(isRefused ? 'refused' : 'lost')
       const delayMs = isRefused ? refusedRetryMs : retryDelay(attempt, Math.random)
       this.#logEnd(reason, { isRefused, wasJoined })
-      await pause(timer, delayMs, signal)
+      await pause(systemTimer, delayMs, signal)
       if (!signal.aborted && !(await isWanted())) return
     }
   }
@@ -111,7 +109,7 @@ export class GatewayLink {
   }
 
   #change(state: JoinFacts['state']): void {
-    if (state !== this.#state) this.#sinceMs = this.#parts.clock.now()
+    if (state !== this.#state) this.#sinceMs = systemClock.now()
     this.#state = state
   }
 
@@ -119,8 +117,8 @@ export class GatewayLink {
     reason: string,
     { isRefused, wasJoined }: { isRefused: boolean; wasJoined: boolean },
   ): void {
-    const { clock, log } = this.#parts
-    const now = clock.now()
+    const { log } = this.#parts
+    const now = systemClock.now()
     const isKnown = reason === this.#logged.reason && now - this.#logged.atMs < remindMs
     if (isKnown && !wasJoined) return
     this.#logged = { reason, atMs: now }

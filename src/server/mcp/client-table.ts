@@ -4,7 +4,7 @@ import { Throttle } from '../../lib/mcp/throttle.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { withoutSecrets } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
+import { type Clock, systemClock, systemTimer, type Timer, toRfc3339 } from '../../lib/util/time.ts'
 import { anonymous } from '../http/authentication.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
@@ -38,7 +38,7 @@ export class ClientTable {
   readonly #pushes: Throttle
   #listener = (): void => {}
 
-  constructor({ clock, timer }: { readonly clock: Clock; readonly timer: Timer }) {
+  constructor({ clock = systemClock, timer = systemTimer }: { clock?: Clock; timer?: Timer } = {}) {
     this.#clock = clock
     const run = async () => this.#listener()
     this.#pushes = new Throttle({ timer, clock, minIntervalMs: pushIntervalMs, run })

@@ -48,8 +48,6 @@ export interface EndpointActivity {
 export interface McpEndpoint {
   handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void>
   activity(): EndpointActivity
-  /** The server is about to stop: calls that wait are told so, before what they wait for goes. */
-  endWaits(): void
   /** Ends sessions and streams; the server stops. */
   close(): void
 }
@@ -142,13 +140,9 @@ export class Endpoint implements McpEndpoint {
     }
   }
 
-  endWaits(): void {
-    this.#toolBox?.close()
-  }
-
   close(): void {
     this.#detach()
-    this.endWaits()
+    this.#toolBox?.close()
     this.#sessions.close()
     this.#streams.close()
   }

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { readPrivateFile } from '../../lib/config/private-file.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
+import type { AuthSettings } from '../auth/auth.ts'
 import { sessionRevisions } from './sessions.ts'
 
 const keptSession = z.object({
@@ -33,8 +34,8 @@ const writeAfterMs = 100
 interface KeptSessionsParts {
   registryDir: string
   port: number
-  /** The mode of authentication: sessions of another are forgotten. */
-  auth: string
+  /** Default: `none`. Sessions of another mode are forgotten. */
+  auth?: Pick<AuthSettings, 'mode'>
   log: Logger
 }
 
@@ -58,19 +59,23 @@ export class KeptSessions {
 
   private constructor(path: string, { auth, log }: KeptSessionsParts) {
     this.#path = path
-    this.#auth = auth
+    this.#auth = auth?.mode ?? 'none'
     this.#log = log
   }
 
-  /** Never throws: a file that cannot be used is logged, and its sessions are forgotten. */
-  static async open(parts: KeptSessionsParts): Promise<KeptSessions> {
+  /**
+   * Undefined for port 0, on which no client finds the next server. Never throws: a file that cannot
+   * be used is logged, and its sessions are forgotten.
+   */
+  static async open(parts: KeptSessionsParts): Promise<KeptSessions | undefined> {
+    if (parts.port === 0) return undefined
     const path = join(parts.registryDir, `sessions-${parts.port}.json`)
     const opened = new KeptSessions(path, parts)
     try {
       const text = await readPrivateFile(path, { maxBytes: maxFileBytes })
       if (text === null) return opened
       const { auth, sessions } = keptFile.parse(JSON.parse(text))
-      if (auth !== parts.auth) return opened
+      if (auth !== opened.#auth) return opened
       for (const [hash, kept] of Object.entries(sessions)) opened.#before.set(hash, kept)
     } catch (error) {
       parts.log.warn({ err: error, path }, 'sessions of the server before are forgotten')

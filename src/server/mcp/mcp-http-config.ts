@@ -13,7 +13,7 @@ import type { PublicDocuments, ReadyFacts } from '../http/documents.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
-import type { UpgradeEndpoint } from '../http/upgrade.ts'
+import type { Upgrade } from '../http/upgrade.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { Notes } from '../notes/notes.ts'
 import type { PageLogin, PageParts } from '../page/page.ts'
@@ -59,8 +59,9 @@ export interface McpServices {
 }
 
 /** What the application talks to. */
-export interface HostEndpoint extends UpgradeEndpoint {
+export interface HostEndpoint {
   handle: NodeHandler
+  upgrade: Upgrade
   /** Tells the application that the server stops, and lets it go. */
   close(): void
 }
@@ -118,16 +119,12 @@ const known = membersOf<McpHttpConfig>({
   limits: true,
 })
 
-/** Throws `TypeError` for an unknown member, an empty host and a port out of range. */
+/** Throws `TypeError` for an unknown member and an empty host. */
 export function checkConfig(config: McpHttpConfig): void {
   const unknown = findUnknownMember(config, known, 'member of McpHttpConfig')
   if (unknown !== null) throw new TypeError(unknown)
-  const { host, port } = config
-  if (host !== undefined && (typeof host !== 'string' || host.trim() === '')) {
+  if (config.host?.trim() === '') {
     // To the system, no address means every address.
     throw new TypeError('host must not be empty; use 127.0.0.1, or 0.0.0.0 for every interface')
-  }
-  if (port !== undefined && !(Number.isInteger(port) && port >= 0 && port <= 65_535)) {
-    throw new TypeError(`port must be a whole number from 0 to 65535, not ${String(port)}`)
   }
 }

@@ -1,9 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { checkLimits } from '../../lib/config/limits.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { isLoopback } from '../../lib/util/net.ts'
 import { ok } from '../../lib/util/result.ts'
-import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
+import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
 import { createFsStore } from '../artefacts/fs-store.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
 import { createLazyStore } from '../artefacts/lazy-store.ts'
@@ -13,18 +12,17 @@ import { resolveCaptureLimits } from '../capture/limits.ts'
 import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
-import { windowCaptureLimits } from '../capture/window-limits.ts'
 import { accessLogOn } from '../http/access-log.ts'
 import { type AppParts, createApp, listenerOf } from '../http/app.ts'
 import { artefactDownload, artefactPattern } from '../http/artefact-download.ts'
 import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
-import { clientMetadata, type PublicDocuments, publicRoutes } from '../http/documents.ts'
+import { clientMetadata, publicRoutes } from '../http/documents.ts'
 import { stallTimeoutMs } from '../http/limits.ts'
 import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
 import { createRefusalLog } from '../http/refusal-log.ts'
 import { type Handlers, ServerSocket } from '../http/server-socket.ts'
 import { guardUpgrades } from '../http/upgrade.ts'
-import { Page, type PageParts } from '../page/page.ts'
+import { Page } from '../page/page.ts'
 import { ResourceRegistry } from '../resources/registry.ts'
 import { activityGauges, Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
@@ -62,14 +60,13 @@ export class McpHttpServer {
   readonly #where: ListenOptions
   readonly #sockets: ServerSocket[] = []
   /** Makes small copies of stored pictures; its thread runs while there is something to do. */
-  readonly #pictures = createPictureMaker(systemTimer, windowCaptureLimits)
+  readonly #pictures = createPictureMaker()
   /** What answers requests, once the server serves. */
   #endpoint: McpEndpoint | null = null
   #hostEndpoint: HostEndpoint | null = null
   #page: Page | null = null
   #app: AppParts | null = null
   #baseUrl: string | null
-  #stopped = false
 
   /** Binds and opens nothing yet. Throws `TypeError` for a member or limit unknown or out of range. */
   constructor(config: McpHttpConfig = {}, services: ServerParts = {}) {
@@ -107,11 +104,9 @@ export class McpHttpServer {
    * `config_invalid` for a certificate that cannot be used; then a new server is needed.
    */
   async start(): Promise<{ url: string; port: number; localUrl: string }> {
-    this.#assertNotServing()
     const handlers = this.#assemble()
     // Opening the store now shows an unusable folder at the start, not at the first read.
     await this.#store?.page(undefined, 1)
-    this.#warnIfOpen()
     const { host, tls } = this.#where
     const socket = await this.#bind(this.#where, handlers)
     const { port } = socket
@@ -130,13 +125,10 @@ export class McpHttpServer {
    * start takes a new server.
    */
   async stop(): Promise<void> {
-    this.#stopped = true
     const stopping = this.#sockets.splice(0).map(socket => socket.stop())
-    this.#endpoint?.endWaits()
-    this.#hostEndpoint?.close()
     this.#endpoint?.close()
+    this.#hostEndpoint?.close()
     await Promise.all(stopping)
-    this.#endpoint = null
     await Promise.all([this.#ownWindow?.close(), this.#pictures.close()])
     this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
@@ -147,7 +139,6 @@ export class McpHttpServer {
    * instead of `start`. It answers `/mcp`, `/artefacts/…`, `/healthz` and `/readyz`.
    */
   requestListener(): RequestListener {
-    this.#assertNotServing()
     const { listener } = this.#assemble()
     const timeoutMs = stallTimeoutMs(this.#limits)
     return (req, res) => {
@@ -170,14 +161,6 @@ export class McpHttpServer {
     return listenerOf(createApp({ ...shared, reach: null, auth }))
   }
 
-  #assertNotServing(): void {
-    // Its audit log and its store are let go of: it would serve, and push nothing.
-    if (this.#stopped) throw new Error('the server is stopped: make a new one')
-    if (this.#app !== null) {
-      throw new Error('a server is served once, by start() or by requestListener()')
-    }
-  }
-
   async #bind(where: ListenOptions, handlers: Handlers): Promise<ServerSocket> {
     const socket = await ServerSocket.open(where, { limits: this.#limits, log: this.#log })
     this.#sockets.push(socket)
@@ -186,7 +169,11 @@ export class McpHttpServer {
   }
 
   #assemble(): Handlers {
+    if (this.#app !== null) {
+      throw new Error('a server is served once, by start() or by requestListener(): make a new one')
+    }
     const { auth = openPolicy, accessLog = accessLogOn(this.#log), metrics } = this.#parts
+    const { notes, oauth, documents = [] } = this.#parts
     const registry = this.#registry
     this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
     const endpoint = this.#createEndpoint()
@@ -197,9 +184,21 @@ export class McpHttpServer {
       const outcome = { denied: { reason } }
       registry.auditLog?.record({ action: 'http.request', actor, outcome, params: { status } })
     })
-    const page = this.#createPage(auth, onRefused)
+    const page = this.#config.enablePage
+      ? new Page({
+          auth,
+          onRefused,
+          ...this.#parts.page,
+          writes: { notes: notes ?? null, store: this.#store },
+          baseUrl: () => this.#baseUrl,
+          publicUrl: this.#where.publicUrl,
+          limits: this.#limits,
+          clock: this.#clock,
+        })
+      : null
     const pageLogin = () => page?.login() ?? null
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
+    const metadata = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
     this.#page = page
     this.#hostEndpoint = host
     this.#app = {
@@ -210,9 +209,8 @@ export class McpHttpServer {
       guarded: this.#downloads(),
       metrics,
       routes: publicRoutes({
-        isReady: () => this.#endpoint !== null,
         readyFacts: this.#parts.readyFacts,
-        documents: this.#documents(),
+        documents: new Map([...metadata, ...documents]),
       }),
       onRefused,
       log: this.#log,
@@ -220,24 +218,24 @@ export class McpHttpServer {
     }
     return {
       listener: listenerOf(createApp(this.#app)),
-      upgrades: host === null ? undefined : guardUpgrades(host, this.#where, onRefused),
+      upgrades: host ? guardUpgrades('/host', host.upgrade, this.#where, onRefused) : undefined,
     }
   }
 
   #createEndpoint(): McpEndpoint {
     const { enableResources: resourcesEnabled = true, enableTools: hasTools = false } = this.#config
-    const { tools: plainTools = applicationTools, notes, clients, kept } = this.#parts
+    const { notes, clients, kept } = this.#parts
+    const { tools: plainTools = parts => applicationTools(parts, notes) } = this.#parts
     const toolsOf = this.#hasLiveApp()
       ? (parts: ToolParts) => withLiveApp(plainTools(parts))
       : plainTools
-    const hasNotes = notes !== undefined
     return new Endpoint({
       registry: this.#registry,
       resourcesEnabled,
       clients,
       kept,
       tools: hasTools ? toolsOf : undefined,
-      instructions: serverInstructions('application', { hasTools, hasNotes }),
+      instructions: serverInstructions('application', { hasTools, hasNotes: notes !== undefined }),
       limits: this.#limits,
       clock: this.#ticks,
       log: this.#log,
@@ -247,40 +245,12 @@ export class McpHttpServer {
   #downloads(): AppParts['guarded'] {
     const store = this.#config.enableResources === false ? null : this.#store
     if (store === null) return {}
-    const { bodyTimeoutMs: stallMs } = this.#limits
-    return { [artefactPattern]: artefactDownload({ store, stallMs, log: this.#log }) }
-  }
-
-  #createPage(auth: AuthPolicy, onRefused: PageParts['onRefused']): Page | null {
-    if (this.#config.enablePage !== true) return null
-    return new Page({
-      auth,
-      onRefused,
-      ...this.#parts.page,
-      writes: { notes: this.#parts.notes ?? null, store: this.#store },
-      baseUrl: () => this.#baseUrl,
-      publicUrl: this.#where.publicUrl,
-      limits: this.#limits,
-      clock: this.#clock,
-    })
+    return { [artefactPattern]: artefactDownload({ store, log: this.#log }) }
   }
 
   /** It reads through the tools. */
   #hasLiveApp(): boolean {
     return this.#config.enablePage === true && this.#config.enableTools === true
-  }
-
-  /** The program refuses such a start; an embedding application may have checks of its own. */
-  #warnIfOpen(): void {
-    const { host } = this.#where
-    if (this.#parts.auth !== undefined || isLoopback(host)) return
-    this.#log.warn({ host }, 'no authentication: everyone who reaches the server can read from it')
-  }
-
-  #documents(): PublicDocuments {
-    const { oauth, documents = [] } = this.#parts
-    const own = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
-    return new Map([...own, ...documents])
   }
 
   #openStore(): ArtefactStore | null {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type Clock, type Timer, toRfc3339 } from '../../lib/util/time.ts'
+import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
 import type { NoteFolder } from './note-folder.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { SchemeProducer } from '../resources/scheme-producer.ts'
@@ -54,8 +54,6 @@ interface NotesParts {
   readonly isShared: () => boolean
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
-  readonly clock: Clock
-  readonly timer: Timer
   readonly log: Logger
 }
 
@@ -172,7 +170,7 @@ export class Notes {
    * marks targets that are not in the scene.
    */
   async add(given: NoteInput): Promise<Note> {
-    const { clock, prover } = this.#parts
+    const { prover } = this.#parts
     this.#assertShared()
     const resolved = (targets: readonly NoteTarget[]) => {
       const scene = targets.length === 0 ? undefined : this.#scene?.()
@@ -194,7 +192,7 @@ export class Notes {
           number: (notes.at(-1)?.number ?? 0) + 1,
           state: 'open',
           ...input,
-          created_at: toRfc3339(clock.now()),
+          created_at: toRfc3339(systemClock.now()),
           ...kept,
           // The application was asked for its newest scene meanwhile.
           targets: resolved(kept.targets),
@@ -217,7 +215,7 @@ export class Notes {
    */
   async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     this.#assertShared()
-    const at = toRfc3339(this.#parts.clock.now())
+    const at = toRfc3339(systemClock.now())
     const store = this.#store
     const note = await store.writeOne(notes => {
       const before = findNote(notes, word, store.damaged)
@@ -292,7 +290,7 @@ export class Notes {
   }
 
   #lookAgain(): () => void {
-    return this.#parts.timer.after(lookMs, () => {
+    return systemTimer.after(lookMs, () => {
       const store = this.#store
       this.#stopLooking = this.#lookAgain()
       const isKnown = store.isUnchanged && !this.#isUnread

@@ -6,7 +6,7 @@ import { parseExact } from '../../lib/util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { asText } from '../../lib/util/text.ts'
-import type { Timer } from '../../lib/util/time.ts'
+import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
 import type { CheckpointFolder } from '../checkpoints/checkpoint-folder.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
@@ -48,7 +48,7 @@ interface ProverParts {
   readonly compare: (before: Buffer, after: Buffer) => Promise<PictureDifference | null>
   /** All that the application tells of an object; null: it tells nothing. */
   readonly detail: (id: string) => Promise<JsonObject | null>
-  readonly timer: Timer
+  readonly timer?: Timer
 }
 
 interface NotePlace {
@@ -142,7 +142,7 @@ export class Prover {
 
   /** Not settled when it still changed in the last round, or the application had not confirmed it. */
   async #settle(): Promise<FreshScene & { readonly settled: boolean }> {
-    const { scene, timer } = this.#parts
+    const { scene, timer = systemTimer } = this.#parts
     let last = await scene()
     for (let round = 0; round < maxRounds; round++) {
       await new Promise<void>(resolve => void timer.after(stillMs, resolve))

@@ -240,7 +240,7 @@ function acceptPageTokens(policy: AuthPolicy, sessions: PageSessions): AuthPolic
       if (token?.startsWith(tokenPrefix) !== true) return policy.authenticate(caller)
       return outcomeOf(token, sessions)
     },
-    refuseWrite: () => policy.refuseWrite?.() ?? writeRefused(),
+    refuseWrite: () => policy.refuseWrite?.() ?? writeRefused,
     onRevoked(listener) {
       const stops = [
         sessions.onEnded(listener),

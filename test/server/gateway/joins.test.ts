@@ -224,6 +224,7 @@ describe('a gateway that instances join', () => {
         'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
         'Sec-WebSocket-Protocol': 'service-join.v0',
         'Sec-WebSocket-Version': '13',
+        Authorization: `Bearer ${tokenOf('ada')}`,
       },
     })
     expect([other.status, other.json.detail]).to.deep.equal([

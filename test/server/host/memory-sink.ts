@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
-import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
@@ -18,10 +17,9 @@ export class MemorySink implements HostSink {
   readonly memory = new MemoryArtefacts()
   notes: HostSink['notes'] = null
   readonly checkpoints = new Checkpoints({
-    comparer: new SceneComparer(systemTimer),
+    comparer: new SceneComparer(),
     store: () => new CheckpointFolder('/nowhere/checkpoints'),
     scene: () => this.scene.fresh(),
-    clock: systemClock,
   })
   artefacts: HostSink['artefacts'] = this.memory
   readonly scene = new SceneState(defaultBounds)

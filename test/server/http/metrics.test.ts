@@ -22,7 +22,7 @@ function parse(text: string): Map<string, number> {
   const types = new Map<string, string>()
   for (const line of text.split('\n')) {
     if (line === '' || line.startsWith('# HELP ')) continue
-    const [, typed, type] = /^# TYPE (\S+) (counter|gauge|histogram)$/.exec(line) ?? []
+    const [, typed, type] = /^# TYPE (\S+) (counter|gauge|summary)$/.exec(line) ?? []
     if (typed !== undefined && type !== undefined) {
       expect(types.has(typed), `${typed} twice`).to.equal(false)
       types.set(typed, type)
@@ -32,9 +32,7 @@ function parse(text: string): Map<string, number> {
     const sample = new RegExp(`^([a-z_]+)(\\{${label}(?:,${label})*\\})? (\\S+)$`).exec(line)
     expect(sample, line).to.not.equal(null)
     const [, name = '', labels = '', value = ''] = sample ?? []
-    expect(types.has(name.replace(/_(bucket|sum|count)$/, '')) || types.has(name), line).to.equal(
-      true,
-    )
+    expect(types.has(name.replace(/_(sum|count)$/, '')) || types.has(name), line).to.equal(true)
     expect(samples.has(name + labels), `${line} twice`).to.equal(false)
     expect(Number.isFinite(Number(value)), line).to.equal(true)
     samples.set(name + labels, Number(value))
@@ -73,12 +71,10 @@ describe('/metrics', () => {
   }
 
   for (const role of ['serve', 'gateway', 'registry']) {
-    it(`of ${role} says what it is, and what it needs`, async () => {
+    it(`of ${role} says what it is`, async () => {
       const samples = await read(role)
       const info = [...samples.keys()].find(name => name.startsWith('service_cli_info'))
       expect(info).to.match(new RegExp(`role="${role}",version="\\d`))
-      expect(samples.get('process_resident_memory_bytes')).to.be.above(1e7)
-      expect(samples.get('process_cpu_seconds_total')).to.be.above(0)
     })
 
     it(`of ${role} counts requests by path and outcome, and names nothing of users`, async () => {
@@ -104,13 +100,7 @@ describe('/metrics', () => {
     for (const name of ['sessions', 'streams', 'subscriptions']) {
       expect(samples.get(`service_cli_${name}`), name).to.equal(1)
     }
-    const buckets = [...samples].filter(([name]) =>
-      name.includes('_bucket{method="resources/read"'),
-    )
-    expect(buckets.at(-1)).to.deep.equal([
-      'service_cli_call_seconds_bucket{method="resources/read",le="+Inf"}',
-      1,
-    ])
+    expect(samples.get('service_cli_call_seconds_sum{method="resources/read"}')).to.be.above(0)
     const waiting = session.call('tools/call', { name: 'wait_for_change', arguments: {} })
     const pending = async () => (await read('serve')).get('service_cli_pending_calls')
     await until(async () => (await pending()) === 1, 'the wait')

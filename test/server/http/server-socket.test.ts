@@ -173,7 +173,8 @@ describe('a client that resets its connection', () => {
   it('does not end the process while its upgrade is looked at', async () => {
     const given = Promise.withResolvers<Socket>()
     const upgrades = guardUpgrades(
-      { wantsUpgrade: () => true, upgrade: (_req, socket) => given.resolve(socket) },
+      '/',
+      (_req, socket) => given.resolve(socket),
       { host: '127.0.0.1' },
       () => {},
     )

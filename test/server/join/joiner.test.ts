@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import { Joiner } from '../../../src/server/join/joiner.ts'
 import { accept, startScriptedGateway } from '../../helpers/scripted-gateway.ts'
 import { until } from '../../helpers/until.ts'
@@ -38,8 +37,6 @@ describe('an instance that joins gateways', () => {
       record: { record: {} as InstanceRecord, follow: () => () => {} },
       listener: (_req, res) => void res.writeHead(404).end(),
       limits: defaultBounds,
-      clock: systemClock,
-      timer: systemTimer,
       log: silentLogger,
       async addressesOf() {
         resolved++

@@ -2,7 +2,6 @@ import { randomFillSync } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { PNG } from 'pngjs'
-import { systemTimer } from '../../../src/lib/util/time.ts'
 import { encodePng, makePicture, rowFilters } from '../../../src/server/capture/png/make-picture.ts'
 import { createPictureMaker } from '../../../src/server/capture/png/picture-maker.ts'
 import {
@@ -12,7 +11,6 @@ import {
   toRgb,
 } from '../../../src/server/capture/png/pixels.ts'
 import { scaleDown } from '../../../src/server/capture/png/scale-down.ts'
-import { windowCaptureLimits } from '../../../src/server/capture/window-limits.ts'
 
 function picture(width: number, height: number, colour: (x: number, y: number) => number[]) {
   const bytes = new Uint8Array(width * height * 3)
@@ -165,7 +163,7 @@ describe('scaleDown', () => {
 })
 
 describe('the thread that makes pictures', () => {
-  const maker = createPictureMaker(systemTimer, windowCaptureLimits)
+  const maker = createPictureMaker()
   after(() => maker.close())
   const asked = { maxWidth: 4096, maxBytes: 1e6, signal: new AbortController().signal }
 
@@ -203,7 +201,7 @@ describe('the thread that makes pictures', () => {
     const published = (await import(built.href)) as {
       createPictureMaker: typeof createPictureMaker
     }
-    const other = published.createPictureMaker(systemTimer, windowCaptureLimits)
+    const other = published.createPictureMaker()
     expect(await other.make(noise(8, 8), asked)).to.have.property('ok', true)
     await other.close()
   })

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describeChanges } from '../../../src/lib/mcp/change-words.ts'
-import { systemTimer } from '../../../src/lib/util/time.ts'
 import { compareScenes, type SceneTarget } from '../../../src/server/checkpoints/compare-scenes.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 
@@ -20,7 +19,7 @@ function scene(count: number, changes: Record<number, object> = {}): string {
 }
 
 describe('SceneComparer', () => {
-  const comparer = new SceneComparer(systemTimer)
+  const comparer = new SceneComparer()
   after(() => comparer.close())
 
   const options = { maxChanges: 100, targets: [{ id: 'Prop.1', name: 'Prop.1' }] }

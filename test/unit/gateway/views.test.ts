@@ -27,7 +27,6 @@ describe('the views of users', () => {
       endpoint: {
         handle: () => void log.push(name),
         activity: () => ({ ...idle, sessions: busy.has(name) ? 1 : 0 }),
-        endWaits() {},
         close() {},
       },
       download: undefined,

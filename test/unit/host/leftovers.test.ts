@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { chown, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { systemClock } from '../../../src/lib/util/time.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { removeLeftovers } from '../../../src/server/host/leftovers.ts'
 import { processStart } from '../../../src/lib/instances/process.ts'
@@ -30,13 +29,7 @@ describe('removeLeftovers', () => {
     return id
   }
   const clean = () =>
-    removeLeftovers({
-      instancesDir: base,
-      hostname: hostname(),
-      clock: systemClock,
-      recordAgeMs: 10 * minute,
-      log: silentLogger,
-    })
+    removeLeftovers({ instancesDir: base, recordAgeMs: 10 * minute, log: silentLogger })
   const files = async () => (await readdir(base)).sort()
 
   it('removes the record and the token of a dead process', async () => {

@@ -8,7 +8,6 @@ import { comparedOnly, nothingListed, proofLines } from '../../../src/lib/mcp/no
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { JsonObject } from '../../../src/lib/util/json.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { systemClock, systemTimer } from '../../../src/lib/util/time.ts'
 import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
@@ -49,7 +48,7 @@ describe('Prover', () => {
   let second: () => void
   /** What happens right after the scene was asked for. */
   let asked: () => void
-  const comparer = new SceneComparer(systemTimer)
+  const comparer = new SceneComparer()
 
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'prover-'))
@@ -79,7 +78,7 @@ describe('Prover', () => {
     new Prover({
       folder: () => folder,
       scene,
-      checkpoints: new Checkpoints({ store, scene, comparer, clock: systemClock }),
+      checkpoints: new Checkpoints({ store, scene, comparer }),
       camera,
       compare: async () => null,
       detail: async id => details.get(id) ?? null,
@@ -203,8 +202,6 @@ describe('Prover', () => {
         open: () => store,
         prover: prover({ shot: async () => ({ png, view: {} }) }),
         audit: new AuditLog(),
-        clock: systemClock,
-        timer: systemTimer,
         log: silentLogger,
       })
       const input = { text: 'Higher', author: 'ada', targets: [target], view: {} }

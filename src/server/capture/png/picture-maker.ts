@@ -1,11 +1,11 @@
 import { messageOf } from '../../../lib/util/errors.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
 import { asBuffer } from '../../resources/base64.ts'
-import type { Timer } from '../../../lib/util/time.ts'
+import { systemTimer } from '../../../lib/util/time.ts'
 import type { CaptureFailure, CaptureForm } from '../backend.ts'
 import { JobThread, scriptBeside } from '../../thread/job-thread.ts'
 import { checkPng, type PngBounds } from '../png-check.ts'
-import type { WindowCaptureLimits } from '../window-limits.ts'
+import { windowCaptureLimits } from '../window-limits.ts'
 import type { Picture } from './make-picture.ts'
 import { type PackedPicture, unpackPicture } from './pixels.ts'
 import type { PictureDifference } from './compare.ts'
@@ -31,12 +31,12 @@ export interface PictureMaker {
   close(): Promise<void>
 }
 
-export function createPictureMaker(timer: Timer, limits: WindowCaptureLimits): PictureMaker {
+export function createPictureMaker(limits = windowCaptureLimits): PictureMaker {
   const script = scriptBeside(import.meta.url, 'picture-thread')
   const thread = new JobThread<PictureJob, PictureAnswer>({
     script,
     idleMs: limits.encoderIdleMs,
-    timer,
+    timer: systemTimer,
   })
   return {
     async make(raw, { maxWidth, maxBytes, signal }) {

@@ -6,8 +6,9 @@ import { bearerToken } from '../../../lib/auth/validate-bearer-token.ts'
 import { fail } from '../../../lib/util/result.ts'
 import { challenge } from '../../http/authentication.ts'
 import { makeProblem } from '../../http/problem.ts'
-import { Handshake, refuseUpgrade, wantsWebSocket } from '../../http/upgrade.ts'
-import { joinPath, joinProtocol } from '../../join/wire.ts'
+import { createHandshake } from '../../http/handshake.ts'
+import { refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
+import { joinProtocol } from '../../join/wire.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 
 interface JoinUpgradeParts {
@@ -18,9 +19,6 @@ interface JoinUpgradeParts {
   readonly accept: (ws: WebSocket, socket: Socket, token: string, principal: JoinPrincipal) => void
   readonly onRefused: (refused: { status: 401 | 403; reason: string; peer: string }) => void
 }
-
-/** Whether the request asks to open a link. */
-export const isJoinRequest = (req: IncomingMessage): boolean => wantsWebSocket(req, joinPath)
 
 /** Answers an upgrade request with a problem, and closes the connection. */
 function refuse(
@@ -34,8 +32,8 @@ function refuse(
 }
 
 /** Creates the handler of requests that ask to open a link. */
-export function createJoinUpgrade(parts: JoinUpgradeParts) {
-  const handshake = new Handshake({
+export function createJoinUpgrade(parts: JoinUpgradeParts): Upgrade {
+  const handshake = createHandshake({
     link: 'a link',
     protocol: joinProtocol,
     maxMessageBytes: maxJoinMessageBytes,
@@ -52,7 +50,6 @@ export function createJoinUpgrade(parts: JoinUpgradeParts) {
       parts.onRefused({ status: 403, reason: 'origin_not_allowed', peer })
       return refuse(socket, 403, 'web pages cannot join')
     }
-    if (handshake.refuses(req, socket)) return
     const token = bearerToken(authorization)
     const checked =
       token === null
@@ -71,12 +68,12 @@ export function createJoinUpgrade(parts: JoinUpgradeParts) {
     const full = parts.whyFull(checked.value)
     if (full !== null) return refuse(socket, 503, full, { 'Retry-After': '60' })
     if (socket.destroyed) return
-    handshake.open(req, socket, head, ws => {
+    handshake(req, socket, head, ws => {
       parts.accept(ws, socket, token ?? '', checked.value)
     })
   }
 
-  return (req: IncomingMessage, socket: Socket, head: Buffer, peer: string): void => {
+  return (req, socket, head, peer) => {
     upgrade(req, socket, head, peer).catch(() => socket.destroy())
   }
 }

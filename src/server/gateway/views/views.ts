@@ -92,11 +92,6 @@ export class Views implements McpEndpoint {
     }
   }
 
-  endWaits(): void {
-    this.#parts.all.endpoint.endWaits()
-    for (const { view } of this.#views.values()) view.endpoint.endWaits()
-  }
-
   close(): void {
     this.#stopSweeps()
     this.#parts.all.close()
