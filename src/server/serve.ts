@@ -18,7 +18,8 @@ import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
-import { resolveGatewayLimits } from './gateway/limits.ts'
+import type { CaptureLimits } from './capture/limits.ts'
+import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
 import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
@@ -49,7 +50,8 @@ export async function startServe(
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
-  const limits = resolveGatewayLimits(options.limits)
+  const bounds: Partial<GatewayLimits & CaptureLimits> = options.limits ?? {}
+  const limits = resolveGatewayLimits(bounds)
   const instanceId = randomUUID()
   const registryDir = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
@@ -86,7 +88,7 @@ export async function startServe(
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
-      ? await openServeCapture(options.capture, options.limits, log)
+      ? await openServeCapture(options.capture, bounds, log)
       : null
   opened.defer(() => capture?.source.close())
   const config = {

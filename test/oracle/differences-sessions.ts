@@ -325,10 +325,4 @@ export const methodDifferences: readonly Difference[] = [
     ours: failed(-32602),
     theirs: failed(-32603),
   },
-  {
-    anchor: 'sdk-completion-variable',
-    requests: /^method, \S+: completion\/complete .*"name":"other"/,
-    ours: failed(-32602),
-    theirs: served,
-  },
 ]

@@ -101,12 +101,6 @@ export const statelessDifferences: readonly Difference[] = [
     theirs: failed(-32603),
   },
   {
-    anchor: 'sdk-completion-variable',
-    requests: /^stateless method: completion\/complete .*"name":"other"/,
-    ours: failed(-32602),
-    theirs: served,
-  },
-  {
     anchor: 'sdk-listen-uri',
     requests: /^listen: (a URI of an unknown scheme|no URI at all)$/,
     ours: { ...failed(-32602), members: /^(uri|null)$/ },

@@ -1,5 +1,4 @@
-import type { CaptureLimits } from '../capture/limits.ts'
-import type { GatewayLimits } from '../gateway/limits.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.ts'
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -46,8 +45,8 @@ export interface ServeOptions extends ListenOptions {
   capture?: ServeCaptureOptions
   log: Logger
   accessLog: AccessLog
-  /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<GatewayLimits & CaptureLimits>
+  /** Checked; tests add bounds that are not public. */
+  limits?: Partial<Limits>
 }
 
 /** Which window may be shown, and how it is captured. */
