@@ -141,6 +141,7 @@ describe('an agent that only uses tools, beside a Blender with a window', functi
     }
     expect(await proof(await add())).to.deep.equal([
       `in the objects of the note ${nothingFollowed}`,
+      `besides, ${nothingListed}`,
       comparedOnly,
     ])
     const steps = {

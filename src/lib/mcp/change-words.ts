@@ -168,6 +168,9 @@ function textOf({ change, list, label, member }: Spot): string {
     ]
     return `selection: ${names.join(', ') || 'none'}`
   }
+  if (path === '/selection/active') {
+    return `active object ${valueText(before)} → ${valueText(after)}`
+  }
   return movementText(member, list !== null, change) ?? valueChange(way, before, after)
 }
 
