@@ -173,7 +173,7 @@ describe('what differs between two scenes in words', () => {
         selection: { ids: ['A'], active: 'B', count: 1 },
         objects: [mesh('A'), mesh('B', { selected: true })],
       },
-      ['selection.active A → B', 'selection: A', 'B selected'],
+      ['active object A → B', 'selection: A', 'B selected'],
     ],
     [
       'texts that are equal to a name that changed',
