@@ -92,6 +92,8 @@ interface SessionsParts {
 export class Sessions {
   readonly #byId = new Map<string, Session>()
   readonly #parts: SessionsParts
+  /** As of the last look at all, the idlest last: one look serves many who need room. */
+  #idle: { session: Session; seenMs: number }[] = []
   readonly #stopSweeps: () => void
 
   constructor(parts: SessionsParts) {
@@ -120,9 +122,9 @@ export class Sessions {
   ): Session | null {
     const { hub, clients, kept, clock, limits } = this.#parts
     if (this.#byId.size >= limits.maxSessions) {
-      const idle = [...this.#byId.values()].filter(({ stream }) => stream === null)
-      if (idle.length === 0) return null
-      void this.delete(idle.reduce((a, b) => (b.lastSeenMs < a.lastSeenMs ? b : a)))
+      const idlest = this.#nextIdle()
+      if (idlest === undefined) return null
+      void this.delete(idlest)
     }
     const client = clients?.ofSession(clientInfo, principal)
     const session = new Session(id, revision, principal, client, clock.now())
@@ -257,6 +259,23 @@ export class Sessions {
     if (session.client !== undefined) clients?.sessionEnded(session.client)
     session.stream?.end()
     session.stream = null
+  }
+
+  /** The longest idle session without a stream. */
+  #nextIdle(): Session | undefined {
+    for (const isLast of [false, true]) {
+      for (let next = this.#idle.pop(); next !== undefined; next = this.#idle.pop()) {
+        const { session, seenMs } = next
+        const isIdle = session.stream === null && session.lastSeenMs === seenMs
+        if (isIdle && this.isLive(session)) return session
+      }
+      if (isLast) return undefined
+      this.#idle = [...this.#byId.values()]
+        .filter(({ stream }) => stream === null)
+        .map(session => ({ session, seenMs: session.lastSeenMs }))
+        .sort((a, b) => b.seenMs - a.seenMs)
+    }
+    return undefined
   }
 
   #isExpired({ stream, lastSeenMs }: Session): boolean {
