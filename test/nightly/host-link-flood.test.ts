@@ -67,7 +67,7 @@ describe('a flood over the host link', () => {
     const { entries } = await session.readJson('audit://recent?limit=1')
     expect(entries[0].params).to.deep.equal({ number: scenes, small: perScene - 2 })
     // Up to 32 MiB of it are past scenes.
-    expect(serve.rss().peak - before).to.be.below(384 * MiB)
+    expect(serve.rss().peak - before).to.be.below(288 * MiB)
     await app.bye()
   })
 })

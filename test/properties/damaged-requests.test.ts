@@ -112,7 +112,10 @@ function check({ method, body }: RawRequest, answer: Answer | null, sessionId: s
   expect(answer.text, shown).not.to.include(sessionId)
   if (answer.text === '') return 'none'
   // A request whose Host is no name is refused before its path is known.
-  if (answer.headers['content-type'] === 'application/problem+json') return 'problem'
+  if (answer.headers['content-type'] === 'application/problem+json') {
+    expect(answer.status, shown).to.equal(400)
+    return 'problem'
+  }
   const messages = [JSON.parse(answer.text)].flat()
   for (const { jsonrpc, id = null, error, result, method: name } of messages) {
     if (name !== undefined) return name
