@@ -78,7 +78,7 @@ export class SceneState {
   readonly #limits: ResourceLimits
   readonly #onChange: (what: 'scene' | 'application') => void
   readonly #clock: Clock
-  #current = currentScene(0, null, 0, null)
+  #current = new CurrentScene(0, null, 0, null)
   /** The scenes before the current one without a gap, oldest first. */
   #past: PastScene[] = []
   #pastBytes = 0
@@ -287,7 +287,7 @@ export class SceneState {
   #show(bytes: number, text: string | null | (() => string)): number {
     const nowMs = this.#clock.now()
     const revision = this.#current.revision + 1
-    this.#current = currentScene(revision, nowMs, bytes, text)
+    this.#current = new CurrentScene(revision, nowMs, bytes, text)
     this.#shown = null
     this.#showLatest()
     this.#isConfirmed = true
@@ -318,20 +318,31 @@ export class SceneState {
   }
 }
 
-function currentScene(
-  revision: number,
-  setAtMs: number | null,
-  bytes: number,
-  text: string | null | (() => string),
-): SceneRevision {
-  return {
-    revision,
-    setAtMs,
-    hasScene: bytes > 0,
-    bytes,
-    get text() {
-      if (typeof text === 'function') text = text()
-      return text
-    },
+/** A class: each object with a getter of its own would keep its text until a full collection. */
+class CurrentScene implements SceneRevision {
+  readonly revision: number
+  readonly setAtMs: number | null
+  readonly bytes: number
+  #text: string | null | (() => string)
+
+  constructor(
+    revision: number,
+    setAtMs: number | null,
+    bytes: number,
+    text: string | null | (() => string),
+  ) {
+    this.revision = revision
+    this.setAtMs = setAtMs
+    this.bytes = bytes
+    this.#text = text
+  }
+
+  get hasScene(): boolean {
+    return this.bytes > 0
+  }
+
+  get text(): string | null {
+    if (typeof this.#text === 'function') this.#text = this.#text()
+    return this.#text
   }
 }
