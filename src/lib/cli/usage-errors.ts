@@ -51,8 +51,7 @@ export function usageError(error: any, { id, examples, ...command }: Command.Cla
 
 function unexpectedArgument(id: string): ServiceError {
   const name = spaced(id)
-  const hint = `service-cli ${name} --help shows all arguments; passwords and tokens are none of them`
-  return usage(`unexpected argument of ${name}`, hint)
+  return usage(`unexpected argument of ${name}`, `service-cli ${name} --help shows its arguments`)
 }
 
 function spaced(id: string): string {

@@ -130,7 +130,7 @@ export class ServerSocket {
     return server
   }
 
-  /** Counts what is to be answered on the connection until `answer` closes; false: it is cut. */
+  /** Adds a request to those of the connection. Returns false when it cut the connection instead. */
   #begin(socket: Socket, answer: ServerResponse | Socket): boolean {
     const count = this.#unanswered.get(socket) ?? 0
     if (this.#stopped !== null || count > maxWaitingRequests) {

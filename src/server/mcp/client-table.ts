@@ -64,7 +64,7 @@ export class ClientTable {
   }
 
   /**
-   * A request begins. Returns what is to be called when it has succeeded. A read of `server://clients`
+   * Records that a request began. Returns the callback for its success. A read of `server://clients`
    * does not count, because it would wake its reader again; neither does a request of the live view in a
    * chat, which no model made.
    */

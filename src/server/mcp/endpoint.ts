@@ -295,7 +295,7 @@ export class Endpoint implements McpEndpoint {
   }
 
   /**
-   * The answer; null when there is none, because of a stream or a cancellation. Throws
+   * Returns the answer; null after a cancellation, or when the response is a stream. Throws
    * `scope_insufficient` for a call that the caller may not make, unless it is batched.
    */
   #dispatch(

@@ -15,7 +15,7 @@ const mimeTypes: Readonly<Record<string, string>> = {
 }
 disableTypes(types.filter(type => !Object.hasOwn(mimeTypes, type)))
 
-/** The picture and a line about it; null: it is none that a model is given. */
+/** Returns the picture and a line about it; null when the bytes are not a picture for models. */
 export async function pictureContent(
   blob: BlobContent['blob'],
   caption: string,
