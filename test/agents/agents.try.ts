@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { encodePng } from '../../src/server/capture/png/make-picture.ts'
 import { runOwn } from '../clients/run-program.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { callStateless } from '../helpers/stateless.ts'
 import { type Program, programs, runProgram } from './programs.ts'
@@ -275,7 +276,7 @@ describe('the answer of a tool', function () {
 
     it(`goes on in ${program.title} after a restart of the server`, async function () {
       const place = await mkdtemp(join(folder, 'restart-'))
-      let restarted = await startServe(place)
+      let restarted = await startServe(place, [], await freePort())
       try {
         await restarted.post('scene', { objects: [{ name: 'Teapot' }] })
         const { port } = new URL(restarted.url)

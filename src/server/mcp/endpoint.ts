@@ -25,7 +25,13 @@ import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createMethods, initializeResult, type MethodTable, type Offered } from './methods.ts'
 import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
-import { negotiate, type Session, sessionEncoder, Sessions } from './sessions.ts'
+import {
+  negotiate,
+  type Session,
+  sessionEncoder,
+  type SessionRevision,
+  Sessions,
+} from './sessions.ts'
 import { createResultOpening, envelopeProblem, isStateless } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { ToolBox, ToolParts } from './tools/tools.ts'
@@ -78,6 +84,7 @@ export class Endpoint implements McpEndpoint {
   readonly #offered: Offered
   readonly #toolBox: ToolBox | undefined
   readonly #tools: ToolMethods
+  readonly #initializeResults = new Map<SessionRevision, JsonText>()
   readonly #detach: () => void
   readonly #openingOf: ReturnType<typeof createResultOpening>
   #pendingCalls = 0
@@ -220,7 +227,10 @@ export class Endpoint implements McpEndpoint {
         headers: { 'Retry-After': '30' },
       })
     }
-    const result = initializeResult(this.#offered, revision.value)
+    // Serialised once: it has the instructions, which are long.
+    const result =
+      this.#initializeResults.get(revision.value) ?? initializeResult(this.#offered, revision.value)
+    this.#initializeResults.set(revision.value, result)
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
 
