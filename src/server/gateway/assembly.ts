@@ -13,10 +13,8 @@ import type { AccountTokens } from '../auth/account-tokens.ts'
 import type { NodeHandler } from '../http/app.ts'
 import type { Upgrade } from '../http/upgrade.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
-import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
-import { Joins } from './join/joins.ts'
-import { JoinedDirectory } from './join/joined-directory.ts'
+import { JoinedInstances } from './join/joined-instances.ts'
 import { mergeDirectories } from './merged-directory.ts'
 import { Relays } from './relay/relays.ts'
 import { openUserView, openView } from './views/view.ts'
@@ -70,10 +68,11 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const probes = new Probes({ ...machine, directory: files, isOwn })
   const local = createProbedDirectory({ directory: files, probes, limits, log })
   const stopReaper = startReaper({ ...machine, directory: local })
-  const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, local })
-  const directory = joining ? mergeDirectories(local, joining.joined) : local
+  const { accounts: tokens, onRefused } = parts
+  const joined = tokens && new JoinedInstances(log)
+  const directory = joined ? mergeDirectories(local, joined) : local
   const relays = aggregate
-    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
+    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined })
     : undefined
   const common = {
     relays,
@@ -86,7 +85,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     whyNotProbed: (entry: InstanceEntry) => probes.whyNot(entry),
   }
   const views = new Views({
-    all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
+    all: openView({ ...common, ...(joined && { viewer: null }), directory, ring, limits }),
     open: (viewer, open) => openUserView({ ...common, limits }, directory, viewer, open),
     limits,
     ticks: monotonicClock,
@@ -95,47 +94,21 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   return {
     endpoint: views,
     download: aggregate ? (...asked) => views.download(...asked) : undefined,
-    acceptJoin: joining?.accept,
+    acceptJoin: tokens && joined && createJoinUpgrade({ tokens, joined, local, onRefused }),
     gauges: () => [
       ...activityGauges(views.activity()),
       instanceGauge(directory),
-      ...(joining ? [linkGauge(joining.joins)] : []),
+      ...(joined ? [linkGauge(joined)] : []),
     ],
-    endLinks: () => joining?.joins.endLinks(),
+    endLinks: () => void joined?.close(),
     async close() {
       views.close()
-      await joining?.joins.close()
       await Promise.all([stopReaper(), relays?.close(), directory.close()])
     },
   }
 }
 
-/** What accepts instances that join. */
-function openJoins({
-  accounts,
-  local,
-  limits,
-  log,
-  onRefused,
-}: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
-  accounts: AccountTokens
-  local: InstanceDirectory
-}) {
-  const tokens = new JoinTokens(accounts)
-  const parts = { limits, clock: systemClock, timer: systemTimer, log }
-  const joined = new JoinedDirectory(parts)
-  const joins = new Joins({ local, tokens, directory: joined, ...parts })
-  const accept = createJoinUpgrade({
-    tokens,
-
-    onRefused,
-    whyFull: principal => joins.whyFull(principal),
-    accept: (...link) => joins.accept(...link),
-  })
-  return { joined, joins, accept }
-}
-
-function linkGauge({ links }: Joins): Gauge {
+function linkGauge({ links }: JoinedInstances): Gauge {
   return {
     name: 'service_cli_join_links',
     help: 'Links of instances that joined.',

@@ -3,12 +3,13 @@ import type { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
-import type { JoinedDirectory } from '../join/joined-directory.ts'
+import type { JoinedInstances } from '../join/joined-instances.ts'
 import { probeUrl } from '../probes.ts'
 import { AddressTransport } from './address-transport.ts'
 import { EndedInstances } from './ended-instances.ts'
 import { InstanceCalls } from './instance-calls.ts'
 import { InstancePushes } from './instance-pushes.ts'
+import { adaptLink } from './link-adapter.ts'
 import { addressBounds, InstanceReads, linkBounds } from './instance-reads.ts'
 import { unreachable } from './relay-errors.ts'
 import { Upstream } from './upstream.ts'
@@ -22,7 +23,7 @@ interface RelaysParts {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   /** The instances that joined; absent: none can. */
-  readonly joined?: Pick<JoinedDirectory, 'transportOf' | 'onLinked'>
+  readonly joined?: Pick<JoinedInstances, 'transportOf'>
   /** Whether this is the address of the gateway itself. */
   readonly isOwn: (url: URL) => boolean
   readonly mayUseKey: () => Promise<boolean>
@@ -73,7 +74,6 @@ export class Relays {
   constructor(parts: RelaysParts) {
     this.#parts = parts
     this.#ended = new EndedInstances(parts)
-    parts.joined?.onLinked(id => this.#ways.get(id)?.pushes.retry())
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
         if (!('entry' in change)) continue
@@ -86,6 +86,8 @@ export class Relays {
         this.#ended.forget(instanceId)
         if (change.entry.verdict.health === 'dead') continue
         this.#ways.get(instanceId)?.pushes.resume()
+        const { record, verdict } = change.entry
+        if (record.joined && verdict.health === 'live') this.#ways.get(instanceId)?.pushes.retry()
       }
     })
   }
@@ -141,7 +143,7 @@ export class Relays {
     const address = { instanceId, locate, mayUseKey, instancesDir, timer }
     const link = this.#parts.joined?.transportOf(instanceId)
     const bounds = link ? linkBounds : addressBounds
-    const transport = link ?? new AddressTransport(address)
+    const transport = link ? adaptLink(link) : new AddressTransport(address)
     const upstream = new Upstream(instanceId, transport)
     const followed: Way['followed'] = new Map()
     const way = {
