@@ -17,9 +17,13 @@ export interface ToolMethods {
 /**
  * The tools in their constant order; those that write only for callers who may answer notes. An
  * unknown tool is a protocol error; all else that fails is a result with `isError`, because only
- * results reach the model.
+ * results reach the model. An argument `instance` that names this server is accepted by every tool.
  */
-export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMethods {
+export function createToolMethods(
+  tools: readonly Tool[],
+  log: Logger,
+  isOwnName: (word: string) => boolean = () => false,
+): ToolMethods {
   const reading = tools.filter(({ annotations }) => annotations?.readOnlyHint !== false)
   const listed = JsonText.membersOf({ tools: tools.map(entryOf) })
   const listedForReaders = JsonText.membersOf({ tools: reading.map(entryOf) })
@@ -38,10 +42,12 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
         const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
         throw new ServiceError('tool_call_invalid', `unknown tool; known: ${names.join(', ')}`)
       }
-      const args = given ?? {}
-      if (!isJsonObject(args)) {
+      if (given != null && !isJsonObject(given)) {
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')
       }
+      const { instance, ...others } = given ?? {}
+      const isOwn = typeof instance === 'string' && isOwnName(instance)
+      const args = isOwn ? others : (given ?? {})
       const wantsData = isJsonObject(meta) && meta[dataKey] === true
       return resultOf(tool, args, caller, log).then(result => serialised(result, wantsData))
     },
