@@ -101,7 +101,7 @@ export class ServedResources {
     }
   }
 
-  /** The contents of a resource of another server, passed on as they come; null: `read` has it. */
+  /** The result of another server, passed on as it comes; null: `read` has the contents. */
   relay(uri: unknown, reader?: Reader): Promise<RelayedContents> | null {
     const parsed = this.parsed(uri)
     return this.producers.get(parsed.scheme)?.relay?.(parsed, reader) ?? null

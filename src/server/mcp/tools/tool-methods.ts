@@ -4,7 +4,8 @@ import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.t
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
-import { blobPart, JsonText, type JsonPart } from '../json-text.ts'
+import type { RelayedContents } from '../../resources/producer.ts'
+import { blobPart, JsonText, type JsonPart, relayedText } from '../json-text.ts'
 import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 /** `tools/list` and `tools/call`, the same in both transports. */
@@ -49,7 +50,11 @@ export function createToolMethods(
       const isOwn = typeof instance === 'string' && isOwnName(instance)
       const args = isOwn ? others : (given ?? {})
       const wantsData = isJsonObject(meta) && meta[dataKey] === true
-      return resultOf(tool, args, caller, log).then(result => serialised(result, wantsData))
+      return resultOf(tool, args, caller, wantsData, log).then(result =>
+        typeof result === 'object' && 'content' in result
+          ? serialised(result, wantsData)
+          : relayedText(result, caller.isBatched === true),
+      )
     },
   }
 }
@@ -80,13 +85,15 @@ function inputSchema(input: z.ZodObject): JsonObject {
 }
 
 async function resultOf(
-  { name, input, call }: Tool,
+  { name, input, call, relay }: Tool,
   given: JsonObject,
   caller: Caller,
+  wantsData: boolean,
   log: Logger,
-): Promise<ToolResult> {
+): Promise<ToolResult | RelayedContents> {
   try {
-    return await call(checkedArguments(given, input), caller)
+    const relayed = relay?.(given, caller, wantsData) ?? null
+    return await (relayed ?? call(checkedArguments(given, input), caller))
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code === 'internal') {
       log.error({ err: error, tool: name }, 'a tool failed')
