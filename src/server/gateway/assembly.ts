@@ -16,7 +16,7 @@ import type { RefusedRequest } from '../http/refusal-log.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { JoinedInstances } from './join/joined-instances.ts'
 import { mergeDirectories } from './merged-directory.ts'
-import { Relays } from './relay/relays.ts'
+import { Connections } from './relay/connections.ts'
 import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
 import type { KeptSessions } from '../mcp/kept-sessions.ts'
@@ -37,7 +37,7 @@ interface GatewayAssemblyParts {
   readonly accounts: AccountTokens | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
-  readonly mayUseKey: () => Promise<boolean>
+  readonly mayUseKey: () => boolean
   readonly kept: KeptSessions | undefined
   readonly limits: GatewayLimits
   readonly log: Logger
@@ -71,11 +71,11 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const { accounts: tokens, onRefused } = parts
   const joined = tokens && new JoinedInstances(log)
   const directory = joined ? mergeDirectories(local, joined) : local
-  const relays = aggregate
-    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined })
+  const connections = aggregate
+    ? new Connections({ ...machine, directory, isOwn, mayUseKey, joined })
     : undefined
   const common = {
-    relays,
+    connections,
     catalog,
     tools,
     kept: parts.kept,
@@ -86,7 +86,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   }
   const views = new Views({
     all: openView({ ...common, ...(joined && { viewer: null }), directory, ring, limits }),
-    open: (viewer, open) => openUserView({ ...common, limits }, directory, viewer, open),
+    open: viewer => openUserView({ ...common, limits }, directory, viewer),
     limits,
     ticks: monotonicClock,
     timer: systemTimer,
@@ -103,7 +103,8 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     endLinks: () => void joined?.close(),
     async close() {
       views.close()
-      await Promise.all([stopReaper(), relays?.close(), directory.close()])
+      connections?.close()
+      await Promise.all([stopReaper(), directory.close()])
     },
   }
 }

@@ -25,13 +25,15 @@ export interface Client {
   readonly name: string
   readonly version: string
   readonly principal: string
+  /** The program that asks for the client, such as a gateway. */
+  readonly via: string
   sessions: number
   lastSeenMs: number
   lastRead: { readonly atMs: number; readonly uri: string } | null
   lastCall: { readonly atMs: number; readonly tool: string } | null
 }
 
-/** The clients of a server: one for each name, version and principal. */
+/** The clients of a server: one for each name, version, principal and program on the way. */
 export class ClientTable {
   readonly #clock: Clock
   readonly #clients = new Map<string, Client>()
@@ -89,10 +91,11 @@ export class ClientTable {
     return [...this.#clients.values()]
       .filter(({ sessions, lastSeenMs }) => sessions > 0 || lastSeenMs > afterMs)
       .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
-      .map(({ name, version, principal, lastSeenMs, lastRead: read, lastCall: call }) => ({
+      .map(({ name, version, principal, via, lastSeenMs, lastRead: read, lastCall: call }) => ({
         name,
         version,
         ...(principal !== anonymous && { principal }),
+        ...(via !== '' && { via }),
         last_seen_at: toRfc3339(lastSeenMs),
         ...(read && { last_read: { at: toRfc3339(read.atMs), uri: shownUri(read.uri) } }),
         ...(call && { last_call: { at: toRfc3339(call.atMs), tool: call.tool } }),
@@ -109,12 +112,21 @@ export class ClientTable {
   }
 
   #named(info: unknown, principal: string): Client {
-    const [name, version] = isJsonObject(info) ? [cut(info.name), cut(info.version)] : ['', '']
-    const key = `${name}\n${version}\n${principal}`
+    const { name: named, version: revision, via: by } = isJsonObject(info) ? info : {}
+    const [name, version, via] = [cut(named), cut(revision), cut(by)]
+    const key = `${name}\n${version}\n${via}\n${principal}`
     const known = this.#clients.get(key)
     if (known !== undefined) return known
     const shown = { name: shownName(name), version: shownName(version), principal }
-    return { key, ...shown, sessions: 0, lastSeenMs: 0, lastRead: null, lastCall: null }
+    return {
+      key,
+      ...shown,
+      via: via && shownName(via),
+      sessions: 0,
+      lastSeenMs: 0,
+      lastRead: null,
+      lastCall: null,
+    }
   }
 
   #seen(client: Client): void {

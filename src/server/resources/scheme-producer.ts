@@ -26,7 +26,7 @@ export interface SchemeProducer {
    * becomes `producer_failed`. Once every reader has left, the answer may be anything.
    */
   read(uri: ResourceUri, reader?: Reader): readonly Content[] | Promise<readonly Content[]>
-  /** The contents as another server sends them. Absent: `read` has them. */
+  /** The result as another server sends it. Absent: `read` has the contents. */
   relay?(uri: ResourceUri, reader?: Reader): Promise<RelayedContents>
   complete?(
     variable: string,

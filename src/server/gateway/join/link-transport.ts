@@ -1,18 +1,16 @@
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import type { Link } from '../../join/link.ts'
-import type { InstanceAnswer, InstanceRequest, InstanceTransport } from '../relay/transport.ts'
+import type { InstanceAnswer, InstanceRequest } from '../relay/transport.ts'
 
 /** Bytes of one answer on their way to a reader who does not take them. */
 const windowBytes = 256 * 1024
 
 /** Requests to an instance over the link that it opened: HTTP/2, whose client is the gateway. */
-export class LinkTransport implements InstanceTransport {
-  readonly #link: Link
+export class LinkTransport {
   readonly #session: ClientHttp2Session
 
   constructor(link: Link) {
-    this.#link = link
     // Before Node's own listener, which would end answers as if they were complete.
     link.once('close', () => this.#session.destroy(new Unreachable(cutReason)))
     // The host is never resolved.
@@ -47,10 +45,6 @@ export class LinkTransport implements InstanceTransport {
       stream.once('close', () => signal.removeEventListener('abort', abort))
       if (body !== undefined) stream.end(body)
     })
-  }
-
-  close(): void {
-    this.#link.destroy()
   }
 }
 
