@@ -5,10 +5,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
 import type { GatewaySelf } from './diagnostics.ts'
 import type { EventRing } from './event-ring.ts'
-import { openFsDirectory } from './fs-directory.ts'
-import { createProbedDirectory } from './probed-directory.ts'
-import { Probes } from './probes.ts'
-import { startReaper } from './reap.ts'
+import { LocalDirectory } from './local-directory.ts'
 import type { AccountTokens } from '../auth/account-tokens.ts'
 import type { NodeHandler } from '../http/app.ts'
 import type { Upgrade } from '../http/upgrade.ts'
@@ -17,14 +14,13 @@ import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
 import { JoinedDirectory } from './join/joined-directory.ts'
-import { mergeDirectories } from './merged-directory.ts'
 import { Relays } from './relay/relays.ts'
 import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
 import type { KeptSessions } from '../mcp/kept-sessions.ts'
 import { activityGauges, type McpEndpoint } from '../mcp/endpoint.ts'
 import type { Gauge } from '../http/metrics.ts'
-import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import type { InstanceDirectory } from './instance-directory.ts'
 
 interface GatewayAssemblyParts {
   /** `<registry_dir>/instances` */
@@ -66,25 +62,12 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
   // A record that names its own port would have it ask itself.
   const isOwn = (url: URL): boolean => Number(url.port) === self.port
-  const files = await openFsDirectory(machine)
-  const probes = new Probes({ ...machine, directory: files, isOwn })
-  const local = createProbedDirectory({ directory: files, probes, limits, log })
-  const stopReaper = startReaper({ ...machine, directory: local })
-  const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, local })
-  const directory = joining ? mergeDirectories(local, joining.joined) : local
+  const directory = await LocalDirectory.open({ instancesDir, log, isGateway: true })
+  const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, directory })
   const relays = aggregate
     ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
     : undefined
-  const common = {
-    relays,
-    catalog,
-    tools,
-    kept: parts.kept,
-    log,
-    self: () => self,
-    probeOf: (id: string) => probes.of(id),
-    whyNotProbed: (entry: InstanceEntry) => probes.whyNot(entry),
-  }
+  const common = { relays, catalog, tools, kept: parts.kept, log, self: () => self }
   const views = new Views({
     all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
     open: (viewer, open) => openUserView({ ...common, limits }, directory, viewer, open),
@@ -105,7 +88,8 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     async close() {
       views.close()
       await joining?.joins.close()
-      await Promise.all([stopReaper(), relays?.close(), directory.close()])
+      joining?.joined.close()
+      await Promise.all([relays?.close(), directory.close()])
     },
   }
 }
@@ -113,18 +97,18 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
 /** What accepts instances that join. */
 function openJoins({
   accounts,
-  local,
+  directory,
   limits,
   log,
   onRefused,
 }: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
   accounts: AccountTokens
-  local: InstanceDirectory
+  directory: LocalDirectory
 }) {
   const tokens = new JoinTokens(accounts)
   const parts = { limits, clock: systemClock, timer: systemTimer, log }
-  const joined = new JoinedDirectory(parts)
-  const joins = new Joins({ local, tokens, directory: joined, ...parts })
+  const joined = new JoinedDirectory({ ...parts, directory })
+  const joins = new Joins({ local: directory, tokens, directory: joined, ...parts })
   const accept = createJoinUpgrade({
     tokens,
 

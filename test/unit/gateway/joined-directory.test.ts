@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { Readable } from 'node:stream'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { systemClock } from '../../../src/lib/util/time.ts'
 import type { LinkClient } from '../../../src/server/gateway/join/link-client.ts'
+import { ChangeEmitter } from '../../../src/server/gateway/change-emitter.ts'
 import { JoinedDirectory } from '../../../src/server/gateway/join/joined-directory.ts'
 import { recordLines } from '../../../src/server/gateway/join/record-lines.ts'
 import { entry } from '../../helpers/memory-directory.ts'
@@ -13,10 +13,12 @@ describe('JoinedDirectory', () => {
   const principal = { accountId: 'account', owner: 'ada', team: null, name: 'ws' }
   // It is sent no request.
   const client = {} as LinkClient
+  let all: ChangeEmitter
   let directory: JoinedDirectory
   beforeEach(() => {
     const parts = { limits: defaultBounds, clock: systemClock, timer: new ManualTime() }
-    directory = new JoinedDirectory({ ...parts, log: silentLogger })
+    all = new ChangeEmitter()
+    directory = new JoinedDirectory({ ...parts, directory: all })
   })
   afterEach(() => directory.close())
 
@@ -27,7 +29,7 @@ describe('JoinedDirectory', () => {
     if (!admitted.ok) throw new Error(admitted.failure)
     return admitted.value
   }
-  const healths = () => directory.entries.map(({ verdict }) => verdict.health)
+  const healths = () => all.entries.map(({ verdict }) => verdict.health)
 
   it('keeps an instance stale whose record is read after the loss of its link', () => {
     const membership = join()
@@ -43,11 +45,7 @@ describe('JoinedDirectory', () => {
     first.change(told('b'))
     first.lose('the connection was cut')
     first.end('it stopped')
-    expect([replaced, healths(), directory.entries[0]?.record.scene]).to.deep.equal([
-      1,
-      ['live'],
-      'a',
-    ])
+    expect([replaced, healths(), all.entries[0]?.record.scene]).to.deep.equal([1, ['live'], 'a'])
   })
 })
 

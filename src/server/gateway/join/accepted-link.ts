@@ -149,7 +149,10 @@ export class AcceptedLink {
     const { instanceId } = told.record
     await local.refresh()
     if (signal.aborted) return false
-    if (local.entries.some(({ record }) => record.instanceId === instanceId)) {
+    const isLocal = local.entries.some(
+      ({ record }) => record.joined === null && record.instanceId === instanceId,
+    )
+    if (isLocal) {
       this.#refuse('it runs on the machine of the gateway, which has it already')
       return false
     }

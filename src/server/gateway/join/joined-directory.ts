@@ -1,14 +1,7 @@
 import type { GatewayLimits } from '../limits.ts'
-import type { Logger } from '../../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
-import { DirectoryNews, DirectoryView, nothing } from '../directory-view.ts'
-import type {
-  InstanceChange,
-  InstanceDirectory,
-  InstanceEntry,
-  RecordFault,
-} from '../instance-directory.ts'
+import type { ChangeEmitter } from '../change-emitter.ts'
 import type { InstanceTransport } from '../relay/instance-transport.ts'
 import { unreachable } from '../relay/relay-errors.ts'
 import { type LinkClient, linkUrl } from './link-client.ts'
@@ -18,10 +11,11 @@ import type { ToldRecord } from './told-record.ts'
 export const joinLostMs = 5 * 60_000
 
 interface JoinedDirectoryParts {
+  /** The directory of all instances. */
+  readonly directory: ChangeEmitter
   readonly limits: Pick<GatewayLimits, 'maxJoinsPerUser'>
   readonly clock: Clock
   readonly timer: Timer
-  readonly log: Logger
 }
 
 interface Joining {
@@ -49,26 +43,13 @@ interface Joined extends Omit<Joining, 'told'> {
 }
 
 /** The instances that joined this gateway. */
-export class JoinedDirectory implements InstanceDirectory {
-  /** A record that is invalid never comes here: its link is refused. */
-  readonly faults: readonly RecordFault[] = []
+export class JoinedDirectory {
   readonly #parts: JoinedDirectoryParts
-  readonly #view = new DirectoryView(0)
-  readonly #news: DirectoryNews
   readonly #linked = new Set<(instanceId: string) => void>()
   readonly #joined = new Map<string, Joined>()
 
   constructor(parts: JoinedDirectoryParts) {
     this.#parts = parts
-    this.#news = new DirectoryNews(parts.log)
-  }
-
-  get entries(): readonly InstanceEntry[] {
-    return this.#view.entries
-  }
-
-  onChange(listener: (changes: InstanceChange[]) => void): () => void {
-    return this.#news.add(listener)
   }
 
   /** Calls back when an instance has its link, or has it again. */
@@ -76,12 +57,8 @@ export class JoinedDirectory implements InstanceDirectory {
     this.#linked.add(listener)
   }
 
-  /** Does nothing: every change is told at once. */
-  async refresh(): Promise<void> {}
-
-  async close(): Promise<void> {
+  close(): void {
     for (const { cancelGone } of this.#joined.values()) cancelGone()
-    this.#news.clear()
     this.#linked.clear()
   }
 
@@ -152,15 +129,14 @@ export class JoinedDirectory implements InstanceDirectory {
   }
 
   #gone(instanceId: string, cause: string): void {
-    this.#joined.get(instanceId)?.cancelGone()
+    const joined = this.#joined.get(instanceId)
+    if (joined === undefined) return
+    joined.cancelGone()
     this.#joined.delete(instanceId)
-    const changes = this.#view.take(instanceId, nothing).map((change): InstanceChange => {
-      if (change.kind !== 'gone') return change
-      const { record, verdict } = change.entry
-      const dead = { ...verdict, health: 'dead', reason: cause } as const
-      return { kind: 'gone', entry: Object.freeze({ record, verdict: dead }) }
-    })
-    this.#news.tell(changes)
+    const { told, lost } = joined
+    const heartbeatMs = lost?.atMs ?? this.#parts.clock.now()
+    const verdict = { health: 'dead', reason: cause, heartbeatMs } as const
+    this.#parts.directory.update([[instanceId, { ended: { record: told.record, verdict } }]])
   }
 
   #show({ told: { record }, lost }: Joined): void {
@@ -168,14 +144,11 @@ export class JoinedDirectory implements InstanceDirectory {
     const verdict = Object.freeze({
       health: lost === null ? ('live' as const) : ('stale' as const),
       reason: lost === null ? 'its link is open' : `its link is lost: ${lost.reason}`,
-      get heartbeatAgeMs() {
-        return lost === null ? 0 : clock.now() - lost.atMs
-      },
       get heartbeatMs() {
         return lost === null ? clock.now() : lost.atMs
       },
     })
     const entry = Object.freeze({ record, verdict })
-    this.#news.tell(this.#view.take(record.instanceId, { entry, fault: null }))
+    this.#parts.directory.update([[record.instanceId, { entry }]])
   }
 }

@@ -1,3 +1,4 @@
+import { shortId } from '../../../lib/instances/select-instance.ts'
 import { z } from 'zod'
 import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
@@ -19,7 +20,6 @@ import {
 } from '../../mcp/tools/tools.ts'
 import { batchRefused, sinceArguments } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
-import { shortId } from '../instance-rows.ts'
 import { readerUntil } from './open-requests.ts'
 import { labelOf } from './ended-instances.ts'
 import { outerUri, parseInstanceUri } from './instance-uri.ts'
