@@ -20,7 +20,6 @@ import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
 import type { CaptureLimits } from './capture/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
-import { removeLeftovers } from './host/leftovers.ts'
 import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
@@ -29,6 +28,7 @@ import { ClientTable } from './mcp/client-table.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
+import { reapInstances } from '../lib/instances/reap.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
 import { NoteFolder } from './notes/note-folder.ts'
 import { Prover } from './notes/prover.ts'
@@ -57,7 +57,7 @@ export async function startServe(
     selectStateDirectory(options.registryDir, process.env),
   )
   const instancesDir = registryDir.instances
-  await removeLeftovers({ instancesDir, log, cancelled, recordAgeMs: limits.reapAfterMs })
+  await reapInstances(instancesDir, log)
 
   const presences = new PresenceNews(log)
   const origin = () => ({
@@ -202,7 +202,7 @@ export async function startServe(
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
     log,
-    record: await createInstanceRecord(facts),
+    record: createInstanceRecord(facts),
     hostToken: token.isGenerated ? token.secret : undefined,
     ownerToken,
     openFolder: () => openStateDirectory(registryDir.path),

@@ -16,13 +16,17 @@ interface JoinUpgradeParts {
   /** Checked by the accounts server when a link opens, and while it is open or lost. */
   tokens: Pick<AccountTokens, 'check' | 'watch'>
   joined: JoinedInstances
-  /** The instances of this machine, whose ids cannot be taken. */
-  local: Pick<InstanceDirectory, 'entries' | 'refresh'>
+  directory: Pick<InstanceDirectory, 'refresh'>
   onRefused: (refused: RefusedRequest) => void
 }
 
 /** Creates the handler of requests that ask to open a link. */
-export function createJoinUpgrade({ tokens, joined, local, onRefused }: JoinUpgradeParts): Upgrade {
+export function createJoinUpgrade({
+  tokens,
+  joined,
+  directory,
+  onRefused,
+}: JoinUpgradeParts): Upgrade {
   const handshake = createHandshake({
     link: 'a link',
     protocol: joinProtocol,
@@ -39,11 +43,8 @@ export function createJoinUpgrade({ tokens, joined, local, onRefused }: JoinUpgr
     if (!isUuid(instanceId)) {
       throw new ServiceError('body_invalid', `a link needs the header ${instanceHeader}`)
     }
-    await local.refresh()
-    if (local.entries.some(({ record }) => record.instanceId === instanceId)) {
-      const message = 'it runs on the machine of the gateway, which has it already'
-      throw new ServiceError('request_refused', message)
-    }
+    // The ids of instances of this machine cannot be taken.
+    await directory.refresh()
     const watch: Joining['watch'] = changed =>
       tokens.watch(token, now => {
         // Links stay open while the accounts server is away.

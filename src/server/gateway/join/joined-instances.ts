@@ -3,19 +3,11 @@ import { parseRecord } from '../../../lib/instances/record.ts'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { systemClock, systemTimer } from '../../../lib/util/time.ts'
+import { systemTimer } from '../../../lib/util/time.ts'
 import { Link } from '../../join/link.ts'
 import { type JoinAccepted, joinCloseCodes } from '../../join/wire.ts'
-import { DirectoryNews, DirectoryView, nothing } from '../directory-view.ts'
-import type {
-  DirectoryRecord,
-  InstanceChange,
-  InstanceDirectory,
-  InstanceEntry,
-  JoinedAs,
-  RecordFault,
-  Verdict,
-} from '../instance-directory.ts'
+import type { ChangeEmitter } from '../change-emitter.ts'
+import type { DirectoryRecord, JoinedAs, Verdict } from '../instance-directory.ts'
 import type { InstanceTransport } from '../relay/transport.ts'
 import { shownRecord } from '../shown-record.ts'
 import { LinkTransport } from './link-transport.ts'
@@ -27,81 +19,68 @@ const recordGatherMs = 50
 /** Of one user, those with a lost link included. */
 const maxInstances = 50
 
-/** The user and the token of a link. */
-type JoinPrincipal = Omit<JoinedAs, 'visibility'>
-
 /** An instance that asks for a link. */
 export interface Joining {
   instanceId: string
-  principal: JoinPrincipal
+  /** The user and the token. */
+  principal: Omit<JoinedAs, 'visibility'>
   /**
    * Calls back when the token is refused (null), or when its user has another name or team. Returns
    * the stop.
    */
-  watch: (changed: (now: JoinPrincipal | null) => void) => () => void
+  watch: (changed: (now: Joining['principal'] | null) => void) => () => void
 }
 
+/** An instance with its newest link; it stays known while that is lost. */
 interface Joined {
-  principal: JoinPrincipal
-  /** Null: it is lost. */
-  link: Link | null
+  principal: Joining['principal']
+  link: Link
   transport: LinkTransport
   /** A record that has not been read yet. */
   unread: string | null
   /** Null before the first one. */
   record: DirectoryRecord | null
-  /** Why and when the link was lost last. */
-  lost: { reason: string; atMs: number }
+  /** Null while the link is open. */
+  lost: { reason: string; atMs: number } | null
   unwatch: () => void
   cancelGone: () => void
 }
 
 /** The instances that joined this gateway, and their links. */
-export class JoinedInstances implements InstanceDirectory {
-  /** An invalid record ends its link. */
-  readonly faults: readonly RecordFault[] = []
+export class JoinedInstances {
+  readonly #directory: ChangeEmitter
   readonly #log: Logger
-  readonly #view = new DirectoryView(0)
-  readonly #news: DirectoryNews
   /** By the id of the instance. */
   readonly #joined = new Map<string, Joined>()
 
-  constructor(log: Logger) {
+  /** `directory`: where instances are listed once their record is known. */
+  constructor(directory: ChangeEmitter, log: Logger) {
+    this.#directory = directory
     this.#log = log
-    this.#news = new DirectoryNews(log)
-  }
-
-  get entries(): readonly InstanceEntry[] {
-    return this.#view.entries
   }
 
   /** Links that are open. */
   get links(): number {
-    return [...this.#joined.values()].filter(({ link }) => link !== null).length
+    return [...this.#joined.values()].filter(({ lost }) => lost === null).length
   }
-
-  onChange(listener: (changes: InstanceChange[]) => void): () => void {
-    return this.#news.add(listener)
-  }
-
-  /** Does nothing: every change is told at once. */
-  async refresh(): Promise<void> {}
 
   /** Tells the instances that the gateway stops, so that they join the next one. */
-  async close(): Promise<void> {
-    this.#news.clear()
-    const joined = [...this.#joined.values()]
-    this.#joined.clear()
-    for (const { link, unwatch, cancelGone } of joined) {
+  close(): void {
+    for (const { link, unwatch, cancelGone } of this.#joined.values()) {
       unwatch()
       cancelGone()
-      link?.close(joinCloseCodes.stopped, 'the gateway stops')
+      link.close(joinCloseCodes.stopped, 'the gateway stops')
     }
-    await Promise.all(joined.map(({ link }) => link?.ended))
+    this.#joined.clear()
   }
 
   /** Throws when the user cannot join an instance with this id. */
   check({ instanceId, principal: { accountId } }: Joining): void {
+    const { entries } = this.#directory
+    if (entries.some(({ record }) => record.instanceId === instanceId && record.joined === null)) {
+      const message = 'it runs on the machine of the gateway, which has it already'
+      throw new ServiceError('request_refused', message)
+    }
     const known = this.#joined.get(instanceId)
     if (known?.principal.accountId === accountId) return
     if (known) throw new ServiceError('request_refused', 'its id is that of another user')
@@ -113,26 +92,25 @@ export class JoinedInstances implements InstanceDirectory {
 
   /** Takes over a link. Call it in the event in which the WebSocket opens, and at once after `check`. */
   accept(ws: WebSocket, { instanceId, principal, watch }: Joining): void {
-    const link = new Link(ws, text => this.#received(instanceId, link, text))
-    const known = this.#joined.get(instanceId)
-    known?.unwatch()
-    known?.cancelGone()
-    this.#joined.set(instanceId, {
+    const link = new Link(ws, text => this.#received(instanceId, joined, text))
+    const joined: Joined = {
       principal,
       link,
       transport: new LinkTransport(link),
       unread: null,
       record: null,
-      lost: { reason: '', atMs: 0 },
-      unwatch: watch(now => this.#tokenChanged(instanceId, now)),
+      lost: null,
+      unwatch: watch(now => this.#tokenChanged(instanceId, joined, now)),
       cancelGone: () => {},
-    })
+    }
+    const before = this.#joined.get(instanceId)
+    this.#joined.set(instanceId, joined)
+    before?.unwatch()
+    before?.cancelGone()
     // An instance opens another link when it lost this one, which may not be known here yet.
-    known?.link?.close(joinCloseCodes.replaced, 'a newer link replaced it')
+    before?.link.close(joinCloseCodes.replaced, 'a newer link replaced it')
     void link.ended.then(({ code, reason }) => {
-      const joined = this.#joined.get(instanceId)
-      if (joined?.link !== link) return
-      joined.link = null
+      if (this.#joined.get(instanceId) !== joined) return
       if (code === joinCloseCodes.stopped) this.#gone(instanceId, 'it stopped')
       else this.#lose(instanceId, joined, reason)
     })
@@ -145,28 +123,26 @@ export class JoinedInstances implements InstanceDirectory {
       send: async (request, signal) => {
         const joined = this.#joined.get(instanceId)
         if (joined === undefined) throw new Unreachable('it has left')
-        const { link, transport, lost } = joined
-        if (link === null) throw new Unreachable(`its link is lost: ${lost.reason}`)
+        const { transport, lost } = joined
+        if (lost !== null) throw new Unreachable(`its link is lost: ${lost.reason}`)
         return transport.send(request, signal)
       },
       close() {},
     }
   }
 
-  #received(instanceId: string, link: Link, text: string): void {
-    const joined = this.#joined.get(instanceId)
-    if (joined?.link !== link) return
+  #received(instanceId: string, joined: Joined, text: string): void {
     if (joined.unread === null) {
       const delayMs = joined.record === null ? 0 : recordGatherMs
-      systemTimer.after(delayMs, () => this.#readRecord(instanceId, joined, link))
+      systemTimer.after(delayMs, () => this.#readRecord(instanceId, joined))
     }
     joined.unread = text
   }
 
-  #readRecord(instanceId: string, joined: Joined, link: Link): void {
-    const { unread, principal } = joined
+  #readRecord(instanceId: string, joined: Joined): void {
+    const { unread, link, principal } = joined
     joined.unread = null
-    if (this.#joined.get(instanceId)?.link !== link || unread === null) return
+    if (this.#joined.get(instanceId) !== joined || unread === null) return
     const { owner, team, name } = principal
     const facts = { instance_id: instanceId, owner }
     const parsed = parseRecord(Buffer.from(unread), instanceId)
@@ -174,10 +150,7 @@ export class JoinedInstances implements InstanceDirectory {
       this.#log.warn({ ...facts, reason: parsed.failure }, 'an instance cannot join')
       return link.close(joinCloseCodes.recordRefused, parsed.failure)
     }
-    if (joined.record === null) {
-      link.sendText(JSON.stringify({ owner, team, name } satisfies JoinAccepted))
-      this.#log.info(facts, 'an instance has joined')
-    }
+    const isFirst = joined.record === null
     joined.record = {
       ...shownRecord(parsed.value),
       // Addresses of another machine are neither shown nor called.
@@ -187,14 +160,15 @@ export class JoinedInstances implements InstanceDirectory {
       joined: { ...principal, visibility: parsed.value.visible_to ?? 'owner' },
     }
     this.#show(instanceId, joined)
+    if (!isFirst) return
+    link.sendText(JSON.stringify({ owner, team, name } satisfies JoinAccepted))
+    this.#log.info(facts, 'an instance has joined')
   }
 
-  #tokenChanged(instanceId: string, now: JoinPrincipal | null): void {
-    const joined = this.#joined.get(instanceId)
-    if (joined === undefined) return
+  #tokenChanged(instanceId: string, joined: Joined, now: Joining['principal'] | null): void {
     if (now === null) {
       this.#gone(instanceId, 'its token was revoked or has expired')
-      return joined.link?.close(joinCloseCodes.tokenRefused, 'the token is not accepted any more')
+      return joined.link.close(joinCloseCodes.tokenRefused, 'the token is not accepted any more')
     }
     joined.principal = now
     const { record } = joined
@@ -204,9 +178,8 @@ export class JoinedInstances implements InstanceDirectory {
 
   /** The instance is stale until it joins again, or is gone. */
   #lose(instanceId: string, joined: Joined, reason: string): void {
-    if (joined.record === null) return this.#gone(instanceId, reason)
     this.#log.warn({ instance_id: instanceId, reason }, 'the link of an instance is lost')
-    joined.lost = { reason, atMs: systemClock.now() }
+    joined.lost = { reason, atMs: Date.now() }
     joined.cancelGone = systemTimer.after(joinLostMs, () => {
       this.#gone(instanceId, `its link was lost: ${reason}`)
     })
@@ -215,33 +188,25 @@ export class JoinedInstances implements InstanceDirectory {
 
   #gone(instanceId: string, cause: string): void {
     const joined = this.#joined.get(instanceId)
-    joined?.unwatch()
-    joined?.cancelGone()
+    if (joined === undefined) return
+    joined.unwatch()
+    joined.cancelGone()
     this.#joined.delete(instanceId)
-    const changes = this.#view.take(instanceId, nothing).map((change): InstanceChange => {
-      if (change.kind !== 'gone') return change
-      const { record, verdict } = change.entry
-      return {
-        kind: 'gone',
-        entry: { record, verdict: { ...verdict, health: 'dead', reason: cause } },
-      }
-    })
-    this.#news.tell(changes)
+    const { record, lost } = joined
+    const heartbeatMs = lost?.atMs ?? Date.now()
+    const verdict = { health: 'dead', reason: cause, heartbeatMs } as const
+    this.#directory.update([[instanceId, record === null ? {} : { ended: { record, verdict } }]])
   }
 
-  #show(instanceId: string, { record, link, lost }: Joined): void {
+  #show(instanceId: string, { record, lost }: Joined): void {
     if (record === null) return
-    const lastSeenMs = (): number => (link === null ? lost.atMs : systemClock.now())
     const verdict: Verdict = {
-      health: link === null ? 'stale' : 'live',
-      reason: link === null ? `its link is lost: ${lost.reason}` : 'its link is open',
-      get heartbeatAgeMs() {
-        return systemClock.now() - lastSeenMs()
-      },
+      health: lost === null ? 'live' : 'stale',
+      reason: lost === null ? 'its link is open' : `its link is lost: ${lost.reason}`,
       get heartbeatMs() {
-        return lastSeenMs()
+        return lost?.atMs ?? Date.now()
       },
     }
-    this.#news.tell(this.#view.take(instanceId, { entry: { record, verdict }, fault: null }))
+    this.#directory.update([[instanceId, { entry: { record, verdict } }]])
   }
 }
