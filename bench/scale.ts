@@ -12,7 +12,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Secret } from '../src/lib/util/secret.ts'
 import { connectLink } from '../src/server/join/connect-link.ts'
-import { createLinkServer } from '../src/server/join/link-server.ts'
+import { serveOnLink } from '../src/server/join/link-server.ts'
 import { McpHttpServer } from '../src/server/mcp/mcp-http-server.ts'
 import { createCaller } from '../test/helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../test/helpers/accounts-process.ts'
@@ -92,7 +92,7 @@ async function startInstance(index: number, token: string): Promise<Simulated> {
     received: () => joined.resolve(),
     signal: stop.signal,
   })
-  createLinkServer(server.linkListener(), defaultBounds)(link)
+  serveOnLink(link, server.linkListener(), defaultBounds)
   link.sendText(JSON.stringify({ ...toldRecord(id), visible_to: 'all' }))
   void link.ended.then(({ reason }) => {
     if (stop.signal.aborted) return

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
-import { createLinkServer } from '../../src/server/join/link-server.ts'
+import { serveOnLink } from '../../src/server/join/link-server.ts'
 import { Link } from '../../src/server/join/link.ts'
 import { defaultBounds } from './bounds.ts'
 
@@ -42,7 +42,7 @@ export function joinAs(
     ws.once('upgrade', ({ socket }) => {
       ws.once('open', () => {
         const link = new Link(ws, text => accepted.resolve(JSON.parse(text)))
-        createLinkServer(listener, defaultBounds)(link)
+        serveOnLink(link, listener, defaultBounds)
         if (record !== undefined) {
           link.sendText(typeof record === 'string' ? record : JSON.stringify(record))
         }

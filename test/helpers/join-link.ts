@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
 import { openCable } from './cable.ts'
 import { LinkTransport } from '../../src/server/gateway/join/link-transport.ts'
-import { createLinkServer } from '../../src/server/join/link-server.ts'
+import { serveOnLink } from '../../src/server/join/link-server.ts'
 import { Link } from '../../src/server/join/link.ts'
 import { defaultBounds } from './bounds.ts'
 
@@ -47,7 +47,7 @@ export async function openLinkPair(listener: RequestListener, pingMs?: number): 
     ws.once('upgrade', ({ socket }) => {
       ws.once('open', () => {
         const end = endOf(ws, socket)
-        createLinkServer(listener, defaultBounds)(end.link)
+        serveOnLink(end.link, listener, defaultBounds)
         resolve(end)
       })
     })

@@ -87,7 +87,7 @@ function askReady(
 async function checkToken(gateway: string, read: () => Promise<Secret>): Promise<Finding> {
   const { host } = new URL(gateway)
   const check = `join_${host}`
-  const { connectLink, LinkFailed } = await import('../../server/join/connect-link.ts')
+  const { connectLink } = await import('../../server/join/connect-link.ts')
   try {
     const token = await read()
     const link = await connectLink({
@@ -100,14 +100,16 @@ async function checkToken(gateway: string, read: () => Promise<Secret>): Promise
     link.close(joinCloseCodes.stopped, 'the check is done')
     return finding(check, 'ok', `the gateway ${host} accepts the token of serve --join`)
   } catch (error) {
-    if (error instanceof LinkFailed) {
-      const hint = error.isRefused
-        ? 'make another token with service-cli token create NAME --scope instance'
-        : 'let a proxy in between pass WebSockets, and check --accept-joins of the gateway'
-      const summary = `the gateway ${host} cannot be joined: ${error.message}`
+    if (!(error instanceof ServiceError)) throw error
+    const summary = `the gateway ${host} cannot be joined: ${error.message}`
+    if (error.code === 'request_refused') {
+      const hint = 'make another token with service-cli token create NAME --scope instance'
       return finding(check, 'fail', summary, hint)
     }
-    if (!(error instanceof ServiceError)) throw error
+    if (error.code === 'network_failed') {
+      const hint = 'let a proxy in between pass WebSockets, and check --accept-joins of the gateway'
+      return finding(check, 'fail', summary, hint)
+    }
     return finding(check, 'fail', error.message, error.hint)
   }
 }

@@ -78,25 +78,13 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     endpoint: views,
     download: aggregate ? (...asked) => views.download(...asked) : undefined,
     acceptJoin: tokens && joined && createJoinUpgrade({ tokens, joined, directory, onRefused }),
-    gauges: () => [
-      ...activityGauges(views.activity()),
-      instanceGauge(directory),
-      ...(joined ? [linkGauge(joined)] : []),
-    ],
+    gauges: () => [...activityGauges(views.activity()), instanceGauge(directory)],
     endLinks: () => joined?.close(),
     async close() {
       views.close()
       connections?.close()
       await directory.close()
     },
-  }
-}
-
-function linkGauge({ links }: JoinedInstances): Gauge {
-  return {
-    name: 'service_cli_join_links',
-    help: 'Links of instances that joined.',
-    values: [{ value: links }],
   }
 }
 

@@ -3,8 +3,10 @@ import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { WebSocket } from 'ws'
 import { instanceHeader } from '../../lib/instances/gateway-key.ts'
+import { onAbort } from '../../lib/util/abort.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
 import { connectionReason } from '../../lib/util/connection-reason.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, parseJson } from '../../lib/util/json.ts'
 import { proxyAgentOptions, proxyFor } from '../../lib/util/proxy.ts'
 import type { Secret } from '../../lib/util/secret.ts'
@@ -26,21 +28,13 @@ interface ConnectOptions {
   signal: AbortSignal
 }
 
-/** The link cannot be opened; the message is the reason, as a clause. */
-export class LinkFailed extends Error {
-  /** Another attempt fails until the token or a setting has changed. */
-  readonly isRefused: boolean
-
-  constructor(reason: string, isRefused: boolean) {
-    super(reason)
-    this.isRefused = isRefused
-  }
-}
-
 const handshakeMs = 15_000
 const maxProblemBytes = 16 * 1024
 
-/** Opens one link to a gateway. Rejects with `LinkFailed`. */
+/**
+ * Opens one link to a gateway. Rejects with the reason as a clause: `request_refused` when another
+ * attempt fails until the token or a setting has changed, else `network_failed`.
+ */
 export function connectLink(options: ConnectOptions): Promise<Link> {
   const { gateway, address, token, instanceId, received, signal } = options
   const ws = new WebSocket(gateway.replace(/^http/, 'ws') + joinPath, joinProtocol, {
@@ -56,11 +50,10 @@ export function connectLink(options: ConnectOptions): Promise<Link> {
     },
   })
   return new Promise((resolve, reject) => {
-    const stop = (): void => ws.terminate()
-    signal.addEventListener('abort', stop)
-    ws.once('close', () => signal.removeEventListener('abort', stop))
+    const release = onAbort(signal, () => ws.terminate())
+    ws.once('close', release)
     ws.once('open', () => {
-      signal.removeEventListener('abort', stop)
+      release()
       resolve(new Link(ws, received))
     })
     ws.once('unexpected-response', (_req, answer) => {
@@ -69,7 +62,10 @@ export function connectLink(options: ConnectOptions): Promise<Link> {
         ws.terminate()
       })
     })
-    ws.on('error', error => reject(new LinkFailed(reasonOf(error), false)))
+    ws.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+      const reason = code === undefined ? cleanText(message, 200) : connectionReason(code)
+      reject(new ServiceError('network_failed', reason))
+    })
   })
 }
 
@@ -90,17 +86,13 @@ function lookupOf(address: string): LookupFunction {
 }
 
 /** Describes an HTTP answer in place of a link. */
-async function refusalOf(answer: IncomingMessage): Promise<LinkFailed> {
+async function refusalOf(answer: IncomingMessage): Promise<ServiceError> {
   const { statusCode: status = 0 } = answer
   const body = await collectBounded(answer, maxProblemBytes).catch(() => null)
   const problem = parseJson(body?.toString() ?? '', 8)
   const { detail } = problem.ok && isJsonObject(problem.value) ? problem.value : {}
   const said = typeof detail === 'string' ? `: ${cleanText(detail, 300)}` : ''
   const isTemporary = status === 429 || status >= 500
-  return new LinkFailed(`it answers with HTTP ${status}${said}`, !isTemporary)
-}
-
-function reasonOf({ code, message }: NodeJS.ErrnoException): string {
-  if (code === undefined || !/^\w{1,64}$/.test(code)) return cleanText(message, 200)
-  return connectionReason(code)
+  const code = isTemporary ? 'network_failed' : 'request_refused'
+  return new ServiceError(code, `it answers with HTTP ${status}${said}`)
 }

@@ -1,15 +1,16 @@
 import type { RequestListener } from 'node:http'
 import type { Visibility } from '../../lib/instances/visibility.ts'
-import { messageOf } from '../../lib/util/errors.ts'
+import { onAbort } from '../../lib/util/abort.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { pause, retryDelay, systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
 import type { InstanceFile } from '../host/instance-record.ts'
 import type { HttpLimits } from '../http/limits.ts'
-import { connectLink, LinkFailed } from './connect-link.ts'
-import type { Link } from './link.ts'
-import { createLinkServer } from './link-server.ts'
+import { connectLink } from './connect-link.ts'
+import type { Link, LinkEnd } from './link.ts'
+import { serveOnLink } from './link-server.ts'
 import { joinAccepted, joinCloseCodes } from './wire.ts'
 
 /** What all links of an instance have in common. */
@@ -53,14 +54,12 @@ export class GatewayLink {
   /** Resolves when the link has ended and is not wanted any more. */
   readonly ended: Promise<void>
   readonly #parts: GatewayLinkParts
-  readonly #serve: ReturnType<typeof createLinkServer>
   #state: JoinFacts['state'] = 'connecting'
   #sinceMs = systemClock.now()
   #loggedReason = ''
 
   constructor(parts: GatewayLinkParts) {
     this.#parts = parts
-    this.#serve = createLinkServer(parts.listener, parts.limits)
     this.ended = this.#run()
   }
 
@@ -77,11 +76,17 @@ export class GatewayLink {
         this.#log('info', {}, 'another link of this instance leads to the same gateway')
         return
       }
-      if (this.#state === 'joined' && systemClock.now() - this.#sinceMs >= stableMs) attempt = 0
+      const wasJoined = this.#state === 'joined'
+      if (wasJoined && systemClock.now() - this.#sinceMs >= stableMs) attempt = 0
       const isRefused = code === 'refused'
-      this.#logEnd(reason, isRefused)
-      this.#change(isRefused ? 'refused' : 'lost')
       const delayMs = isRefused ? refusedRetryMs : retryDelay(attempt, Math.random)
+      if (wasJoined || reason !== this.#loggedReason) {
+        const what = wasJoined ? 'the link to the gateway is lost' : 'the gateway cannot be joined'
+        const next = isRefused ? `trying again every ${refusedRetryMs / 1000} s` : 'trying again'
+        this.#log(isRefused ? 'error' : 'warn', { reason }, `${what}; ${next}`)
+        this.#loggedReason = reason
+      }
+      this.#change(isRefused ? 'refused' : 'lost')
       await pause(systemTimer, delayMs, signal)
       if (!signal.aborted && !(await isWanted())) return
     }
@@ -97,42 +102,36 @@ export class GatewayLink {
       const link = await connectLink({ gateway, address, token, instanceId, received, signal })
       return await this.#serveOn(link)
     } catch (error) {
-      const isRefused = !(error instanceof LinkFailed) || error.isRefused
-      return { code: isRefused ? 'refused' : 'failed', reason: messageOf(error) }
+      const isTemporary = error instanceof ServiceError && error.code === 'network_failed'
+      return { code: isTemporary ? 'failed' : 'refused', reason: messageOf(error) }
     }
   }
 
-  async #serveOn(link: Link) {
-    const { record, signal } = this.#parts
-    const stop = (): void => link.close(joinCloseCodes.stopped, 'the instance stops')
+  async #serveOn(link: Link): Promise<LinkEnd> {
+    const { record, listener, limits, signal } = this.#parts
+    serveOnLink(link, listener, limits)
     let sent = ''
     const sendRecord = (): void => {
       const text = this.#recordText()
       if (text !== sent) link.sendText(text)
       sent = text
     }
-    this.#serve(link)
     sendRecord()
     const unfollow = record.follow(sendRecord)
-    signal.addEventListener('abort', stop)
-    if (signal.aborted) stop()
+    const stop = () => link.close(joinCloseCodes.stopped, 'the instance stops')
+    const release = onAbort(signal, stop)
     const end = await link.ended
-    signal.removeEventListener('abort', stop)
+    release()
     unfollow()
     return end
   }
 
-  /** Leaves out what is for programs of the same machine, such as the token for applications. */
   #recordText(): string {
     const { record, visibleTo } = this.#parts
-    const {
-      host_url: _,
-      host_token_file: __,
-      pid_start: ___,
-      gateways: ____,
-      ...shown
-    } = record.record
-    return JSON.stringify({ ...shown, visible_to: visibleTo })
+    // For programs of the same machine, such as the token for applications.
+    const hidden = ['host_url', 'host_token_file', 'pid_start', 'gateways']
+    const shown = Object.entries(record.record).filter(([name]) => !hidden.includes(name))
+    return JSON.stringify({ ...Object.fromEntries(shown), visible_to: visibleTo })
   }
 
   #received(text: string): void {
@@ -148,19 +147,6 @@ export class GatewayLink {
   #change(state: JoinFacts['state']): void {
     if (state !== this.#state) this.#sinceMs = systemClock.now()
     this.#state = state
-  }
-
-  /** A reason that stays the same is logged once. */
-  #logEnd(reason: string, isRefused: boolean): void {
-    const wasJoined = this.#state === 'joined'
-    if (reason === this.#loggedReason && !wasJoined) return
-    this.#loggedReason = reason
-    if (isRefused) {
-      const retry = `trying again every ${refusedRetryMs / 1000} s`
-      this.#log('error', { reason }, `the gateway does not accept this instance; ${retry}`)
-    } else if (wasJoined) {
-      this.#log('warn', { reason }, 'the link to the gateway is lost; connecting again')
-    } else this.#log('warn', { reason }, 'the gateway cannot be joined; trying again')
   }
 
   #log(level: 'info' | 'warn' | 'error', facts: object, message: string): void {

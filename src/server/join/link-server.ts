@@ -52,28 +52,24 @@ Object.defineProperties(LinkResponse.prototype, {
   },
 })
 
-/**
- * Answers the requests that a gateway sends over links with a listener for HTTP/1. Returns a
- * function that starts on one link.
- */
-export function createLinkServer(
+/** Answers the requests that a gateway sends over the link with a listener for HTTP/1. */
+export function serveOnLink(
+  link: Duplex,
   listener: RequestListener,
   limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>,
-): (link: Duplex) => void {
-  const server = createServer(
-    {
-      settings: { maxConcurrentStreams: maxJoinStreams },
-      // Without a bound: Node goes on counting what cancelled answers held, and refuses all
-      // requests in the end. The windows of the gateway bound what is held.
-      maxSessionMemory: 1e6,
-      Http2ServerRequest: LinkRequest,
-      Http2ServerResponse: LinkResponse,
-    },
-    (req, res) => {
-      // A stalled reader would keep its answer in memory for ever.
-      req.stream.setTimeout(stallTimeoutMs(limits), () => void res.destroy())
-      listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
-    },
-  )
-  return link => void server.emit('connection', link)
+): void {
+  const options = {
+    settings: { maxConcurrentStreams: maxJoinStreams },
+    // Without a bound: Node goes on counting what cancelled answers held, and refuses all requests
+    // in the end. The windows of the gateway bound what is held.
+    maxSessionMemory: 1e6,
+    Http2ServerRequest: LinkRequest,
+    Http2ServerResponse: LinkResponse,
+  }
+  const server = createServer(options, (req, res) => {
+    // A stalled reader would keep its answer in memory for ever.
+    req.stream.setTimeout(stallTimeoutMs(limits), () => void res.destroy())
+    listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
+  })
+  server.emit('connection', link)
 }

@@ -76,19 +76,15 @@ export class Link extends Duplex {
     if (this.#ws.isPaused) this.#ws.resume()
   }
 
-  override _write(chunk: Buffer, _encoding: unknown, done: (error?: Error | null) => void): void {
-    // What comes after a close is dropped: a failure would cut off the reason of the close.
-    if (this.#ws.readyState === this.#ws.OPEN) this.#ws.send(chunk, done)
-    else done()
-  }
-
   override _writev(chunks: { chunk: Buffer }[], done: (error?: Error | null) => void): void {
+    // What comes after a close is dropped: a failure would cut off the reason of the close.
+    if (this.#ws.readyState !== this.#ws.OPEN) return done()
     const bytes = Buffer.concat(chunks.map(({ chunk }) => chunk))
     let at = 0
     for (; at + maxJoinMessageBytes < bytes.length; at += maxJoinMessageBytes) {
-      this._write(bytes.subarray(at, at + maxJoinMessageBytes), null, () => {})
+      this.#ws.send(bytes.subarray(at, at + maxJoinMessageBytes))
     }
-    this._write(bytes.subarray(at), null, done)
+    this.#ws.send(bytes.subarray(at), done)
   }
 
   /** HTTP/2 has ended, and with it the link. */

@@ -133,8 +133,6 @@ describe('a gateway that instances join', () => {
       undefined,
       local.url,
     ])
-    const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
-    expect(text).to.match(/^service_cli_join_links [1-9]/m)
     await local.stop()
   })
 

@@ -14,8 +14,6 @@ import { LinkTransport } from './link-transport.ts'
 
 /** An instance whose link is lost stays listed for this long. */
 const joinLostMs = 5 * 60_000
-/** Of the changes of a record within this time the last one is read. */
-const recordGatherMs = 50
 /** Of one user, those with a lost link included. */
 const maxInstances = 50
 
@@ -36,8 +34,6 @@ interface Joined {
   principal: Joining['principal']
   link: Link
   transport: LinkTransport
-  /** A record that has not been read yet. */
-  unread: string | null
   /** Null before the first one. */
   record: DirectoryRecord | null
   /** Null while the link is open. */
@@ -57,11 +53,6 @@ export class JoinedInstances {
   constructor(directory: ChangeEmitter, log: Logger) {
     this.#directory = directory
     this.#log = log
-  }
-
-  /** Links that are open. */
-  get links(): number {
-    return [...this.#joined.values()].filter(({ lost }) => lost === null).length
   }
 
   /** Tells the instances that the gateway stops, so that they join the next one. */
@@ -92,12 +83,11 @@ export class JoinedInstances {
 
   /** Takes over a link. Call it in the event in which the WebSocket opens, and at once after `check`. */
   accept(ws: WebSocket, { instanceId, principal, watch }: Joining): void {
-    const link = new Link(ws, text => this.#received(instanceId, joined, text))
+    const link = new Link(ws, text => this.#readRecord(instanceId, joined, text))
     const joined: Joined = {
       principal,
       link,
       transport: new LinkTransport(link),
-      unread: null,
       record: null,
       lost: null,
       unwatch: watch(now => this.#tokenChanged(instanceId, joined, now)),
@@ -131,21 +121,12 @@ export class JoinedInstances {
     }
   }
 
-  #received(instanceId: string, joined: Joined, text: string): void {
-    if (joined.unread === null) {
-      const delayMs = joined.record === null ? 0 : recordGatherMs
-      systemTimer.after(delayMs, () => this.#readRecord(instanceId, joined))
-    }
-    joined.unread = text
-  }
-
-  #readRecord(instanceId: string, joined: Joined): void {
-    const { unread, link, principal } = joined
-    joined.unread = null
-    if (this.#joined.get(instanceId) !== joined || unread === null) return
+  #readRecord(instanceId: string, joined: Joined, text: string): void {
+    if (this.#joined.get(instanceId) !== joined) return
+    const { link, principal } = joined
     const { owner, team, name } = principal
     const facts = { instance_id: instanceId, owner }
-    const parsed = parseRecord(Buffer.from(unread), instanceId)
+    const parsed = parseRecord(Buffer.from(text), instanceId)
     if (!parsed.ok) {
       this.#log.warn({ ...facts, reason: parsed.failure }, 'an instance cannot join')
       return link.close(joinCloseCodes.recordRefused, parsed.failure)
