@@ -57,14 +57,7 @@ export class Call {
   /** Sends the POST and passes the messages of the answer to the client. */
   send(upstream: Upstream, session: ClientSession | null): Promise<Exchanged> {
     const headers = this.statelessHeaders ?? session?.headers ?? postHeaders
-    const ask = {
-      method: 'POST',
-      headers,
-      body: this.line,
-      signal: this.cancelled,
-      // A tool is never called twice.
-      repeatable: !this.unanswered.some(({ method }) => method === 'tools/call'),
-    } as const
+    const ask = { method: 'POST', headers, body: this.line, signal: this.cancelled } as const
     return this.#context.connection.exchange(upstream, ask, {
       deliver: text =>
         this.pass(text, (request, result) =>

@@ -97,7 +97,7 @@ export type RpcAnswer =
   | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
   | { readonly kind: 'error'; readonly error: RpcError }
 
-interface Question extends Omit<HttpAsk, 'method' | 'body' | 'repeatable'> {
+interface Question extends Omit<HttpAsk, 'method' | 'body'> {
   readonly id: RequestId
   /** Of MCP. */
   readonly method: string
@@ -112,7 +112,7 @@ export async function askOnce(
   const answers: RpcAnswer[] = []
   const ended = await exchange(
     { ...parts, silenceMs: question.answerMs },
-    { ...question, method: 'POST', body: requestMessage(id, method, params), repeatable: true },
+    { ...question, method: 'POST', body: requestMessage(id, method, params) },
     {
       async deliver({ messages, headers }) {
         for (const message of messages) {

@@ -46,7 +46,7 @@ export class ListenStream {
     }
     const headers = call.statelessHeaders ?? {}
     const asked = { headers, body: call.line, signal: call.cancelled }
-    const ask = { method: 'POST', ...asked, repeatable: true, isStream: true } as const
+    const ask = { method: 'POST', ...asked, isStream: true } as const
     const ended = await connection.exchange(upstream, ask, { deliver })
     if (this.#isAcknowledged) return true
     await call.settle(ended, upstream)

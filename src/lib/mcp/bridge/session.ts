@@ -117,7 +117,6 @@ export class ClientSession {
     const ask = {
       method: 'GET',
       headers: { ...this.headers, Accept: 'text/event-stream' },
-      repeatable: true,
       isStream: true,
       signal: this.#end.signal,
     } as const
@@ -148,7 +147,7 @@ export class ClientSession {
     const upstream = this.#upstream
     if (this.#session?.id == null || upstream === null || upstream.lost.signal.aborted) return
     const signal = AbortSignal.timeout(closeTimeoutMs)
-    const ask = { method: 'DELETE', headers: this.headers, repeatable: true, signal } as const
+    const ask = { method: 'DELETE', headers: this.headers, signal } as const
     await connection.exchange(upstream, ask)
   }
 
@@ -162,7 +161,7 @@ export class ClientSession {
     const headers = sessionHeaders(session)
     const body = notificationMessage('notifications/initialized')
     const signal = AbortSignal.timeout(initializedMs)
-    const ask = { method: 'POST', headers, body, repeatable: true, signal } as const
+    const ask = { method: 'POST', headers, body, signal } as const
     await connection.exchange(upstream, ask)
     for (const uri of this.#subscriptions) {
       // The resource may be gone.

@@ -96,7 +96,6 @@ async function post(
       method: 'POST',
       headers: statelessHeaders(method, params, revision),
       body: requestMessage(1, method, { ...params, _meta }),
-      repeatable: true,
       answerMs,
       signal,
     },
@@ -117,12 +116,12 @@ async function post(
 /** Sends an HTTP request. Resolves with a successful answer; rejects with `ServiceError`. */
 export async function openAnswer(
   link: HttpLink,
-  request: Omit<HttpUpload, 'repeatable' | 'answerMs'>,
+  request: Omit<HttpUpload, 'answerMs'>,
 ): Promise<IncomingMessage> {
   const { url, method, signal } = request
   const asked = { url, method, isKeyed: link.key !== null }
   try {
-    const answer = await link.ask({ ...request, repeatable: true, answerMs })
+    const answer = await link.ask({ ...request, answerMs })
     const { statusCode: status = 0, headers } = answer
     if (status >= 200 && status < 300) return answer
     throw httpFailure({ status, headers, body: await readRefusal(answer) }, asked)

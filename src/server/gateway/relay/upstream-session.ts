@@ -99,7 +99,6 @@ export class UpstreamSession {
         url: upstream.url,
         method: 'GET',
         headers: { ...this.#headers, Accept: 'text/event-stream' },
-        repeatable: true,
         answerMs,
         signal: this.#signal,
       },
@@ -160,7 +159,7 @@ export class UpstreamSession {
     const signal = AbortSignal.timeout(noticeMs)
     try {
       const link = await upstream.asker()
-      const asked = { url: upstream.url, headers: this.#headers, repeatable: false }
+      const asked = { url: upstream.url, headers: this.#headers }
       const answer = await link.ask({ ...asked, ...message, answerMs: noticeMs, signal })
       answer.resume()
     } catch (error) {
