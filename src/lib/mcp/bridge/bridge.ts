@@ -5,9 +5,9 @@ import { bridgeFailed, serverGone, Unreachable } from './bridge-errors.ts'
 import { Call } from './call.ts'
 import { Connection, type ConnectionParts } from './connection.ts'
 import type { BridgeContext } from './context.ts'
-import { ListenStream } from './listen-stream.ts'
+import { listen } from './listen.ts'
 import { Output } from './output.ts'
-import { errorMessage, parseMessage, parseText, type RpcRequest } from './rpc.ts'
+import { messageText, parseMessage, parseText, type RpcRequest } from './rpc.ts'
 import { ClientSession } from './session.ts'
 
 export interface BridgeParts extends ConnectionParts {
@@ -95,7 +95,7 @@ class Bridge {
       const { parseError, invalidRequest } = jsonRpcCodes
       const code = value === undefined ? parseError : invalidRequest
       const message = 'the line is not a JSON-RPC 2.0 message'
-      return output.send(errorMessage(null, { code, message }))
+      return output.send(messageText({ id: null, error: { code, message } }))
     }
     const call = new Call(this.#context, line, messages, isBatch)
     const ids = call.unanswered.map(({ id }) => id)
@@ -115,7 +115,8 @@ class Bridge {
     const { message } = call
     if (message?.kind === 'request') {
       if (call.statelessHeaders !== null) {
-        return message.method === listenMethod ? this.#listen(call, message) : this.#forward(call)
+        const isListen = message.method === listenMethod
+        return isListen ? listen(this.#context, call, message) : this.#forward(call)
       }
       if (message.method === 'initialize') return this.#begin(() => this.#initialize(call, message))
     }
@@ -170,15 +171,5 @@ class Bridge {
       return this.#forward(call, false)
     }
     return call.settle(ended, upstream)
-  }
-
-  /** Resolves when the client has its answer, which ends the subscription, or has cancelled it. */
-  async #listen(call: Call, request: RpcRequest): Promise<void> {
-    const { connection } = this.#context
-    const upstream = await connection.ready()
-    const stream = new ListenStream(this.#context, call, request)
-    connection.open(stream, upstream)
-    await stream.done
-    connection.forget(stream)
   }
 }

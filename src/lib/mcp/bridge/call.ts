@@ -5,7 +5,7 @@ import { answerIncomplete, answerTooLarge, serverGone } from './bridge-errors.ts
 import { maxAnswerBytes, type Upstream } from './connection.ts'
 import type { BridgeContext } from './context.ts'
 import type { Exchanged, ServerText } from './exchange.ts'
-import { errorMessage, type RpcMessage, type RpcRequest } from './rpc.ts'
+import { messageText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { ClientSession } from './session.ts'
 
 /** A line of the client on its way: one message, or a batch. */
@@ -94,7 +94,7 @@ export class Call {
   async refuse(error: RpcError): Promise<void> {
     const { unanswered } = this
     this.#unanswered.clear()
-    for (const { id } of unanswered) await this.#context.output.send(errorMessage(id, error))
+    for (const { id } of unanswered) await this.#context.output.send(messageText({ id, error }))
   }
 
   /** Answers the unanswered requests according to the end of the exchange. */

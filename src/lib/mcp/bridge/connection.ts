@@ -5,8 +5,16 @@ import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { refusalError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl } from './context.ts'
-import { askOnce, exchange, type Exchanged, type ExchangeHooks, type Refused } from './exchange.ts'
-import { type HttpAsk, HttpLink } from './http-link.ts'
+import {
+  askOnce,
+  exchange,
+  type ExchangeAsk,
+  type Exchanged,
+  type ExchangeHooks,
+  type Refused,
+} from './exchange.ts'
+import { HttpLink } from './http-link.ts'
+import { messageText } from './rpc.ts'
 
 /** The server from the moment it was located until it is lost. */
 export interface Upstream {
@@ -36,10 +44,8 @@ export interface ConnectionParts {
   readonly log: Logger
 }
 
-interface ConnectionAsk extends Omit<HttpAsk, 'url' | 'answerMs'> {
-  /** May be idle, and ends when the server is lost. */
-  readonly isStream?: boolean
-}
+/** A stream ends when the server is lost. */
+type ConnectionAsk = Omit<ExchangeAsk, 'url' | 'answerMs' | 'maxAnswerBytes'>
 
 /** The official SDKs drop a server that sends a line over 10 MiB. */
 export const maxAnswerBytes = 9 * 1024 * 1024
@@ -85,18 +91,18 @@ export class Connection {
   /** Sends one HTTP request. Never rejects. */
   async exchange(
     upstream: Upstream,
-    { isStream = false, signal, ...asked }: ConnectionAsk,
+    asked: ConnectionAsk,
     hooks: ExchangeHooks = {},
   ): Promise<Exchanged> {
-    const ends = [signal, this.#stop.signal]
-    if (isStream) ends.push(upstream.lost.signal)
-    const parts = { ...this.#exchangeParts, silenceMs: isStream ? null : answerMs }
-    const ask = { ...asked, url: upstream.url, answerMs, signal: AbortSignal.any(ends) }
+    const ends = [asked.signal, this.#stop.signal]
+    if (asked.isStream) ends.push(upstream.lost.signal)
+    const signal = AbortSignal.any(ends)
+    const ask = { ...asked, url: upstream.url, answerMs, maxAnswerBytes, signal }
     const begun = (): void => {
       this.#reached(upstream)
       hooks.begun?.()
     }
-    const ended = await exchange(parts, ask, { ...hooks, begun })
+    const ended = await exchange(this.#link, ask, { ...hooks, begun })
     if (ended.kind === 'broken' && !ended.begun) this.lost(upstream, ended.reason)
     return ended
   }
@@ -108,12 +114,18 @@ export class Connection {
     method: string,
     params: JsonObject,
   ) {
-    const asked = { url: upstream.url, headers, answerMs: restoreMs, signal: this.#stop.signal }
-    const answer = await askOnce(this.#exchangeParts, { ...asked, id: ownId, method, params })
+    const answer = await askOnce(this.#link, {
+      url: upstream.url,
+      method: 'POST',
+      headers,
+      body: messageText({ id: ownId, method, params }),
+      answerMs: restoreMs,
+      maxAnswerBytes,
+      signal: this.#stop.signal,
+    })
     switch (answer.kind) {
-      case 'result':
-        return answer
-      case 'error':
+      case 'response':
+        if (answer.error === null) return answer
         throw new Unreachable(`it refuses ${method}: ${answer.error.message}`)
       case 'refused':
         throw new Unreachable(this.refusal(answer, upstream).message)
@@ -161,10 +173,6 @@ export class Connection {
   stop(): void {
     this.#stop.abort()
     this.#link.close()
-  }
-
-  get #exchangeParts() {
-    return { link: this.#link, maxAnswerBytes }
   }
 
   /** Finds the server and opens the streams again. */

@@ -4,7 +4,7 @@ import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Upstream } from './connection.ts'
 import { type BridgeContext, shownUrl } from './context.ts'
-import { notificationMessage, type RpcRequest } from './rpc.ts'
+import { messageText, type RpcRequest } from './rpc.ts'
 
 /** A session as negotiated by `initialize`. */
 export interface Session {
@@ -14,8 +14,11 @@ export interface Session {
 }
 
 /** The session of an `initialize` result; null when the result is invalid. */
-export function openedSession(result: JsonObject, headers: IncomingHttpHeaders): Session | null {
-  const { protocolVersion: revision } = result
+export function openedSession(
+  result: JsonObject | null,
+  headers: IncomingHttpHeaders,
+): Session | null {
+  const revision = result?.protocolVersion
   if (typeof revision !== 'string') return null
   const id = headers['mcp-session-id']
   return { id: typeof id === 'string' ? id : null, revision }
@@ -132,10 +135,11 @@ export class ClientSession {
   /** Sends the notifications that the client may have missed before the stream was open. */
   async #catchUp(isAgain: boolean): Promise<void> {
     const { output } = this.#context
-    if (isAgain) await output.send(notificationMessage('notifications/resources/list_changed'))
+    if (isAgain) await output.send(messageText({ method: 'notifications/resources/list_changed' }))
     for (const uri of this.#subscriptions) {
       if (this.#end.signal.aborted) return
-      await output.send(notificationMessage('notifications/resources/updated', { uri }))
+      const method = 'notifications/resources/updated'
+      await output.send(messageText({ method, params: { uri } }))
     }
   }
 
@@ -155,11 +159,16 @@ export class ClientSession {
   async #openAgain(upstream: Upstream): Promise<Session> {
     const { connection } = this.#context
     const params = { ...this.#params, protocolVersion: this.#session?.revision }
-    const answer = await connection.ask(upstream, postHeaders, 'initialize', params)
-    const session = openedSession(answer.result, answer.headers)
+    const { result, headers: answered } = await connection.ask(
+      upstream,
+      postHeaders,
+      'initialize',
+      params,
+    )
+    const session = openedSession(result, answered)
     if (session === null) throw new Unreachable('invalid initialize result')
     const headers = sessionHeaders(session)
-    const body = notificationMessage('notifications/initialized')
+    const body = messageText({ method: 'notifications/initialized' })
     const signal = AbortSignal.timeout(initializedMs)
     const ask = { method: 'POST', headers, body, signal } as const
     await connection.exchange(upstream, ask)

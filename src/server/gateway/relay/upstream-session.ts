@@ -1,7 +1,7 @@
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { askOnce, exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import type { HttpAsk } from '../../../lib/mcp/bridge/http-link.ts'
-import { notificationMessage } from '../../../lib/mcp/bridge/rpc.ts'
+import { messageText } from '../../../lib/mcp/bridge/rpc.ts'
 import { openedSession, sessionHeaders } from '../../../lib/mcp/bridge/session.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
@@ -85,7 +85,7 @@ export class UpstreamSession {
     const session = openedSession(answer.result, answer.headers)
     if (session === null) throw unreachable('it opens no session')
     this.#headers = { ...this.#headers, ...sessionHeaders(session) }
-    const body = notificationMessage('notifications/initialized')
+    const body = messageText({ method: 'notifications/initialized' })
     await this.#notice({ method: 'POST', body })
   }
 
@@ -94,12 +94,14 @@ export class UpstreamSession {
     let burst = 0
     let burstSinceMs = 0
     return exchange(
-      await this.#exchangeParts(null),
+      await upstream.asker(),
       {
         url: upstream.url,
         method: 'GET',
         headers: { ...this.#headers, Accept: 'text/event-stream' },
         answerMs,
+        maxAnswerBytes,
+        isStream: true,
         signal: this.#signal,
       },
       {
@@ -120,21 +122,19 @@ export class UpstreamSession {
   }
 
   async #ask(method: string, params: JsonObject) {
-    const id = ++this.#lastId
     const { upstream, answerMs } = this.#parts
-    const answer = await askOnce(await this.#exchangeParts(answerMs), {
+    const answer = await askOnce(await upstream.asker(), {
       url: upstream.url,
+      method: 'POST',
       headers: this.#headers,
-      id,
-      method,
-      params,
+      body: messageText({ id: ++this.#lastId, method, params }),
       answerMs,
+      maxAnswerBytes,
       signal: this.#signal,
     })
     switch (answer.kind) {
-      case 'result':
-        return answer
-      case 'error':
+      case 'response':
+        if (answer.error === null) return answer
         throw answeredError(answer.error, this.#outer(params.uri))
       case 'broken':
         throw unreachable(answer.reason)
@@ -165,10 +165,6 @@ export class UpstreamSession {
     } catch (error) {
       if (!(error instanceof Unreachable) && !signal.aborted) throw error
     }
-  }
-
-  async #exchangeParts(silenceMs: number | null) {
-    return { link: await this.#parts.upstream.asker(), maxAnswerBytes, silenceMs }
   }
 }
 
