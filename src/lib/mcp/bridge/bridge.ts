@@ -1,7 +1,7 @@
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 import { pause, systemTimer } from '../../util/time.ts'
 import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
-import { bridgeFailed, serverGone, Unreachable } from './bridge-errors.ts'
+import { serverGone, Unreachable } from './bridge-errors.ts'
 import { Call } from './call.ts'
 import { Connection, type ConnectionParts } from './connection.ts'
 import type { BridgeContext } from './context.ts'
@@ -105,7 +105,8 @@ class Bridge {
     } catch (error) {
       const isAway = error instanceof Unreachable
       if (!isAway) log.error({ err: error }, 'cannot forward a message')
-      await call.refuse(isAway ? serverGone(error.message) : bridgeFailed)
+      const failed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
+      await call.refuse(isAway ? serverGone(error.message) : failed)
     } finally {
       for (const id of ids) this.#close(id, call)
     }
@@ -170,6 +171,6 @@ class Bridge {
     if (isUnknown && mayRepeat && session?.endedByServer(upstream) === true) {
       return this.#forward(call, false)
     }
-    return call.settle(ended, upstream)
+    return call.refuse(this.#context.connection.errorOf(ended, upstream))
   }
 }

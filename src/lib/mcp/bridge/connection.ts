@@ -3,7 +3,7 @@ import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
 import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
-import { refusalError, Unreachable } from './bridge-errors.ts'
+import { exchangeError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl } from './context.ts'
 import {
   askOnce,
@@ -11,7 +11,6 @@ import {
   type ExchangeAsk,
   type Exchanged,
   type ExchangeHooks,
-  type Refused,
 } from './exchange.ts'
 import { HttpLink } from './http-link.ts'
 import { messageText } from './rpc.ts'
@@ -48,7 +47,7 @@ export interface ConnectionParts {
 type ConnectionAsk = Omit<ExchangeAsk, 'url' | 'answerMs' | 'maxAnswerBytes'>
 
 /** The official SDKs drop a server that sends a line over 10 MiB. */
-export const maxAnswerBytes = 9 * 1024 * 1024
+const maxAnswerBytes = 9 * 1024 * 1024
 /** A request fails after this time without data. */
 const answerMs = 5 * 60_000
 /** For one step of restoring a session. */
@@ -123,20 +122,15 @@ export class Connection {
       maxAnswerBytes,
       signal: this.#stop.signal,
     })
-    switch (answer.kind) {
-      case 'response':
-        if (answer.error === null) return answer
-        throw new Unreachable(`it refuses ${method}: ${answer.error.message}`)
-      case 'refused':
-        throw new Unreachable(this.refusal(answer, upstream).message)
-      default:
-        throw new Unreachable(answer.kind === 'broken' ? answer.reason : 'it sent no valid answer')
-    }
+    if (answer.kind === 'broken') throw new Unreachable(answer.reason)
+    if (answer.kind !== 'response') throw new Unreachable(this.errorOf(answer, upstream).message)
+    if (answer.error === null) return answer
+    throw new Unreachable(`it refuses ${method}: ${answer.error.message}`)
   }
 
-  /** The error for a request that the server refused. */
-  refusal(refused: Refused, { url }: Upstream): RpcError {
-    return refusalError(refused, url, this.#parts.key !== null)
+  /** The error of a request whose exchange ended so, without its answer. */
+  errorOf(ended: Exchanged, { url }: Upstream): RpcError {
+    return exchangeError(ended, { url, isKeyed: this.#parts.key !== null, maxAnswerBytes })
   }
 
   /** Opens a stream, from now on again after each end. */

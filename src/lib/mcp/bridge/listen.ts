@@ -21,7 +21,7 @@ export async function listen(
 ): Promise<void> {
   const upstream = await connection.ready()
   const over = Promise.withResolvers<void>()
-  onAbort(call.cancelled, over.resolve)
+  onAbort(call.cancelled.signal, over.resolve)
   /** From the acknowledgement on, nothing but the client ends the subscription. */
   let isAcknowledged = false
 
@@ -54,10 +54,10 @@ export async function listen(
   const stream = {
     async run(at: Upstream): Promise<boolean> {
       const headers = call.statelessHeaders ?? {}
-      const asked = { headers, body: call.line, signal: call.cancelled, isStream: true }
+      const asked = { headers, body: call.line, signal: call.cancelled.signal, isStream: true }
       const ended = await connection.exchange(at, { method: 'POST', ...asked }, { deliver })
       if (isAcknowledged) return true
-      await call.settle(ended, at)
+      await call.refuse(connection.errorOf(ended, at))
       over.resolve()
       return false
     },
