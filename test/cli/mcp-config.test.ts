@@ -323,8 +323,8 @@ describe('mcp-config', () => {
 
   it('prints YAML that starts the bridge and refers to the key', async () => {
     const { out } = await mcpConfig('continue --auth api-key')
-    expect(out).to.include('args: [').and.include('"serve","--stdio"')
-    expect(out).to.match(/\n +SERVICE_MCP_API_KEY: "\$\{\{ secrets\.SERVICE_MCP_API_KEY \}\}"\n$/)
+    expect(out).to.match(/^mcpServers:\n {2}- \{.*"serve","--stdio".*\}\n$/)
+    expect(out).to.include('"env":{"SERVICE_MCP_API_KEY":"${{ secrets.SERVICE_MCP_API_KEY }}"}')
   })
 
   it('warns about a key over unencrypted HTTP', async () => {
