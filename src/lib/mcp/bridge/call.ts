@@ -56,7 +56,7 @@ export class Call {
     return this.#context.connection.exchange(upstream, ask, {
       deliver: text =>
         this.pass(text, (request, result) =>
-          session?.answered(request, result, text.headers, upstream),
+          session?.answered(request, { result, headers: text.headers }, upstream),
         ),
     })
   }

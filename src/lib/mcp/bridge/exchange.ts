@@ -91,7 +91,7 @@ export async function exchange(
 }
 
 /** The answer to a request, and the headers of the response that carried it. */
-type RpcAnswer = RpcResponse & Pick<ServerText, 'headers'>
+export type RpcAnswer = RpcResponse & Pick<ServerText, 'headers'>
 
 /** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
 export async function askOnce(link: HttpAsker, ask: ExchangeAsk): Promise<RpcAnswer | Exchanged> {

@@ -1,39 +1,28 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../../util/json.ts'
 import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Upstream } from './connection.ts'
 import { type BridgeContext, shownUrl } from './context.ts'
+import type { RpcAnswer } from './exchange.ts'
 import { messageText, type RpcRequest } from './rpc.ts'
-
-/** A session as negotiated by `initialize`. */
-export interface Session {
-  /** Null when the server assigns none. */
-  readonly id: string | null
-  readonly revision: string
-}
-
-/** The session of an `initialize` result; null when the result is invalid. */
-export function openedSession(
-  result: JsonObject | null,
-  headers: IncomingHttpHeaders,
-): Session | null {
-  const revision = result?.protocolVersion
-  if (typeof revision !== 'string') return null
-  const id = headers['mcp-session-id']
-  return { id: typeof id === 'string' ? id : null, revision }
-}
 
 /** The first revision with the `MCP-Protocol-Version` header. */
 const firstWithHeader = '2025-06-18'
 
-/** Headers of a request in the session; null before a session. */
-export function sessionHeaders(session: Session | null): Record<string, string> {
-  if (session === null) return postHeaders
-  const { id, revision } = session
+/**
+ * Headers of the requests in a session, which an answer to `initialize` opened; null when the answer
+ * is invalid. A server may assign no id.
+ */
+export function sessionHeaders({
+  result,
+  headers,
+}: Pick<RpcAnswer, 'result' | 'headers'>): Record<string, string> | null {
+  const revision = result?.protocolVersion
+  if (typeof revision !== 'string') return null
+  const id = headers['mcp-session-id']
   return {
     ...postHeaders,
-    ...(id !== null && { 'Mcp-Session-Id': id }),
+    ...(typeof id === 'string' && { 'Mcp-Session-Id': id }),
     ...(revision >= firstWithHeader && { 'MCP-Protocol-Version': revision }),
   }
 }
@@ -50,7 +39,8 @@ export class ClientSession {
   readonly #params: JsonObject
   readonly #end = new AbortController()
   readonly #subscriptions = new Set<string>()
-  #session: Session | null = null
+  /** Of its requests; before the session is open, those of any POST. */
+  headers: Record<string, string> = postHeaders
   #hadStream = false
   /** Where the session is open; null when the server has ended it. */
   #url: string | null = null
@@ -62,31 +52,30 @@ export class ClientSession {
     this.#params = params
   }
 
-  get headers(): Record<string, string> {
-    return sessionHeaders(this.#session)
-  }
-
   /** Keeps what the client reached with a request. */
   answered(
     { method, params: { uri } }: RpcRequest,
-    result: JsonObject,
-    headers: IncomingHttpHeaders,
+    answer: Pick<RpcAnswer, 'result' | 'headers'>,
     upstream: Upstream,
   ): void {
-    if (method === 'initialize') this.#opened(openedSession(result, headers), upstream)
+    if (method === 'initialize') this.#opened(sessionHeaders(answer), upstream)
     if (typeof uri !== 'string') return
     if (method === 'resources/subscribe') this.#subscriptions.add(uri)
     if (method === 'resources/unsubscribe') this.#subscriptions.delete(uri)
   }
 
-  #opened(session: Session | null, upstream: Upstream): void {
-    if (session === null) return
+  #opened(headers: Record<string, string> | null, upstream: Upstream): void {
+    if (headers === null) return
     const { url } = upstream
-    this.#session = session
+    this.headers = headers
     this.#upstream = upstream
     this.#url = url.href
-    const facts = { url: shownUrl(url), revision: session.revision }
-    this.#context.log.info(facts, 'session opened')
+    this.#context.log.info({ url: shownUrl(url) }, 'session opened')
+  }
+
+  /** Without an id there is nothing to end or to lose. */
+  get #hasId(): boolean {
+    return 'Mcp-Session-Id' in this.headers
   }
 
   /** The client has sent `notifications/initialized`. */
@@ -97,7 +86,7 @@ export class ClientSession {
 
   /** Reports a 404. Returns whether there is a session to open again. */
   endedByServer(upstream: Upstream): boolean {
-    if (this.#session?.id == null) return false
+    if (!this.#hasId) return false
     if (upstream === this.#upstream) this.#url = null
     this.#context.connection.lost(upstream, 'the session has ended')
     return true
@@ -107,7 +96,7 @@ export class ClientSession {
   async restore(upstream: Upstream): Promise<void> {
     if (this.#upstream === upstream) return
     const { href } = upstream.url
-    if (this.#url !== href) this.#session = await this.#openAgain(upstream)
+    if (this.#url !== href) this.headers = await this.#openAgain(upstream)
     this.#url = href
     this.#upstream = upstream
   }
@@ -149,25 +138,18 @@ export class ClientSession {
     this.#end.abort()
     connection.forget(this)
     const upstream = this.#upstream
-    if (this.#session?.id == null || upstream === null || upstream.lost.signal.aborted) return
+    if (!this.#hasId || upstream === null || upstream.lost.signal.aborted) return
     const signal = AbortSignal.timeout(closeTimeoutMs)
     const ask = { method: 'DELETE', headers: this.headers, signal } as const
     await connection.exchange(upstream, ask)
   }
 
   /** Opens a session for this client, and subscribes again. */
-  async #openAgain(upstream: Upstream): Promise<Session> {
+  async #openAgain(upstream: Upstream): Promise<Record<string, string>> {
     const { connection } = this.#context
-    const params = { ...this.#params, protocolVersion: this.#session?.revision }
-    const { result, headers: answered } = await connection.ask(
-      upstream,
-      postHeaders,
-      'initialize',
-      params,
-    )
-    const session = openedSession(result, answered)
-    if (session === null) throw new Unreachable('invalid initialize result')
-    const headers = sessionHeaders(session)
+    const answer = await connection.ask(upstream, postHeaders, 'initialize', this.#params)
+    const headers = sessionHeaders(answer)
+    if (headers === null) throw new Unreachable('invalid initialize result')
     const body = messageText({ method: 'notifications/initialized' })
     const signal = AbortSignal.timeout(initializedMs)
     const ask = { method: 'POST', headers, body, signal } as const
@@ -176,6 +158,6 @@ export class ClientSession {
       // The resource may be gone.
       await connection.ask(upstream, headers, 'resources/subscribe', { uri }).catch(() => {})
     }
-    return session
+    return headers
   }
 }

@@ -2,7 +2,7 @@ import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { askOnce, exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import type { HttpAsk } from '../../../lib/mcp/bridge/http-link.ts'
 import { messageText } from '../../../lib/mcp/bridge/rpc.ts'
-import { openedSession, sessionHeaders } from '../../../lib/mcp/bridge/session.ts'
+import { sessionHeaders } from '../../../lib/mcp/bridge/session.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { monotonicClock, pause, type Timer } from '../../../lib/util/time.ts'
@@ -82,9 +82,9 @@ export class UpstreamSession {
   async #initialize(): Promise<void> {
     const params = { protocolVersion: revision, capabilities: {}, clientInfo: gatewayInfo }
     const answer = await this.#ask('initialize', params)
-    const session = openedSession(answer.result, answer.headers)
-    if (session === null) throw unreachable('it opens no session')
-    this.#headers = { ...this.#headers, ...sessionHeaders(session) }
+    const opened = sessionHeaders(answer)
+    if (opened === null) throw unreachable('it opens no session')
+    this.#headers = { ...this.#headers, ...opened }
     const body = messageText({ method: 'notifications/initialized' })
     await this.#notice({ method: 'POST', body })
   }
