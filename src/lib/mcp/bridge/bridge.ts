@@ -166,6 +166,7 @@ class Bridge {
   async #forward(call: Call, mayRepeat = true): Promise<void> {
     const upstream = await this.#context.connection.ready()
     const session = call.statelessHeaders === null ? this.#session : null
+    await session?.restore(upstream)
     const ended = await call.send(upstream, session)
     const isUnknown = ended.kind === 'refused' && ended.status === 404
     if (isUnknown && mayRepeat && session?.endedByServer(upstream) === true) {

@@ -22,17 +22,6 @@ export interface Upstream {
   readonly lost: AbortController
 }
 
-/** The stream of a session or a subscription, which the loss of a server takes away. */
-interface KeptStream {
-  /** Makes it usable at this server, before requests go there. Rejects with `Unreachable`. */
-  restore?(upstream: Upstream): Promise<void>
-  /**
-   * Runs to the end of the stream. Resolves with whether it must be opened again. Sends what the
-   * client may have missed before.
-   */
-  run(upstream: Upstream): Promise<boolean>
-}
-
 /** How to find the server, and what is sent there. */
 export interface ConnectionParts {
   readonly locate: Locate
@@ -52,23 +41,20 @@ const maxAnswerBytes = 9 * 1024 * 1024
 const answerMs = 5 * 60_000
 /** For one step of restoring a session. */
 const restoreMs = 10_000
-/** A server that stays this long resets the backoff. */
+/** A stream that stays this long resets the backoff. */
 const stableMs = 5000
 /** The client never sees it: the bridge consumes the answer. */
 const ownId = 'service-cli'
 
-/** HTTP to one server at a time. Finds it again after a loss, and restores what that took away. */
+/** HTTP to one server at a time, which is found again after a loss. */
 export class Connection {
   readonly #parts: ConnectionParts
   readonly #link: HttpLink
-  /** Where each stream is open; null when it must be opened again. */
-  readonly #streams = new Map<KeptStream, Upstream | null>()
   readonly #stop = new AbortController()
   #current: Upstream | null = null
   #attempt: Promise<Upstream> | null = null
-  #isReconnecting = false
-  #failures = 0
-  #restoredMs = 0
+  /** Aborted when a server was found. */
+  #found = new AbortController()
   /** A loss was logged, and no answer since. */
   #isAway = false
 
@@ -133,21 +119,21 @@ export class Connection {
     return exchangeError(ended, { url, isKeyed: this.#parts.key !== null, maxAnswerBytes })
   }
 
-  /** Opens a stream, from now on again after each end. */
-  open(stream: KeptStream, upstream: Upstream): void {
-    if (this.#streams.get(stream) === upstream) return
-    this.#streams.set(stream, upstream)
-    void stream.run(upstream).then(mustReopen => {
-      // Another server may have the stream by now.
-      if (!mustReopen || this.#streams.get(stream) !== upstream) return
-      this.#streams.set(stream, null)
-      void this.#reconnect()
-    })
-  }
-
-  /** The stream has ended for good. */
-  forget(stream: KeptStream): void {
-    this.#streams.delete(stream)
+  /**
+   * Opens a stream, and again after each end and each loss of the server. `run` runs it to its end
+   * and resolves with whether it must be opened again, as it must when it rejects with
+   * `Unreachable`.
+   */
+  async keep(run: (upstream: Upstream) => Promise<boolean>, signal: AbortSignal): Promise<void> {
+    const over = AbortSignal.any([signal, this.#stop.signal])
+    for (let failures = 0; !over.aborted; failures++) {
+      const sinceMs = performance.now()
+      const mustReopen = await this.ready().then(run).catch(orAway)
+      if (!mustReopen || over.aborted) return
+      if (performance.now() - sinceMs > stableMs) failures = 0
+      const ends = AbortSignal.any([over, this.#found.signal])
+      await pause(systemTimer, retryDelay(failures, Math.random), ends)
+    }
   }
 
   /** The server is gone, or forgot the session. */
@@ -160,7 +146,6 @@ export class Connection {
       this.#parts.log.warn(facts, 'no connection to the server')
     }
     this.#isAway = true
-    void this.#reconnect()
   }
 
   /** Ends all requests. */
@@ -169,36 +154,13 @@ export class Connection {
     this.#link.close()
   }
 
-  /** Finds the server and opens the streams again. */
-  async #reconnect(): Promise<void> {
-    const { signal } = this.#stop
-    if (this.#isReconnecting || signal.aborted) return
-    this.#isReconnecting = true
-    if (performance.now() - this.#restoredMs > stableMs) this.#failures = 0
-    const isMissing = (at: Upstream | null) => at === null || at !== this.#current
-    while (this.#streams.values().some(isMissing)) {
-      await pause(systemTimer, retryDelay(this.#failures++, Math.random), signal)
-      if (signal.aborted) return
-      const upstream = await this.ready().catch(() => null)
-      if (upstream !== null) this.#openAll(upstream)
-    }
-    this.#restoredMs = performance.now()
-    this.#isReconnecting = false
-  }
-
   async #connect(): Promise<Upstream> {
     const place = await this.#parts.locate()
     if (!place.ok) throw new Unreachable(place.failure)
-    const upstream = { url: place.value.url, lost: new AbortController() }
-    for (const stream of this.#streams.keys()) await stream.restore?.(upstream)
-    if (upstream.lost.signal.aborted) throw new Unreachable('the connection was cut')
-    this.#current = upstream
-    this.#openAll(upstream)
-    return upstream
-  }
-
-  #openAll(upstream: Upstream): void {
-    for (const stream of this.#streams.keys()) this.open(stream, upstream)
+    this.#current = { url: place.value.url, lost: new AbortController() }
+    this.#found.abort()
+    this.#found = new AbortController()
+    return this.#current
   }
 
   #reached({ url }: Upstream): void {
@@ -206,4 +168,9 @@ export class Connection {
     this.#isAway = false
     this.#parts.log.info({ url: shownUrl(url) }, 'the server answers')
   }
+}
+
+function orAway(error: unknown): true {
+  if (error instanceof Unreachable) return true
+  throw error
 }

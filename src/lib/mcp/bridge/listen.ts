@@ -1,4 +1,3 @@
-import { onAbort } from '../../util/abort.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { metaKeys } from '../request-metadata.ts'
 import type { Call } from './call.ts'
@@ -19,9 +18,6 @@ export async function listen(
   call: Call,
   { id }: RpcRequest,
 ): Promise<void> {
-  const upstream = await connection.ready()
-  const over = Promise.withResolvers<void>()
-  onAbort(call.cancelled.signal, over.resolve)
   /** From the acknowledgement on, nothing but the client ends the subscription. */
   let isAcknowledged = false
 
@@ -51,18 +47,15 @@ export async function listen(
     }
   }
 
-  const stream = {
-    async run(at: Upstream): Promise<boolean> {
-      const headers = call.statelessHeaders ?? {}
-      const asked = { headers, body: call.line, signal: call.cancelled.signal, isStream: true }
-      const ended = await connection.exchange(at, { method: 'POST', ...asked }, { deliver })
-      if (isAcknowledged) return true
-      await call.refuse(connection.errorOf(ended, at))
-      over.resolve()
-      return false
-    },
+  async function run(upstream: Upstream): Promise<boolean> {
+    const headers = call.statelessHeaders ?? {}
+    const asked = { headers, body: call.line, signal: call.cancelled.signal, isStream: true }
+    const ended = await connection.exchange(upstream, { method: 'POST', ...asked }, { deliver })
+    if (isAcknowledged) return true
+    await call.refuse(connection.errorOf(ended, upstream))
+    return false
   }
-  connection.open(stream, upstream)
-  await over.promise
-  connection.forget(stream)
+
+  await connection.ready()
+  await connection.keep(run, call.cancelled.signal)
 }

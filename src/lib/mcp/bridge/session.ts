@@ -1,3 +1,4 @@
+import { messageOf } from '../../util/errors.ts'
 import type { JsonObject } from '../../util/json.ts'
 import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
@@ -44,8 +45,10 @@ export class ClientSession {
   #hadStream = false
   /** Where the session is open; null when the server has ended it. */
   #url: string | null = null
-  /** The server that the session is used at. */
+  /** The server that the session is used at; null before the session is open. */
   #upstream: Upstream | null = null
+  /** Pending until it is usable there. */
+  #restored: Promise<void> = Promise.resolve()
 
   constructor(context: BridgeContext, params: JsonObject) {
     this.#context = context
@@ -81,7 +84,7 @@ export class ClientSession {
   /** The client has sent `notifications/initialized`. */
   initialized(): void {
     if (this.#upstream === null || this.#end.signal.aborted) return
-    this.#context.connection.open(this, this.#upstream)
+    void this.#context.connection.keep(at => this.#run(at), this.#end.signal)
   }
 
   /** Reports a 404. Returns whether there is a session to open again. */
@@ -92,18 +95,18 @@ export class ClientSession {
     return true
   }
 
-  /** Makes the session usable at this server. Rejects with `Unreachable`. */
-  async restore(upstream: Upstream): Promise<void> {
-    if (this.#upstream === upstream) return
-    const { href } = upstream.url
-    if (this.#url !== href) this.headers = await this.#openAgain(upstream)
-    this.#url = href
+  /** Makes the session usable at this server, before anything goes there. Rejects with `Unreachable`. */
+  restore(upstream: Upstream): Promise<void> {
+    if (this.#upstream === null || this.#upstream === upstream) return this.#restored
     this.#upstream = upstream
+    this.#restored = this.#url === upstream.url.href ? Promise.resolve() : this.#openAgain(upstream)
+    return this.#restored
   }
 
-  /** Runs the stream of the session as `KeptStream` has it. */
-  async run(upstream: Upstream): Promise<boolean> {
+  /** Runs the stream of the session. Resolves with whether it must be opened again. */
+  async #run(upstream: Upstream): Promise<boolean> {
     const { connection, output } = this.#context
+    await this.restore(upstream)
     const isAgain = this.#hadStream
     this.#hadStream = true
     const ask = {
@@ -136,7 +139,6 @@ export class ClientSession {
   async end(): Promise<void> {
     const { connection } = this.#context
     this.#end.abort()
-    connection.forget(this)
     const upstream = this.#upstream
     if (!this.#hasId || upstream === null || upstream.lost.signal.aborted) return
     const signal = AbortSignal.timeout(closeTimeoutMs)
@@ -145,19 +147,24 @@ export class ClientSession {
   }
 
   /** Opens a session for this client, and subscribes again. */
-  async #openAgain(upstream: Upstream): Promise<Record<string, string>> {
+  async #openAgain(upstream: Upstream): Promise<void> {
     const { connection } = this.#context
-    const answer = await connection.ask(upstream, postHeaders, 'initialize', this.#params)
-    const headers = sessionHeaders(answer)
-    if (headers === null) throw new Unreachable('invalid initialize result')
-    const body = messageText({ method: 'notifications/initialized' })
-    const signal = AbortSignal.timeout(initializedMs)
-    const ask = { method: 'POST', headers, body, signal } as const
-    await connection.exchange(upstream, ask)
-    for (const uri of this.#subscriptions) {
-      // The resource may be gone.
-      await connection.ask(upstream, headers, 'resources/subscribe', { uri }).catch(() => {})
+    try {
+      const answer = await connection.ask(upstream, postHeaders, 'initialize', this.#params)
+      const headers = sessionHeaders(answer)
+      if (headers === null) throw new Unreachable('invalid initialize result')
+      const body = messageText({ method: 'notifications/initialized' })
+      const signal = AbortSignal.timeout(initializedMs)
+      await connection.exchange(upstream, { method: 'POST', headers, body, signal })
+      for (const uri of this.#subscriptions) {
+        // The resource may be gone.
+        await connection.ask(upstream, headers, 'resources/subscribe', { uri }).catch(() => {})
+      }
+      this.headers = headers
+      this.#url = upstream.url.href
+    } catch (error) {
+      connection.lost(upstream, messageOf(error))
+      throw error
     }
-    return headers
   }
 }
