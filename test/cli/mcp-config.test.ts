@@ -204,7 +204,7 @@ describe('mcp-config', () => {
     await writeFile(path, '{} // mine')
     const { code, err } = await mcpConfig('claude-code --write')
     expect(code).to.equal(2)
-    expect(err).to.include(`${path}:1:4 has a comment, which JSON does not allow`)
+    expect(err).to.include(`${path}:1:4 is not valid JSON: invalid comment token`)
   })
 
   it('refuses a symbolic link', async function () {

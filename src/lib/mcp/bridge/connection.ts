@@ -43,8 +43,6 @@ const answerMs = 5 * 60_000
 const restoreMs = 10_000
 /** A stream that stays this long resets the backoff. */
 const stableMs = 5000
-/** The client never sees it: the bridge consumes the answer. */
-const ownId = 'service-cli'
 
 /** HTTP to one server at a time, which is found again after a loss. */
 export class Connection {
@@ -82,9 +80,11 @@ export class Connection {
     const ends = [asked.signal, this.#stop.signal]
     if (asked.isStream) ends.push(upstream.lost.signal)
     const signal = AbortSignal.any(ends)
-    const ask = { ...asked, url: upstream.url, answerMs, maxAnswerBytes, signal }
+    const { url } = upstream
+    const ask = { ...asked, url, answerMs, maxAnswerBytes, signal }
     const begun = (): void => {
-      this.#reached(upstream)
+      if (this.#isAway) this.#parts.log.info({ url: shownUrl(url) }, 'the server answers')
+      this.#isAway = false
       hooks.begun?.()
     }
     const ended = await exchange(this.#link, ask, { ...hooks, begun })
@@ -103,7 +103,7 @@ export class Connection {
       url: upstream.url,
       method: 'POST',
       headers,
-      body: messageText({ id: ownId, method, params }),
+      body: messageText({ id: 'service-cli', method, params }),
       answerMs: restoreMs,
       maxAnswerBytes,
       signal: this.#stop.signal,
@@ -141,10 +141,8 @@ export class Connection {
     if (upstream.lost.signal.aborted || this.#stop.signal.aborted) return
     upstream.lost.abort()
     if (this.#current === upstream) this.#current = null
-    if (!this.#isAway) {
-      const facts = { url: shownUrl(upstream.url), reason }
-      this.#parts.log.warn(facts, 'no connection to the server')
-    }
+    const facts = { url: shownUrl(upstream.url), reason }
+    if (!this.#isAway) this.#parts.log.warn(facts, 'no connection to the server')
     this.#isAway = true
   }
 
@@ -161,12 +159,6 @@ export class Connection {
     this.#found.abort()
     this.#found = new AbortController()
     return this.#current
-  }
-
-  #reached({ url }: Upstream): void {
-    if (!this.#isAway) return
-    this.#isAway = false
-    this.#parts.log.info({ url: shownUrl(url) }, 'the server answers')
   }
 }
 
