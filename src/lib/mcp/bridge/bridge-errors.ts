@@ -1,8 +1,7 @@
 import { connectionReason } from '../../util/connection-reason.ts'
-import { type Asked, httpFailure } from '../client/failure.ts'
+import { type Asked, httpFailure, rpcErrorIn } from '../client/failure.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 import type { Exchanged, Refused } from './exchange.ts'
-import { parseServerText } from './rpc.ts'
 
 /** `reason` is stable: clients read it. */
 function bridgeError(reason: string, message: string, more: object = {}): RpcError {
@@ -39,9 +38,8 @@ export function exchangeError(
 /** Translates an HTTP refusal into the error of the request. */
 function refusalError(refused: Refused, asked: Omit<Asked, 'method'>): RpcError {
   const { status, body } = refused
-  // The JSON-RPC error of the server says more, and shows which transport it serves.
-  const [answer, ...others] = parseServerText(String(body)) ?? []
-  const error = answer?.kind === 'response' && others.length === 0 ? answer.error : null
+  const error = rpcErrorIn(body)
+  // It says more, and shows which transport the server has.
   if (error !== null && status !== 401) return error
   const { code, message, hint } = httpFailure(refused, { ...asked, method: 'POST' })
   const words = hint === undefined ? message : `${message}; ${hint}`

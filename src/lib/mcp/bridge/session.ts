@@ -28,8 +28,6 @@ export function sessionHeaders({
   }
 }
 
-/** For the answer to `notifications/initialized`. */
-const initializedMs = 10_000
 /** For the DELETE that ends the session. */
 const closeTimeoutMs = 500
 
@@ -154,7 +152,7 @@ export class ClientSession {
       const headers = sessionHeaders(answer)
       if (headers === null) throw new Unreachable('invalid initialize result')
       const body = messageText({ method: 'notifications/initialized' })
-      const signal = AbortSignal.timeout(initializedMs)
+      const { signal } = this.#end
       await connection.exchange(upstream, { method: 'POST', headers, body, signal })
       for (const uri of this.#subscriptions) {
         // The resource may be gone.
