@@ -9,7 +9,7 @@ export function LoginScreen({ live }: { live: Live }) {
     event.preventDefault()
     failure.value = null
     try {
-      await live.person?.login.useKey(key.value)
+      await live.login?.useKey(key.value)
     } catch (error) {
       failure.value = (error as Error).message
     }
