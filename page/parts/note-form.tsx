@@ -22,7 +22,7 @@ export function NoteForm({ live, draft, label, onTyped, make }: NoteFormProps) {
   }
   const text = drafts.text(draft)
   return (
-    <div class="new-note">
+    <div>
       <label>
         {label}
         <textarea

@@ -9,7 +9,7 @@ export function ConnectScreen({ live }: { live: Live }) {
   const rows = live.clients.value
   const isKeyed = live.login?.needsKey.value === true
   return (
-    <div class="connect">
+    <>
       <h1>Connect your AI</h1>
       <p>
         Address of this server: <code>{mcpUrl()}</code>
@@ -32,7 +32,7 @@ export function ConnectScreen({ live }: { live: Live }) {
           />
         ))}
       </ul>
-    </div>
+    </>
   )
 }
 
@@ -59,7 +59,7 @@ function Entry({ entry, name, isKeyed, rows }: EntryProps) {
   const { command, settings, notes, flags } = isKeyed ? entry.keyed : entry.open
   const link = isKeyed ? null : installLink(entry.id, name)
   return (
-    <li>
+    <li class="card">
       <details>
         <summary>
           <strong>{entry.title}</strong> <Seen rows={rows} />

@@ -15,7 +15,7 @@ const previewWidth = 320
 export function FilesScreen({ live }: { live: Live }) {
   const files = live.files.value
   return (
-    <div class="files">
+    <>
       <h1>Files</h1>
       <Upload live={live} />
       {files === null && <p class="quiet">Reading the list …</p>}
@@ -32,7 +32,7 @@ export function FilesScreen({ live }: { live: Live }) {
           <FileCard key={file.uri} live={live} file={file} />
         ))}
       </ul>
-    </div>
+    </>
   )
 }
 

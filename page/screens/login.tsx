@@ -16,7 +16,7 @@ export function LoginScreen({ live }: { live: Live }) {
     key.value = ''
   }
   return (
-    <section class="login-card">
+    <section class="card login-card">
       <h1>This server asks for a login</h1>
       <p>
         Run <code>service-cli page</code> on the machine of the server and open the link that it

@@ -131,7 +131,7 @@ function Note({ live, id }: { live: Live; id: string }) {
   const proof = entries.findLast(({ action }) => action === 'answer')?.proof
   return (
     <article class="note">
-      <div class="facts-of-note">
+      <div>
         <h2>
           Note {number} <State row={{ state }} />
         </h2>
@@ -142,7 +142,7 @@ function Note({ live, id }: { live: Live; id: string }) {
             ? ', names no object'
             : `, on ${targets.map(targetText).join(', ')}`}
         </p>
-        <ol class="history">
+        <ol class="lines">
           {entries.map(entry => (
             <Entry key={entry.at} entry={entry} />
           ))}

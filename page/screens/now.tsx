@@ -69,22 +69,18 @@ function Presence({
   setAt: string | null
 }) {
   if (application === null) {
-    return (
-      <p class="presence">
-        This scene was posted by a program{setAt !== null && [' ', <Ago at={setAt} />]}.
-      </p>
-    )
+    return <p>This scene was posted by a program{setAt !== null && [' ', <Ago at={setAt} />]}.</p>
   }
   if (!application.connected) {
     return (
-      <p class="presence warning">
+      <p class="warning">
         {applicationName(application)} left <Ago at={application.since} />. This is its last scene.
       </p>
     )
   }
   if (application.as_of === undefined) return null
   return (
-    <p class="presence warning">
+    <p class="warning">
       {applicationName(application)} is busy: this is as of <Ago at={application.as_of} />.
     </p>
   )
@@ -142,7 +138,7 @@ function JustChanged({ live }: { live: Live }) {
       {entries.length === 0 ? (
         <p class="quiet">Nothing since you opened this view.</p>
       ) : (
-        <ol class="changes" aria-live="polite">
+        <ol class="changes lines" aria-live="polite">
           {entries.map(({ id, atMs, lines }) => (
             <li key={id}>
               {lines.slice(0, 5).map(line => (
@@ -169,7 +165,7 @@ function Clients({ live }: { live: Live }) {
           No AI client is connected now. <a href="#/connect">Connect one</a>
         </p>
       ) : (
-        <ul class="clients">
+        <ul class="clients lines">
           {groupByName(rows)
             .slice(0, 12)
             .map(group => (

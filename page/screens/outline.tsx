@@ -44,6 +44,7 @@ function Member({ name, value }: { name: string; value: unknown }) {
     <li>
       <button
         type="button"
+        class="plain"
         aria-expanded={isOpen.value}
         onClick={() => (isOpen.value = !isOpen.value)}
       >

@@ -61,7 +61,7 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
   return (
     <div class="scene">
       <section class="list" aria-label="Objects">
-        <label class="search">
+        <label>
           <span class="unseen">Search objects</span>
           <input
             type="search"
@@ -84,10 +84,10 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
           </p>
         )}
         {found.value !== null && (
-          <ul class="found">
+          <ul>
             {[...found.value].map(id => (
               <li key={id}>
-                <button type="button" onClick={() => (selected.value = id)}>
+                <button type="button" class="plain" onClick={() => (selected.value = id)}>
                   {id}
                 </button>
               </li>
