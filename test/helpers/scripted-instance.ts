@@ -34,6 +34,10 @@ export interface ScriptedInstance {
   readonly asked: readonly Asked[]
   /** Requests that are neither answered nor cancelled. */
   readonly open: number
+  /** Streams that are open. */
+  readonly streams: number
+  /** Times at which a stream ended while no other was open. */
+  readonly gaps: number
   /** Answers `resources/read`. */
   onRead: Script
   /** Answers `subscriptions/listen`; the default accepts. */
@@ -62,6 +66,7 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
   const asked: Asked[] = []
   const streams = new Set<ServerResponse>()
   let open = 0
+  let gaps = 0
   const answer = (res: ServerResponse, id: unknown, result: object) => {
     res.writeHead(200, { 'Content-Type': 'application/json' })
     res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
@@ -102,10 +107,19 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     get open() {
       return open
     },
+    get streams() {
+      return streams.size
+    },
+    get gaps() {
+      return gaps
+    },
     onRead: ({ res, uri, id }) => void res.end(contentsOf(uri, 'true', id)),
     onListen({ res, uris }) {
       streams.add(res)
-      res.on('close', () => streams.delete(res))
+      res.on('close', () => {
+        streams.delete(res)
+        if (streams.size === 0) gaps++
+      })
       const params = { notifications: { resourceSubscriptions: uris } }
       const method = 'notifications/subscriptions/acknowledged'
       res.writeHead(200, { 'Content-Type': 'text/event-stream' })

@@ -174,7 +174,8 @@ class FollowedStream {
         const { bytes } = await collect(body)
         body.destroy()
         // Any other status may be over soon.
-        if (status !== 200 && status !== 401) throw new Unreachable(`it answers with HTTP ${status}`)
+        if (status !== 200 && status !== 401)
+          throw new Unreachable(`it answers with HTTP ${status}`)
         throw new Refused(uri =>
           status === 200 ? answeredError(errorIn(bytes), uri) : refusedError(status, bytes, uri),
         )
