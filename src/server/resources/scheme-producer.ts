@@ -19,6 +19,8 @@ export interface SchemeProducer {
    * again means "unchanged".
    */
   page?(after: string | undefined, limit: number): Promise<DescriptorPage>
+  /** Not listed, and shown first where a model looks for what there is. Never fails. */
+  first?(): readonly Descriptor[]
   /** Never fails. */
   templates?(): readonly Template[]
   /**

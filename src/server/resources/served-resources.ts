@@ -6,7 +6,7 @@ import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Completion, completion } from './completion.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
-import type { Content, Reader, RelayedContents, Template } from './producer.ts'
+import type { Content, Descriptor, Reader, RelayedContents, Template } from './producer.ts'
 import {
   normaliseUri,
   parseInstanceUri,
@@ -76,6 +76,11 @@ export class ServedResources {
   /** One page of the listing. Rejects with `ResourceUriInvalid` for an invalid cursor. */
   page(cursor: string | undefined): Promise<ListPage> {
     return this.#listing.page(cursor)
+  }
+
+  /** What a model is shown first of what there is, though it is not listed. */
+  first(): Descriptor[] {
+    return [...this.producers.values()].flatMap(producer => producer.first?.() ?? [])
   }
 
   templates(): Template[] {

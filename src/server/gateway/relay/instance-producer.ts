@@ -7,10 +7,12 @@ import { captureTemplates } from '../../resources/capture.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import type {
   CompletionContext,
+  Descriptor,
   Reader,
   RelayedContents,
   Template,
 } from '../../resources/producer.ts'
+import { labelOf } from './ended-instances.ts'
 import { parseInstanceUri, type ResourceUri } from '../../resources/resource-uri.ts'
 import { sceneTemplates } from '../../resources/scene/listing.ts'
 import { polledSchemes } from '../../resources/schemes.ts'
@@ -71,6 +73,18 @@ export class InstanceProducer implements SchemeProducer {
 
   constructor(instances: Instances) {
     this.#instances = instances
+  }
+
+  /** The scenes that callers may read. */
+  first(): readonly Descriptor[] {
+    if (!this.#instances.allows('scene')) return []
+    return this.#instances.names.live
+      .filter(({ record }) => record.host.connected || record.scene !== null || record.sceneSetMs)
+      .map(entry => ({
+        uri: `instance://${entry.record.instanceId}/scene/current`,
+        name: `scene of ${labelOf(entry)}`,
+        mimeType: 'application/json',
+      }))
   }
 
   templates(): readonly Template[] {

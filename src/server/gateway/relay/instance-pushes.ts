@@ -38,6 +38,8 @@ interface Followed {
   state: 'new' | 'held' | 'waiting'
 }
 
+type Asked = ReadonlyMap<string, Followed>
+
 /**
  * The subscriptions at one instance: one stream with all URIs that are followed, each once however
  * many clients follow it. More than one stream is open only beyond the bound of a stream.
@@ -136,10 +138,11 @@ class FollowedStream {
     for (let attempt = 0; this.followed.size > 0 && !signal.aborted;) {
       // Before the attempt: the set may change while it is made.
       this.#changed = new AbortController()
+      const asked = new Map(this.followed)
       try {
-        const next = await this.#open()
+        const next = await this.#open([...asked.keys()])
         // What changed without a subscription is not known.
-        this.#acknowledged(next.honoured, open === null || open.isOver)
+        this.#acknowledged(asked, next.honoured, open === null || open.isOver)
         open?.body.destroy()
         open = next
         attempt = 0
@@ -151,7 +154,7 @@ class FollowedStream {
           this.#refuse(() => unreachable('it has ended'))
           break
         }
-        if (error instanceof Refused) this.#refuse(error.of)
+        if (error instanceof Refused) this.#refuse(error.of, asked)
         else this.#wait()
       }
       const waiting = AbortSignal.any([signal, this.#changed.signal])
@@ -161,18 +164,18 @@ class FollowedStream {
   }
 
   /** Resolves when the instance has acknowledged a stream with all that is followed. */
-  async #open(): Promise<OpenStream> {
+  async #open(uris: string[]): Promise<OpenStream> {
     const cancel = new AbortController()
     const release = onAbort(this.#closing.signal, () => cancel.abort())
     const late = setTimeout(() => cancel.abort(), this.#parts.answerMs)
     try {
-      const { status, headers, body } = await this.#parts.listen(
-        [...this.followed.keys()],
-        cancel.signal,
-      )
+      const { status, headers, body } = await this.#parts.listen(uris, cancel.signal)
       if (headers['content-type']?.startsWith('text/event-stream') !== true) {
         const { bytes } = await collect(body)
         body.destroy()
+        // Any other status may be over soon.
+        if (status !== 200 && status !== 401)
+          throw new Unreachable(`it answers with HTTP ${status}`)
         throw new Refused(uri =>
           status === 200 ? answeredError(errorIn(bytes), uri) : refusedError(status, bytes, uri),
         )
@@ -202,9 +205,9 @@ class FollowedStream {
     }
   }
 
-  #acknowledged(honoured: readonly unknown[], wasLost: boolean): void {
+  #acknowledged(asked: Asked, honoured: readonly unknown[], wasLost: boolean): void {
     const held = new Set(honoured)
-    for (const [uri, each] of this.followed) {
+    for (const [uri, each] of asked) {
       const { state } = each
       if (held.has(uri)) {
         each.state = 'held'
@@ -224,16 +227,16 @@ class FollowedStream {
     }
   }
 
-  #refuse(of: (uri: string) => ServiceError): void {
-    for (const [uri, each] of this.followed) {
+  #refuse(of: (uri: string) => ServiceError, asked: Asked = this.followed): void {
+    for (const [uri, each] of asked) {
       if (each.state === 'new') this.#refuseOne(uri, each, of(uri))
       else this.#lose(uri, each)
     }
   }
 
-  #refuseOne(uri: string, { accepted }: Followed, error: ServiceError): void {
-    this.followed.delete(uri)
-    accepted.reject(error)
+  #refuseOne(uri: string, each: Followed, error: ServiceError): void {
+    if (this.followed.get(uri) === each) this.followed.delete(uri)
+    each.accepted.reject(error)
   }
 
   /** Its followers read, and learn why it is not offered any more. */

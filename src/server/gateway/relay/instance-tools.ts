@@ -73,9 +73,9 @@ export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
       ...tool,
       input: tool.input.extend(more),
       relay(args, caller, isData) {
+        if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
         const id = namedInstance(args, instances)
         if (id !== null && !isWait) return forward(tool.name, id, args, caller, isData)
-        if (id !== null && caller.isBatched) return Promise.resolve(batchRefused())
         if (id !== null) return untilStop(waits, forward(tool.name, id, args, caller, isData))
         if (args.since == null) return null
         const message = 'since is a revision of one instance: name that alone'
