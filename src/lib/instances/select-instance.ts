@@ -38,12 +38,6 @@ export function selectInstance<One extends Named>(
   return !long && /^[0-9a-f]+$/.test(wanted) ? { kind: 'too_short' } : { kind: 'none' }
 }
 
-/** Whether the word names this instance, and not a kind of instances. */
-export function namesId({ id }: Instance, word: string | undefined): boolean {
-  const wanted = plainId(word ?? '')
-  return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)
-}
-
 /** The first eight digits of an id, by which lists name an instance. */
 export function shortId(instanceId: string): string {
   return plainId(instanceId).slice(0, 8)
