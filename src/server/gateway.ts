@@ -140,7 +140,7 @@ export async function startGateway(
   })
   const handlers = {
     listener: listenerOf(app),
-    upgrades: options.acceptJoins && guardUpgrades(joinPath, joinUpgrade, options, onRefused),
+    upgrades: options.acceptJoins && guardUpgrades(joinPath, joinUpgrade, options),
   }
   const candidate = { instanceId, port: options.port, registry }
   const { from } = await winPort({

@@ -96,13 +96,11 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
 
   function check({ incoming, outgoing }: HttpBindings): void {
     if (allowedOrigins.length > 0) outgoing.setHeader('Vary', 'Origin')
-    try {
-      guard?.check(incoming)
-    } catch (error) {
-      // Where the message ends may be unclear: nothing that follows it is read.
-      outgoing.setHeader('Connection', 'close')
-      throw error
-    }
+    const refused = guard?.check(incoming)
+    if (refused === null || refused === undefined) return
+    // Where the message ends may be unclear: nothing that follows it is read.
+    outgoing.setHeader('Connection', 'close')
+    throw refused
   }
 
   // Once the connection is closed the address is unknown.

@@ -218,7 +218,7 @@ export class McpHttpServer {
     }
     return {
       listener: listenerOf(createApp(this.#app)),
-      upgrades: host ? guardUpgrades('/host', host.upgrade, this.#where, onRefused) : undefined,
+      upgrades: host ? guardUpgrades('/host', host.upgrade, this.#where) : undefined,
     }
   }
 

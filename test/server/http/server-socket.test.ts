@@ -172,12 +172,9 @@ describe('a client that resets its connection', () => {
 
   it('does not end the process while its upgrade is looked at', async () => {
     const given = Promise.withResolvers<Socket>()
-    const upgrades = guardUpgrades(
-      '/',
-      (_req, socket) => given.resolve(socket),
-      { host: '127.0.0.1' },
-      () => {},
-    )
+    const upgrades = guardUpgrades('/', (_req, socket) => given.resolve(socket), {
+      host: '127.0.0.1',
+    })
     const { listening, open } = await serving(upgrades)
     const client = await open(
       `GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n${head}`,

@@ -6,8 +6,7 @@ import { bearerToken } from '../../../lib/auth/validate-bearer-token.ts'
 import { fail } from '../../../lib/util/result.ts'
 import { challenge } from '../../http/authentication.ts'
 import { makeProblem } from '../../http/problem.ts'
-import { createHandshake } from '../../http/handshake.ts'
-import { refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
+import { createHandshake, refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
 import { joinProtocol } from '../../join/wire.ts'
 import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
 
@@ -22,13 +21,13 @@ interface JoinUpgradeParts {
 
 /** Answers an upgrade request with a problem, and closes the connection. */
 function refuse(
-  socket: Socket,
+  req: IncomingMessage,
   status: 401 | 403 | 503,
   detail: string,
   headers: Record<string, string> = {},
 ): void {
   const codes = { 401: 'token-invalid', 403: 'request-refused', 503: 'overloaded' }
-  refuseUpgrade(socket, makeProblem(status, codes[status], detail), headers)
+  refuseUpgrade(req, makeProblem(status, codes[status], detail), headers)
 }
 
 /** Creates the handler of requests that ask to open a link. */
@@ -48,7 +47,7 @@ export function createJoinUpgrade(parts: JoinUpgradeParts): Upgrade {
     const { origin, authorization } = req.headers
     if (origin !== undefined) {
       parts.onRefused({ status: 403, reason: 'origin_not_allowed', peer })
-      return refuse(socket, 403, 'web pages cannot join')
+      return refuse(req, 403, 'web pages cannot join')
     }
     const token = bearerToken(authorization)
     const checked =
@@ -57,16 +56,16 @@ export function createJoinUpgrade(parts: JoinUpgradeParts): Upgrade {
         : await parts.tokens.check(token)
     if (!checked.ok) {
       const { kind, reason } = checked.failure
-      if (kind === 'unavailable') return refuse(socket, 503, reason, { 'Retry-After': '5' })
+      if (kind === 'unavailable') return refuse(req, 503, reason, { 'Retry-After': '5' })
       const status = kind === 'insufficient' ? 403 : 401
       const error = kind === 'insufficient' ? 'insufficient_scope' : 'invalid_token'
       parts.onRefused({ status, reason: error, peer })
       const description = 'a service token of the scope "instance" is required'
       const refusal = { ok: false, status, error, description } as const
-      return refuse(socket, status, reason, { 'WWW-Authenticate': challenge(refusal) })
+      return refuse(req, status, reason, { 'WWW-Authenticate': challenge(refusal) })
     }
     const full = parts.whyFull(checked.value)
-    if (full !== null) return refuse(socket, 503, full, { 'Retry-After': '60' })
+    if (full !== null) return refuse(req, 503, full, { 'Retry-After': '60' })
     if (socket.destroyed) return
     handshake(req, socket, head, ws => {
       parts.accept(ws, socket, token ?? '', checked.value)

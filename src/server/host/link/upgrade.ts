@@ -5,8 +5,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { subprotocol } from '../../../lib/host-link/wire.ts'
 import type { Secret } from '../../../lib/util/secret.ts'
 import { toProblem } from '../../http/problem.ts'
-import { createHandshake } from '../../http/handshake.ts'
-import { refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
+import { createHandshake, refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
 import { checkStranger } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 
@@ -32,12 +31,12 @@ export function createLinkUpgrade(deps: LinkUpgradeDeps): Upgrade {
       const problem = toProblem(stranger.error)
       const { status } = problem
       deps.onRefused({ status, reason: stranger.reason, peer })
-      return refuseUpgrade(socket, problem, stranger.headers)
+      return refuseUpgrade(req, problem, stranger.headers)
     }
     if (deps.openLinks() >= maxLinks) {
       const detail = `${maxLinks} links are open already`
       const busy = toProblem(new ServiceError('limit_reached', detail))
-      return refuseUpgrade(socket, busy, { 'Retry-After': '10' })
+      return refuseUpgrade(req, busy, { 'Retry-After': '10' })
     }
     handshake(req, socket, head, ws => deps.accept(ws, socket))
   }
