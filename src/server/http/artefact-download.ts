@@ -7,7 +7,7 @@ import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import type { ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
 import type { NodeHandler } from './app.ts'
 import { matchesEtag } from './etag.ts'
-import { makeProblem, sendProblem, writeProblem } from './problem.ts'
+import { makeProblem, toProblem, writeProblem } from './problem.ts'
 
 interface ArtefactDownloadOptions {
   store: ArtefactStore
@@ -26,7 +26,7 @@ export function artefactDownload({ store, log }: ArtefactDownloadOptions): NodeH
   return async (req, res, { path }) => {
     const hex = path.slice(prefix.length)
     const refuse = (status: number, code: string, detail: string) =>
-      sendProblem(res, makeProblem(status, code, detail), safetyHeaders)
+      writeProblem(res, makeProblem(status, code, detail), safetyHeaders)
     if (req.method !== 'GET' && req.method !== 'HEAD') {
       res.setHeader('Allow', 'GET, HEAD')
       return refuse(405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
@@ -68,7 +68,7 @@ export function artefactDownload({ store, log }: ArtefactDownloadOptions): NodeH
       const isBusy = error instanceof ServiceError && error.code === 'overloaded'
       if (!isBusy) log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
       // After the headers the connection is cut: the only way left to say that the body is not whole.
-      writeProblem(res, asStorageError(error), safetyHeaders)
+      writeProblem(res, toProblem(asStorageError(error)), safetyHeaders)
     }
   }
 }

@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { Guard, pathOf, type Reach } from './guard.ts'
-import { makeProblem, type Problem, sendProblem } from './problem.ts'
+import { makeProblem, type Problem, writeProblem } from './problem.ts'
 import { createPeerOf } from './trusted-proxies.ts'
 
 /** Opens a WebSocket, and owns the socket from then on. `peer`: the address of the client. */
@@ -69,5 +69,5 @@ export function refuseUpgrade(
   res.assignSocket(req.socket)
   // A client that does not close its side would keep the socket.
   res.on('finish', () => req.socket.destroySoon())
-  sendProblem(res, problem, { Connection: 'close', ...headers })
+  writeProblem(res, problem, { Connection: 'close', ...headers })
 }

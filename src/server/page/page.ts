@@ -103,11 +103,12 @@ export class Page {
     const refusal = await this.#answer(req, res, context.path, context)
     if (refusal === null) return
     const { reason, error, headers } = refusal
-    const { status } = toProblem(error)
+    const problem = toProblem(error)
+    const { status } = problem
     if (status === 401 || status === 403) {
       this.#parts.onRefused({ status, reason, peer: context.peer })
     }
-    writeProblem(res, error, headers)
+    writeProblem(res, problem, headers)
   }
 
   async #answer(
