@@ -72,7 +72,7 @@ export async function startGateway(
   await using opened = new AsyncDisposableStack()
   // The port is bound before there is anything to serve: requests wait meanwhile.
   const assembling = Promise.withResolvers<AssembledGateway>()
-  const socket = await ServerSocket.open(options, { limits, log })
+  const socket = new ServerSocket(options, { limits, log })
   opened.defer(async () => {
     assembling.reject(new ServiceError('overloaded', 'the gateway stopped before it was ready'))
     const gateway = await assembling.promise.catch(() => null)

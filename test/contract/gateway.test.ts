@@ -316,7 +316,7 @@ async function startGatewayServer(aggregate: boolean) {
     log,
     accessLog: accessLogOn(log),
   })
-  const socket = await ServerSocket.open({ host, port: 0 }, { limits, log })
+  const socket = new ServerSocket({ host, port: 0 }, { limits, log })
   await socket.bind({ listener: listenerOf(app) })
   port = socket.port
   return {

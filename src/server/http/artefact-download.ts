@@ -94,27 +94,15 @@ async function pipe(
   headers: Record<string, string | number>,
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  const gone = Promise.withResolvers<void>()
-  const left = () => gone.resolve()
-  res.once('close', left)
-  try {
-    for await (const piece of pieces) {
-      // The first piece comes before the headers: a small damaged body is answered, not cut.
-      if (!res.headersSent) res.writeHead(status, headers)
-      if (res.destroyed) return
-      await Promise.race([written(res, piece), gone.promise])
-      if (res.destroyed) return
-    }
+  for await (const piece of pieces) {
+    // The first piece comes before the headers: a small damaged body is answered, not cut.
     if (!res.headersSent) res.writeHead(status, headers)
-    res.end()
-  } finally {
-    res.off('close', left)
+    // The piece is overwritten once its bytes have left, or the connection is gone.
+    await new Promise<unknown>(resolve => res.write(piece, resolve))
+    if (res.destroyed) return
   }
-}
-
-/** Resolves when the bytes have left: the piece may be overwritten then. */
-function written(res: ServerResponse, piece: Uint8Array): Promise<void> {
-  return new Promise(resolve => res.write(piece, () => resolve()))
+  if (!res.headersSent) res.writeHead(status, headers)
+  res.end()
 }
 
 /** The file system fails with errors of its own. */

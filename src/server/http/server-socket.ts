@@ -36,25 +36,18 @@ interface SocketParts {
 export class ServerSocket {
   readonly #where: ListenOptions
   readonly #parts: SocketParts
-  readonly #pair: TlsPair | undefined
   readonly #sockets = new Set<Socket>()
   /** Answers of each connection that have not left yet; 1 for one that left HTTP. */
   readonly #unanswered = new Map<Socket, number>()
   readonly #allAnswered = Promise.withResolvers<void>()
+  #pair: TlsPair | undefined
   #server: Server | null = null
   #unfollow = () => {}
   #stopped: Promise<void> | null = null
 
-  private constructor(where: ListenOptions, parts: SocketParts, pair: TlsPair | undefined) {
+  constructor(where: ListenOptions, parts: SocketParts) {
     this.#where = where
     this.#parts = parts
-    this.#pair = pair
-  }
-
-  /** Reads the certificate. Throws `config_invalid` when it cannot be used. */
-  static async open(where: ListenOptions, parts: SocketParts): Promise<ServerSocket> {
-    const { tls } = where
-    return new ServerSocket(where, parts, tls && (await readPair(tls, parts.log)))
   }
 
   /** The bound port; the wanted one before. */
@@ -67,10 +60,14 @@ export class ServerSocket {
     return baseUrlOf(this.#where, this.port)
   }
 
-  /** Throws `port_in_use` or `listen_failed`; then it may be called again. */
+  /**
+   * Throws `port_in_use` or `listen_failed`; then it may be called again. Throws `config_invalid` for
+   * a certificate that cannot be used.
+   */
   async bind(handlers: Handlers): Promise<void> {
     const { host, port, tls } = this.#where
     const { log } = this.#parts
+    this.#pair ??= tls && (await readPair(tls, log))
     const server = this.#create(handlers)
     try {
       await once(server.listen({ host, port }), 'listening')

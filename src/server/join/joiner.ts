@@ -38,11 +38,10 @@ export class Joiner {
       {
         name: 'service_cli_join',
         help: 'Links to the gateways that this instance joins, by state.',
-        by: 'state',
-        values: joinStates.map(label => ({
-          label,
-          value: facts.filter(({ state }) => state === label).length,
-        })),
+        samples: joinStates.map(each => [
+          `{state="${each}"}`,
+          facts.filter(({ state }) => state === each).length,
+        ]),
       },
     ]
   }

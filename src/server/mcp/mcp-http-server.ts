@@ -162,7 +162,7 @@ export class McpHttpServer {
   }
 
   async #bind(where: ListenOptions, handlers: Handlers): Promise<ServerSocket> {
-    const socket = await ServerSocket.open(where, { limits: this.#limits, log: this.#log })
+    const socket = new ServerSocket(where, { limits: this.#limits, log: this.#log })
     this.#sockets.push(socket)
     await socket.bind(handlers)
     return socket

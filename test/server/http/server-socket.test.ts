@@ -13,7 +13,7 @@ const patient = boundsWith({ stopGraceMs: 60_000 })
 const MiB = 1024 * 1024
 
 async function bound(handlers: Handlers, { limits = patient, log = silentLogger } = {}) {
-  const socket = await ServerSocket.open({ host: '127.0.0.1', port: 0 }, { limits, log })
+  const socket = new ServerSocket({ host: '127.0.0.1', port: 0 }, { limits, log })
   await socket.bind(handlers)
   return socket
 }

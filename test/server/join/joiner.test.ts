@@ -63,7 +63,7 @@ describe('an instance that joins gateways', () => {
       expect((await lastLink(gateway)).headers.host).to.equal(new URL(urlOf('gateways.test')).host)
     }
     expect(states()).to.deep.equal(['joined', 'joined'])
-    expect(joiner?.gauges[0]?.values).to.deep.include({ label: 'joined', value: 2 })
+    expect(joiner?.gauges[0]?.samples).to.deep.include(['{state="joined"}', 2])
   })
 
   it('keeps the other link when one is lost, and opens that one again', async () => {
