@@ -76,10 +76,10 @@ export async function startGateway(
   opened.defer(async () => {
     assembling.reject(new ServiceError('overloaded', 'the gateway stopped before it was ready'))
     const gateway = await assembling.promise.catch(() => null)
-    await socket.stop(() => {
-      gateway?.endpoint.close()
-      gateway?.endLinks()
-    })
+    const stopped = socket.stop()
+    gateway?.endpoint.close()
+    gateway?.endLinks()
+    await stopped
     await gateway?.close()
   })
   const mcpUrl = () => `${socket.url}/mcp`

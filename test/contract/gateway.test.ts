@@ -324,7 +324,9 @@ async function startGatewayServer(aggregate: boolean) {
     directory,
     ring,
     async stop() {
-      await socket.stop(close)
+      const stopped = socket.stop()
+      close()
+      await stopped
       await relays.close()
     },
   }

@@ -11,7 +11,7 @@ import { type AuthPolicy, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { endRefused, makeProblem, retryHeaders, toProblem, writeProblem } from './problem.ts'
+import { endRefused, makeProblem, toProblem, writeProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
@@ -130,8 +130,8 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   if (mcp !== undefined) {
     for (const path of ['/mcp', '/mcp/']) {
       add(path, 'callers', mcp.handle, (res, { status, detail }) => {
-        const headers = { 'Content-Type': 'application/json', ...retryHeaders(status) }
-        endRefused(res, status, headers, mcp.refusal(res.req.headers, status, detail))
+        const text = mcp.refusal(res.req.headers, status, detail)
+        endRefused(res, status, { 'Content-Type': 'application/json' }, text)
       })
     }
   }

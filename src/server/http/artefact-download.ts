@@ -9,20 +9,15 @@ import type { NodeHandler } from './app.ts'
 import { matchesEtag } from './etag.ts'
 import { makeProblem, toProblem, writeProblem } from './problem.ts'
 
-interface ArtefactDownloadOptions {
-  store: ArtefactStore
-  /** What could not be read, and why: the client is not told. */
-  log: Logger
-}
-
 const prefix = '/artefacts/sha256/'
 export const artefactPattern = `${prefix}*`
 
 /**
  * Answers `GET` and `HEAD /artefacts/sha256/<hex>`. A whole body is hashed while it is sent and the
- * connection is cut before its end when the bytes are damaged; a range is sent as it is.
+ * connection is cut before its end when the bytes are damaged; a range is sent as it is. The log has
+ * what could not be read, and why: the client is not told.
  */
-export function artefactDownload({ store, log }: ArtefactDownloadOptions): NodeHandler {
+export function artefactDownload(store: ArtefactStore, log: Logger): NodeHandler {
   return async (req, res, { path }) => {
     const hex = path.slice(prefix.length)
     const refuse = (status: number, code: string, detail: string) =>
@@ -94,11 +89,15 @@ async function pipe(
   headers: Record<string, string | number>,
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<void> {
+  // Node does not call back for every write of a connection that was cut.
+  const gone = new Promise<void>(resolve => res.once('close', resolve))
   for await (const piece of pieces) {
     // The first piece comes before the headers: a small damaged body is answered, not cut.
     if (!res.headersSent) res.writeHead(status, headers)
-    // The piece is overwritten once its bytes have left, or the connection is gone.
-    await new Promise<unknown>(resolve => res.write(piece, resolve))
+    if (res.destroyed) return
+    // The piece may be overwritten once its bytes have left.
+    const written = new Promise<unknown>(resolve => res.write(piece, resolve))
+    await Promise.race([written, gone])
     if (res.destroyed) return
   }
   if (!res.headersSent) res.writeHead(status, headers)

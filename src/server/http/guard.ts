@@ -85,7 +85,8 @@ export class Guard {
       return new RequestRefused('host_malformed', message)
     }
     // The address that the client reached is a name of a server that is bound to all of them.
-    const isReached = this.#isBoundToAll && name === addressAsHost(req.socket.localAddress)
+    const isReached =
+      this.#isBoundToAll && name === normaliseHost(plainAddress(req.socket.localAddress ?? ''))
     if (!isReached && !this.#hosts.has(name)) {
       const message = `host "${host}" is not allowed; allow it with --allowed-host ${name}`
       return new RequestRefused('host_not_allowed', message)
@@ -144,9 +145,4 @@ function findDuplicateHeader(rawHeaders: string[]): string | null {
 
 function normaliseHost(host: string): string {
   return isIP(host) === 6 ? `[${host.toLowerCase()}]` : hostName(host)
-}
-
-function addressAsHost(address = ''): string {
-  const plain = plainAddress(address)
-  return isIP(plain) === 6 ? `[${plain}]` : plain
 }

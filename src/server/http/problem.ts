@@ -65,11 +65,6 @@ export function makeProblem(status: number, code: string, detail: string): Probl
   return { type: `urn:service:problem:${code}`, title, status, detail, code }
 }
 
-/** `Retry-After` for a server that is only busy now; what it waits for ends within seconds. */
-export function retryHeaders(status: number): Readonly<Record<string, string>> {
-  return status === 503 ? { 'Retry-After': '1' } : {}
-}
-
 /** Answers with the problem. */
 export function writeProblem(
   res: ServerResponse,
@@ -80,7 +75,6 @@ export function writeProblem(
     'Content-Type': 'application/problem+json',
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
-    ...retryHeaders(problem.status),
     ...extraHeaders,
   }
   endRefused(res, problem.status, headers, JSON.stringify(problem))
@@ -104,7 +98,9 @@ export function endRefused(
   if (res.headersSent || res.destroyed) return void res.destroy()
   const { req } = res
   const body = Buffer.from(text)
-  const sized = { ...headers, 'Content-Length': body.length }
+  // What a server that is only busy now waits for ends within seconds.
+  const retry = status === 503 ? { 'Retry-After': '1' } : {}
+  const sized = { ...retry, ...headers, 'Content-Length': body.length }
   if (!isBodyPending(req)) {
     res.writeHead(status, sized).end(body)
     return

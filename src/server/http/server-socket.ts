@@ -83,12 +83,12 @@ export class ServerSocket {
   }
 
   /**
-   * Lets `endStreams` finish what is open and every answer reach its reader, and cuts what remains
-   * after the grace time. New connections and requests are cut meanwhile. Resolves when all are
-   * closed.
+   * Lets every answer reach its reader, also what is written to streams in this turn, and cuts what
+   * remains after the grace time. New connections and requests are cut meanwhile. Resolves when all
+   * are closed.
    */
-  stop(endStreams = () => {}): Promise<void> {
-    return (this.#stopped ??= this.#stop(endStreams))
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
   }
 
   #create({ listener, upgrades }: Handlers) {
@@ -144,11 +144,10 @@ export class ServerSocket {
     return true
   }
 
-  async #stop(endStreams: () => void): Promise<void> {
+  async #stop(): Promise<void> {
     this.#unfollow()
     const server = this.#server
     if (server === null) return
-    endStreams()
     // Node's own `close` would cut the readers of answers that are written already.
     if (this.#unanswered.size > 0) {
       const { stopGraceMs } = this.#parts.limits

@@ -28,15 +28,8 @@ export function guardUpgrades(path: string, upgrade: Upgrade, reach: Reach): Upg
   }
 }
 
-interface HandshakeParts {
-  /** What is opened, for messages: "the host link". */
-  link: string
-  protocol: string
-  maxMessageBytes: number
-}
-
 /** Returns the handshake of a link. It refuses a client that asks for another protocol. */
-export function createHandshake({ link, protocol, maxMessageBytes }: HandshakeParts) {
+export function createHandshake(protocol: string, maxMessageBytes: number) {
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -54,7 +47,7 @@ export function createHandshake({ link, protocol, maxMessageBytes }: HandshakePa
     if (offered.some(one => one.trim() === protocol)) {
       return server.handleUpgrade(req, socket, head, opened)
     }
-    const detail = `${link} needs "Sec-WebSocket-Protocol: ${protocol}"`
+    const detail = `a link needs "Sec-WebSocket-Protocol: ${protocol}"`
     refuseUpgrade(req, makeProblem(400, 'body-invalid', detail))
   }
 }

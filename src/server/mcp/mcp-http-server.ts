@@ -245,7 +245,7 @@ export class McpHttpServer {
   #downloads(): AppParts['guarded'] {
     const store = this.#config.enableResources === false ? null : this.#store
     if (store === null) return {}
-    return { [artefactPattern]: artefactDownload({ store, log: this.#log }) }
+    return { [artefactPattern]: artefactDownload(store, this.#log) }
   }
 
   /** It reads through the tools. */

@@ -92,7 +92,8 @@ describe('stop', () => {
     socket.pause()
     const res = await streaming.promise
     res.write('data: last words\n\n')
-    const stopped = listening.stop(() => void res.end())
+    const stopped = listening.stop()
+    res.end()
     let tail = ''
     socket.on('data', bytes => (tail = (tail + bytes.toString('latin1')).slice(-200)))
     socket.resume()

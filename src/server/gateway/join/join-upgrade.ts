@@ -32,11 +32,7 @@ function refuse(
 
 /** Creates the handler of requests that ask to open a link. */
 export function createJoinUpgrade(parts: JoinUpgradeParts): Upgrade {
-  const handshake = createHandshake({
-    link: 'a link',
-    protocol: joinProtocol,
-    maxMessageBytes: maxJoinMessageBytes,
-  })
+  const handshake = createHandshake(joinProtocol, maxJoinMessageBytes)
 
   async function upgrade(
     req: IncomingMessage,

@@ -20,11 +20,7 @@ interface LinkUpgradeDeps {
 /** Checks who asks for the host link, and opens it. */
 export function createLinkUpgrade(deps: LinkUpgradeDeps): Upgrade {
   const { maxMessageBytes, maxLinks } = deps.limits
-  const handshake = createHandshake({
-    link: 'the host link',
-    protocol: subprotocol,
-    maxMessageBytes,
-  })
+  const handshake = createHandshake(subprotocol, maxMessageBytes)
   return (req, socket, head, peer) => {
     const stranger = checkStranger(req, deps.token)
     if (stranger !== null) {
