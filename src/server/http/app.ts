@@ -171,8 +171,6 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
   })
 }
 
-const allowMethods = ['GET', 'POST', 'PUT', 'DELETE']
-
 const exposeHeaders = [
   'Mcp-Session-Id',
   'WWW-Authenticate',
@@ -183,28 +181,14 @@ const exposeHeaders = [
   'Retry-After',
 ]
 
-const allowHeaders = [
-  'Authorization',
-  'Content-Type',
-  'Accept',
-  'Mcp-Session-Id',
-  'MCP-Protocol-Version',
-  'Mcp-Method',
-  'Mcp-Name',
-  'Last-Event-ID',
-  'Range',
-  'If-Range',
-  'If-None-Match',
-]
-
 /**
- * Cross-origin access for the pages named by `--allowed-origin`. The headers are set on the Node
- * response as well: those of Hono are lost where a handler answers on that.
+ * Cross-origin access for the pages named by `--allowed-origin`, which may send any header. Headers
+ * are set on the Node response as well: those of Hono are lost where a handler answers on that.
  */
 function createCors(allowedOrigins: readonly string[]): MiddlewareHandler<AppEnv> | undefined {
   if (allowedOrigins.length === 0) return undefined
   const origin = allowedOrigins.map(normaliseOrigin)
-  const library = cors({ origin, allowMethods, allowHeaders, exposeHeaders, maxAge: 600 })
+  const library = cors({ origin, exposeHeaders, maxAge: 600 })
   return (c, next) =>
     library(c, async () => {
       for (const [name, value] of c.res.headers) c.env.outgoing.setHeader(name, value)
