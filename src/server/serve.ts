@@ -97,9 +97,12 @@ export async function startServe(
     enableArtefactResources: options.artefacts !== false,
     enablePage: options.page === true,
   }
+  // The name of its folder: files of one name in two folders stay apart.
   const document = () => {
-    const { app, document: now } = presences.current ?? {}
-    return documentName(dccTypeOf(options.dccType, app), now)
+    const { path, name = '' } = presences.current?.document ?? {}
+    const named = `${origin().dcc_type}\n${path ?? name}`
+    const hash = createHash('sha256').update(named).digest('hex').slice(0, 32)
+    return path === undefined ? `${hash}.local` : hash
   }
   const documents = documentsPath(process.env)
   const folder = () => join(documents, document())
@@ -179,21 +182,20 @@ export async function startServe(
   mcpUrl = url
   const hostUrl = `${localUrl}/host`
   const { dccType, name } = options
-  const facts = {
-    instanceId,
-    dccType,
-    name,
-    url,
-    hostUrl,
-    hostTokenFile: token.file,
-    version,
-    gateways: options.join?.gateways,
-  }
   const record = await InstanceFile.create({
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
     log,
-    record: await createInstanceRecord(facts),
+    record: await createInstanceRecord({
+      instanceId,
+      dccType,
+      name,
+      url,
+      hostUrl,
+      hostTokenFile: token.file,
+      version,
+      gateways: options.join?.gateways,
+    }),
     hostToken: token.isGenerated ? token.secret : undefined,
     ownerToken,
     openFolder: () => openStateDirectory(registryDir.path),
@@ -211,9 +213,13 @@ export async function startServe(
   noteScene()
   const { sceneFile } = options
   if (sceneFile !== undefined) {
-    const setSceneText = (json: string) => registry.scene.setText(json)
-    const isPaused = () => registry.scene.isLive
-    const watcher = new SceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
+    const watcher = new SceneFile({
+      path: sceneFile,
+      setSceneText: json => registry.scene.setText(json),
+      isPaused: () => registry.scene.isLive,
+      limits,
+      log,
+    })
     opened.defer(() => watcher.stop())
     registry.listen({ resourceUpdated: () => watcher.checkPause() })
   }
@@ -263,20 +269,4 @@ async function openStore(
   }
   const { openBucketStore } = await import('./artefacts/bucket/open-bucket-store.ts')
   return openBucketStore(where, options)
-}
-
-/**
- * The name of the folder of a document: files of one name in two folders stay apart. A document
- * without a path has the suffix `.local`.
- */
-function documentName(
-  dccType: string,
-  open: { path?: string; name?: string } | null | undefined,
-): string {
-  const { path, name = '' } = open ?? {}
-  const hash = createHash('sha256')
-    .update(`${dccType}\n${path ?? name}`)
-    .digest('hex')
-    .slice(0, 32)
-  return path === undefined ? `${hash}.local` : hash
 }

@@ -199,6 +199,7 @@ export class McpHttpServer {
     const pageLogin = () => page?.login() ?? null
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
     const metadata = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
+    const downloads = this.#config.enableResources === false ? null : this.#store
     this.#page = page
     this.#hostEndpoint = host
     this.#app = {
@@ -206,7 +207,7 @@ export class McpHttpServer {
       auth: page?.auth ?? auth,
       mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
       own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
-      guarded: this.#downloads(),
+      guarded: downloads ? { [artefactPattern]: artefactDownload(downloads, this.#log) } : {},
       metrics,
       routes: publicRoutes({
         readyFacts: this.#parts.readyFacts,
@@ -242,12 +243,6 @@ export class McpHttpServer {
     })
   }
 
-  #downloads(): AppParts['guarded'] {
-    const store = this.#config.enableResources === false ? null : this.#store
-    if (store === null) return {}
-    return { [artefactPattern]: artefactDownload(store, this.#log) }
-  }
-
   /** It reads through the tools. */
   #hasLiveApp(): boolean {
     return this.#config.enablePage === true && this.#config.enableTools === true
@@ -275,9 +270,8 @@ export class McpHttpServer {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
     const { notes, checkpoints, clients } = this.#parts
-    const liveApp = this.#hasLiveApp()
-    const kept = { notes, checkpoints, clients, capture, liveApp }
-    const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
+    const shown = { notes, checkpoints, clients, capture, liveApp: this.#hasLiveApp() }
+    const parts = { limits, clock: this.#clock, log: this.#log, ...shown }
     if (store === null) return new ResourceRegistry(parts)
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`
