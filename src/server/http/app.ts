@@ -1,6 +1,6 @@
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type Context, type ErrorHandler, Hono, type MiddlewareHandler } from 'hono'
+import { type Context, type ErrorHandler, Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
@@ -17,7 +17,7 @@ import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
 
 export interface AppEnv {
-  /** `call` is there from the guard on. */
+  /** `call` is there once the request is served. */
   Bindings: HttpBindings & { call: RequestContext }
 }
 
@@ -66,7 +66,8 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   const { onRefused, onError, log } = parts
   const { allowedOrigins = [], trustedProxies = [] } = reach ?? {}
   const guard = reach && new Guard(reach)
-  const allowOrigins = createCors(allowedOrigins)
+  const origin = allowedOrigins.map(normaliseOrigin)
+  const allowOrigins = origin.length > 0 ? cors({ origin, exposeHeaders, maxAge: 600 }) : null
   const peerOf = reach === null ? () => 'joined-gateway' : createPeerOf(trustedProxies)
   const callers = new Callers(auth, onRefused)
 
@@ -89,16 +90,18 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
       // A client may pipeline many requests and read no answer: only one of a connection is worked
       // on. Node assigns the socket to its answer, and then emits 'socket'.
       if (outgoing.socket === null) await once(outgoing, 'socket')
-      if (allowedOrigins.length > 0) outgoing.setHeader('Vary', 'Origin')
+      if (allowOrigins !== null) outgoing.setHeader('Vary', 'Origin')
       const refused = guard?.check(incoming) ?? null
       if (refused !== null) {
         // Where the message ends may be unclear: nothing that follows it is read.
         outgoing.setHeader('Connection', 'close')
         throw refused
       }
-      if (allowOrigins !== undefined && access !== 'own') {
+      if (allowOrigins !== null && access !== 'own') {
         const preflight = await allowOrigins(c, async () => {})
         if (preflight instanceof Response) return preflight
+        // Those of Hono are lost where a handler answers on the Node response.
+        for (const [name, value] of c.res.headers) outgoing.setHeader(name, value)
       }
       const isAdmitted = access !== 'callers' || callers.admit(incoming, outgoing, context)
       if (isAdmitted === true || (await isAdmitted)) {
@@ -171,6 +174,7 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
   })
 }
 
+/** What the pages named by `--allowed-origin` may read; they may send any header. */
 const exposeHeaders = [
   'Mcp-Session-Id',
   'WWW-Authenticate',
@@ -180,21 +184,6 @@ const exposeHeaders = [
   'Content-Disposition',
   'Retry-After',
 ]
-
-/**
- * Cross-origin access for the pages named by `--allowed-origin`, which may send any header. Headers
- * are set on the Node response as well: those of Hono are lost where a handler answers on that.
- */
-function createCors(allowedOrigins: readonly string[]): MiddlewareHandler<AppEnv> | undefined {
-  if (allowedOrigins.length === 0) return undefined
-  const origin = allowedOrigins.map(normaliseOrigin)
-  const library = cors({ origin, exposeHeaders, maxAge: 600 })
-  return (c, next) =>
-    library(c, async () => {
-      for (const [name, value] of c.res.headers) c.env.outgoing.setHeader(name, value)
-      await next()
-    })
-}
 
 function isWriteRefusal(error: unknown): boolean {
   if (!(error instanceof ServiceError) || error.code !== 'scope_insufficient') return false
