@@ -200,6 +200,11 @@ export class McpHttpServer {
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
     const metadata = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
     const downloads = this.#config.enableResources === false ? null : this.#store
+    const routes = publicRoutes({
+      readyFacts: this.#parts.readyFacts,
+      documents: new Map([...metadata, ...documents]),
+    })
+    if (page !== null) routes.route('/', page.files)
     this.#page = page
     this.#hostEndpoint = host
     this.#app = {
@@ -209,10 +214,7 @@ export class McpHttpServer {
       own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
       guarded: downloads ? { [artefactPattern]: artefactDownload(downloads, this.#log) } : {},
       metrics,
-      routes: publicRoutes({
-        readyFacts: this.#parts.readyFacts,
-        documents: new Map([...metadata, ...documents]),
-      }),
+      routes,
       onRefused,
       log: this.#log,
       accessLog,
