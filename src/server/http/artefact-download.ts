@@ -6,7 +6,6 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import type { ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
 import type { NodeHandler } from './app.ts'
-import { matchesEtag } from './etag.ts'
 import { makeProblem, toProblem, writeProblem } from './problem.ts'
 
 const prefix = '/artefacts/sha256/'
@@ -66,6 +65,13 @@ export function artefactDownload(store: ArtefactStore, log: Logger): NodeHandler
       writeProblem(res, toProblem(asStorageError(error)), safetyHeaders)
     }
   }
+}
+
+/** Whether `If-None-Match` names this entity tag. Weak comparison (RFC 9110, section 13.1.2). */
+function matchesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  if (header.trim() === '*') return true
+  return header.split(',').some(part => part.trim().replace(/^W\//, '') === etag)
 }
 
 /**
