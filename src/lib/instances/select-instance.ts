@@ -1,6 +1,6 @@
 import type { Instance } from './instance.ts'
 
-type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
+export type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
 
 /** What a word of the user names among the live instances. */
 export type Selection<One extends Named = Instance> =
@@ -39,7 +39,7 @@ export function selectInstance<One extends Named>(
 }
 
 /** Whether the word names this instance, and not a kind of instances. */
-export function namesId({ id }: Instance, word: string | undefined): boolean {
+export function namesId({ id }: Pick<Instance, 'id'>, word: string | undefined): boolean {
   const wanted = plainId(word ?? '')
   return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)
 }

@@ -18,7 +18,7 @@ import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
 import { JoinedDirectory } from './join/joined-directory.ts'
 import { mergeDirectories } from './merged-directory.ts'
-import { Relays } from './relay/relays.ts'
+import { Connections } from './relay/connections.ts'
 import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
 import type { KeptSessions } from '../mcp/kept-sessions.ts'
@@ -39,7 +39,7 @@ interface GatewayAssemblyParts {
   readonly accounts: AccountTokens | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
-  readonly mayUseKey: () => Promise<boolean>
+  readonly mayUseKey: () => boolean
   readonly kept: KeptSessions | undefined
   readonly limits: GatewayLimits
   readonly log: Logger
@@ -72,11 +72,11 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const stopReaper = startReaper({ ...machine, directory: local })
   const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, local })
   const directory = joining ? mergeDirectories(local, joining.joined) : local
-  const relays = aggregate
-    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
+  const connections = aggregate
+    ? new Connections({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
     : undefined
   const common = {
-    relays,
+    connections,
     catalog,
     tools,
     kept: parts.kept,
@@ -87,7 +87,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   }
   const views = new Views({
     all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
-    open: (viewer, open) => openUserView({ ...common, limits }, directory, viewer, open),
+    open: viewer => openUserView({ ...common, limits }, directory, viewer),
     limits,
     ticks: monotonicClock,
     timer: systemTimer,
@@ -104,8 +104,9 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     endLinks: () => joining?.joins.endLinks(),
     async close() {
       views.close()
+      connections?.close()
       await joining?.joins.close()
-      await Promise.all([stopReaper(), relays?.close(), directory.close()])
+      await Promise.all([stopReaper(), directory.close()])
     },
   }
 }

@@ -271,9 +271,10 @@ export class McpHttpServer {
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
-    const { notes, checkpoints, clients } = this.#parts
-    const shown = { notes, checkpoints, clients, capture, liveApp: this.#hasLiveApp() }
-    const parts = { limits, clock: this.#clock, log: this.#log, ...shown }
+    const { notes, checkpoints, clients, instance } = this.#parts
+    const liveApp = this.#hasLiveApp()
+    const kept = { notes, checkpoints, clients, instance, capture, liveApp }
+    const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
     if (store === null) return new ResourceRegistry(parts)
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`

@@ -9,9 +9,9 @@ import type {
   InstanceEntry,
   RecordFault,
 } from '../instance-directory.ts'
-import type { InstanceTransport } from '../relay/instance-transport.ts'
+import type { InstanceTransport } from '../relay/transport.ts'
 import { unreachable } from '../relay/relay-errors.ts'
-import { type LinkClient, linkUrl } from './link-client.ts'
+import type { LinkClient } from './link-client.ts'
 import type { ToldRecord } from './told-record.ts'
 
 /** An instance whose link is lost stays listed for this long. */
@@ -116,8 +116,7 @@ export class JoinedDirectory implements InstanceDirectory {
   /** Null: no such instance has joined. */
   transportOf(instanceId: string): InstanceTransport | null {
     if (!this.#joined.has(instanceId)) return null
-    const client = async () => this.#clientOf(instanceId)
-    return { url: linkUrl, asker: client, reads: client, refused() {}, close() {} }
+    return { send: async (...asked) => this.#clientOf(instanceId).send(...asked), close() {} }
   }
 
   /** Throws a `ServiceError` while the instance cannot be reached. */
