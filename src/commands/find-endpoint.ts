@@ -62,7 +62,7 @@ export async function findEndpoint(
     const locate: Locate = async () => {
       if (key !== null || !isLoopback(url.hostname)) return ok({ url })
       // It may be the address of an instance or a gateway of this account.
-      const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
+      const live = await liveInstances({ registryDir, log })
       const instance = live.find(one => new URL(one.url).href === url.href)
       if (instance !== undefined) {
         return ok({ url, ownerFile: ownerFile(instancesDir, instance.id) })
@@ -82,11 +82,11 @@ export async function findEndpoint(
     key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
   const here = { registryDir, log }
   const also = (instance: Instance): boolean => namesId(instance, word)
-  const first = await chooseInstance({ ...here, nowMs: Date.now(), also }, word, naming)
+  const first = await chooseInstance({ ...here, also }, word, naming)
   const { url, id, dccType, displayName } = first
   if (!mayHaveKey(first)) throw exposed(new URL(url))
   const isNext = (other: Instance) => other.hostname === first.hostname && mayHaveKey(other)
-  const live = () => liveInstances({ ...here, nowMs: Date.now(), also: isNext })
+  const live = () => liveInstances({ ...here, also: isNext })
   return {
     ...withOwnerToken(locateInstance(first, word, instancesDir, live)),
     found: { url, instance: id, dcc_type: dccType, name: displayName },

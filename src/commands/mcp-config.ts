@@ -222,7 +222,7 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
   const log = warningsTo(output)
   const also = (instance: Instance) => namesId(instance, word)
-  const parts = { registryDir, log, nowMs: Date.now(), also }
+  const parts = { registryDir, log, also }
   const live = await liveInstances(parts)
   if (flags.url !== undefined) {
     const url = endpointUrl(flags.url).href

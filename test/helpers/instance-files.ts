@@ -33,7 +33,7 @@ export async function writeInstance(
     hostTokenFile: null,
     version: '1.0.0',
   }
-  const own = await createInstanceRecord(facts)
+  const own = createInstanceRecord(facts)
   const { pid = own.pid } = settings
   const record = pid === own.pid ? own : { ...own, pid, pid_start: null }
   return InstanceFile.create({ instancesDir, heartbeatMs, record, log: silentLogger })

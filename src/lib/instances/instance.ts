@@ -1,8 +1,7 @@
+import { hostname } from 'node:os'
 import { isLoopback } from '../util/net.ts'
+import { isRunning } from './process.ts'
 import type { InstanceRecord } from './record.ts'
-import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
-import { networkInterfaces } from 'node:os'
 
 /** A `serve` as its record describes it to a client of this machine. */
 export interface Instance {
@@ -40,10 +39,25 @@ export function instanceOf(record: InstanceRecord): Instance {
  */
 function endpointOf({ mcp_url: mcpUrl, host_url: hostUrl }: InstanceRecord): string {
   const shown = new URL(mcpUrl)
-  const bound = URL.parse(hostUrl)
   const isPlain = shown.protocol === 'http:' && isLoopback(shown.hostname)
-  if (isPlain || bound === null || !/^https?:$/.test(bound.protocol)) return mcpUrl
-  return bound.username === '' && bound.password === '' ? new URL('/mcp', bound).href : mcpUrl
+  return isPlain || !/^https?:/.test(hostUrl)
+    ? mcpUrl
+    : (URL.parse('/mcp', hostUrl)?.href ?? mcpUrl)
+}
+
+/** A running server touches its record every 5 s; without a touch for this long it is stale. */
+export const instanceStaleMs = 30_000
+
+/**
+ * Judges an instance by its process, where that is one of this machine, and its last heartbeat, in
+ * milliseconds since the epoch.
+ */
+export function lifeOf(
+  { hostname: owner, pid, pidStart }: Pick<Instance, 'hostname' | 'pid' | 'pidStart'>,
+  heartbeatMs: number,
+): 'live' | 'stale' | 'dead' {
+  if (owner === hostname() && !isRunning(pid, pidStart)) return 'dead'
+  return Date.now() - heartbeatMs > instanceStaleMs ? 'stale' : 'live'
 }
 
 /**
@@ -60,25 +74,4 @@ export interface ApplicationState {
  */
 export function absenceText({ connected, since }: ApplicationState): string | null {
   return connected || since === null ? null : `application gone since ${since}`
-}
-
-/** Whether `host`, an address or a name, leads to this machine. Never rejects. */
-export async function isOwnHost(host: string): Promise<boolean> {
-  if (isLoopback(host)) return true
-  const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
-  const isOwn = (wanted: string): boolean =>
-    isLoopback(wanted) || own.some(({ address }) => address === wanted)
-  if (isIP(host) !== 0) return isOwn(host)
-  const found = await lookup(host, { all: true }).catch(() => [])
-  return found.length > 0 && found.every(({ address }) => isOwn(address))
-}
-
-/** Gone, or its pid was given to another process since. */
-export function isDead(
-  recordedStart: string | null,
-  running: boolean,
-  startedNow: string | null,
-): boolean {
-  if (!running) return true
-  return recordedStart !== null && startedNow !== null && recordedStart !== startedNow
 }

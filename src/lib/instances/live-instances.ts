@@ -1,47 +1,38 @@
 import { hostname } from 'node:os'
-import { isLoopback, withoutBrackets } from '../util/net.ts'
+import { join } from 'node:path'
+import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { isRunning, processStart } from './process.ts'
-import { type Instance, instanceOf, isDead, isOwnHost } from './instance.ts'
-import { maxRecordAgeMs, readRecordFiles } from './record-files.ts'
+import { isLoopback } from '../util/net.ts'
+import { type Instance, instanceOf, lifeOf } from './instance.ts'
+import { listRecords, readRecordFile } from './record-files.ts'
 
 export interface LiveInstancesParts {
   readonly registryDir: string
   readonly log: Logger
-  /** Milliseconds since the epoch. */
-  readonly nowMs: number
   /** Which instances of other machines count, in a folder that machines share; by default none. */
   readonly also?: (instance: Instance) => boolean
 }
 
 /** The instances of this user that can be connected to now, oldest first. Never rejects. */
-export async function liveInstances({
-  registryDir,
-  log,
-  nowMs,
-  also = () => false,
-}: LiveInstancesParts): Promise<Instance[]> {
-  const files = await readRecordFiles(registryDir, log)
-  const recent = files.filter(({ modifiedMs }) => nowMs - modifiedMs <= maxRecordAgeMs)
+export async function liveInstances(parts: LiveInstancesParts): Promise<Instance[]> {
+  const { registryDir, log, also = () => false } = parts
+  const folder = join(registryDir, 'instances')
+  const names = await listRecords(folder).catch((error: unknown): string[] => {
+    log.warn({ folder }, messageOf(error))
+    return []
+  })
   const live: Instance[] = []
-  for (const instance of recent.map(({ record }) => instanceOf(record))) {
-    if (await isReachable(instance, also)) live.push(instance)
+  for (const name of names) {
+    const file = readRecordFile(join(folder, name))
+    if (file?.record.ok !== true) continue
+    const instance = instanceOf(file.record.value)
+    if (lifeOf(instance, file.modifiedMs) !== 'live') continue
+    const isHere = instance.hostname === hostname()
+    // The loopback address of another machine is not that of this one.
+    const isReachable = isHere || !isLoopback(new URL(instance.url).hostname)
+    if (isReachable && (isHere || also(instance))) live.push(instance)
   }
   return live.toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
-}
-
-/**
- * A folder shared by several machines holds records whose loopback addresses are not ours. One of
- * this machine that leads out of it is not true.
- */
-async function isReachable(
-  instance: Instance,
-  also: (instance: Instance) => boolean,
-): Promise<boolean> {
-  const { hostname: owner, url, pid, pidStart } = instance
-  const host = withoutBrackets(new URL(url).hostname)
-  if (owner !== hostname()) return also(instance) && !isLoopback(host)
-  return !isDead(pidStart, isRunning(pid), await processStart(pid)) && isOwnHost(host)
 }
 
 interface NextRunFacts {
@@ -66,8 +57,8 @@ export function findNextRun(
   if (same !== undefined) return same
   // What had no kind yet when it was looked at may have got one since.
   const next = instances.filter(
-    ({ dccType, startedMs, hostname }) =>
-      hostname === previous.hostname &&
+    ({ dccType, startedMs, hostname: machine }) =>
+      machine === previous.hostname &&
       startedMs >= lostMs - overlapMs &&
       (dccType === previous.dccType || previous.dccType === 'unknown'),
   )
