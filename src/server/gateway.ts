@@ -24,7 +24,8 @@ import { joinPath } from './join/wire.ts'
 import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
 import { refusalText } from './mcp/send.ts'
 import { Page } from './page/page.ts'
-import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
+import { selectStateDirectory } from '../lib/config/paths.ts'
+import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import { version } from '../lib/util/version.ts'
 
 /**

@@ -29,7 +29,7 @@ export async function writeInstance(
     dccType,
     name: undefined,
     url,
-    hostUrl: 'http://127.0.0.1:1/host',
+    hostUrl: url.startsWith('http:') ? new URL('/host', url).href : 'http://127.0.0.1:1/host',
     hostTokenFile: null,
     version: '1.0.0',
   }

@@ -64,22 +64,6 @@ describe('reapInstances', () => {
     expect(await files()).to.have.length(3)
   })
 
-  it('removes old tokens and temporary files without a record, young ones stay', async () => {
-    const [old, young] = [randomUUID(), randomUUID()]
-    for (const id of [old, young]) {
-      for (const end of ['token', 'json.12.tmp']) {
-        await writeFile(join(base, `${id}.${end}`), '')
-        if (id === old) await utimes(join(base, `${id}.${end}`), 1000, 1000)
-      }
-    }
-    const living = await place({ pid: process.pid })
-    await utimes(join(base, `${living}.token`), 1000, 1000)
-    await clean()
-    expect(await files()).to.deep.equal(
-      [`${young}.json.12.tmp`, `${young}.token`, `${living}.json`, `${living}.token`].sort(),
-    )
-  })
-
   it('does not mind a folder that is not there', async () => {
     await rm(base, { recursive: true })
     await clean()

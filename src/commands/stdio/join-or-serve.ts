@@ -70,7 +70,7 @@ export class JoinOrServe {
     const instances = await this.#live()
     const previous = this.#joined
     const lostMs = this.#lostMs ?? Date.now()
-    const next = previous && findNextRun(instances, { previous, lostMs })
+    const next = previous && findNextRun(instances, previous, lostMs)
     const selection = joinable(instances, this.#parts.dccType)
     const found = next ?? (selection.kind === 'one' ? selection.instance : null)
     if (found !== null) return ok(this.#join(found))

@@ -2,20 +2,16 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { isLoopback } from '../util/net.ts'
 import { type Instance, instanceOf, lifeOf } from './instance.ts'
 import { listRecords, readRecordFile } from './record-files.ts'
 
 export interface LiveInstancesParts {
   readonly registryDir: string
   readonly log: Logger
-  /** Which instances of other machines count, in a folder that machines share; by default none. */
-  readonly also?: (instance: Instance) => boolean
 }
 
-/** The instances of this user that can be connected to now, oldest first. Never rejects. */
-export async function liveInstances(parts: LiveInstancesParts): Promise<Instance[]> {
-  const { registryDir, log, also = () => false } = parts
+/** The instances of this user on this machine that can be used now, oldest first. Never rejects. */
+export async function liveInstances({ registryDir, log }: LiveInstancesParts): Promise<Instance[]> {
   const folder = join(registryDir, 'instances')
   const names = await listRecords(folder).catch((error: unknown): string[] => {
     log.warn({ folder }, messageOf(error))
@@ -26,39 +22,30 @@ export async function liveInstances(parts: LiveInstancesParts): Promise<Instance
     const file = readRecordFile(join(folder, name))
     if (file?.record.ok !== true) continue
     const instance = instanceOf(file.record.value)
-    if (lifeOf(instance, file.modifiedMs) !== 'live') continue
     const isHere = instance.hostname === hostname()
-    // The loopback address of another machine is not that of this one.
-    const isReachable = isHere || !isLoopback(new URL(instance.url).hostname)
-    if (isReachable && (isHere || also(instance))) live.push(instance)
+    if (isHere && lifeOf(instance, file.modifiedMs) === 'live') live.push(instance)
   }
   return live.toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
-}
-
-interface NextRunFacts {
-  /** The instance that was connected to, as it was last known. */
-  readonly previous: Instance
-  /** When it was missed first. */
-  readonly lostMs: number
 }
 
 /** Started so long before its predecessor was missed, it can still be its next run. */
 const overlapMs = 10_000
 
 /**
- * Returns the same instance or its next run. Every run has another id, so the next run is found by
- * machine, kind of application and start time, then by name. Null when none or several fit.
+ * Returns the same instance or its next run; null when none or several fit. Every run has another
+ * id, so the next run is found by kind of application and start time, then by name. `lostMs`: when
+ * the previous one was missed first.
  */
 export function findNextRun(
   instances: Instance[],
-  { previous, lostMs }: NextRunFacts,
+  previous: Instance,
+  lostMs: number,
 ): Instance | null {
   const same = instances.find(({ id }) => id === previous.id)
   if (same !== undefined) return same
   // What had no kind yet when it was looked at may have got one since.
   const next = instances.filter(
-    ({ dccType, startedMs, hostname: machine }) =>
-      machine === previous.hostname &&
+    ({ dccType, startedMs }) =>
       startedMs >= lostMs - overlapMs &&
       (dccType === previous.dccType || previous.dccType === 'unknown'),
   )

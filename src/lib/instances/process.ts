@@ -22,21 +22,12 @@ export function processStat(pid: number): ProcessStat | null {
   }
 }
 
-let bootId: string | undefined
-
-function startOf({ ticks }: ProcessStat): string {
-  bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
-  return `${bootId}:${ticks}`
-}
-
 /**
- * When a process started, as a text that differs when the same pid is given to another process,
- * also after a restart of the machine: `<boot id>:<clock ticks>`. Null where the system does not
- * tell (anything but Linux) or the process is gone. Compare for equality only.
+ * When a process started, as a text that differs when the same pid is given to another process.
+ * Null where the system does not tell (anything but Linux) or the process is gone.
  */
 export function processStart(pid: number): string | null {
-  const stat = processStat(pid)
-  return stat === null ? null : startOf(stat)
+  return processStat(pid)?.ticks ?? null
 }
 
 /**
@@ -45,7 +36,7 @@ export function processStart(pid: number): string | null {
  */
 export function isRunning(pid: number, start: string | null = null): boolean {
   const stat = processStat(pid)
-  if (stat !== null) return !stat.ended && (start === null || start === startOf(stat))
+  if (stat !== null) return !stat.ended && (start === null || start === stat.ticks)
   try {
     process.kill(pid, 0)
     return true

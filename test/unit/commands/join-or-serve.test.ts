@@ -13,7 +13,7 @@ import { failureOf } from '../../helpers/failure.ts'
 import { makeRecord } from '../../server/gateway/support.ts'
 
 const url = (place: Result<Target, string>) => (place.ok ? place.value.url.href : place.failure)
-const urlOf = (id: string) => `http://127.0.0.1:1/${id}`
+const urlOf = (id: string) => `http://${id}.localhost:1/mcp`
 const ownUrl = 'http://127.0.0.1:9/mcp'
 
 describe('JoinOrServe', () => {
@@ -42,7 +42,7 @@ describe('JoinOrServe', () => {
         instance_id: instanceId,
         dcc_type: dccType,
         display_name: dccType,
-        mcp_url: urlOf(id),
+        host_url: urlOf(id),
         started_at: new Date().toISOString(),
       })
       await writeFile(join(folder, `${instanceId}.json`), JSON.stringify(record))
