@@ -299,8 +299,6 @@ async function startGatewayServer(aggregate: boolean) {
     catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', log }),
     tools: false,
     self: () => ({ host, port, mcpUrl: `http://${host}:${port}/mcp`, startedMs: 0 }),
-    probeOf: () => null,
-    whyNotProbed: () => null,
     limits,
     log,
   })

@@ -121,6 +121,8 @@ export class ServerSocket {
     server.on('upgrade', (req, socket: Socket, head) => {
       // Node handles no errors of a connection that leaves HTTP.
       socket.on('error', () => socket.destroy())
+      // The answer to an earlier request would get into the other protocol.
+      if (this.#unanswered.has(req.socket)) return void socket.destroy()
       // It closes itself, properly, or is cut.
       if (this.#begin(req.socket, socket)) upgrades?.handle(req, socket, head)
     })
