@@ -30,6 +30,7 @@ import {
   type Session,
   sessionEncoder,
   type SessionRevision,
+  sessionRevisions,
   Sessions,
 } from './sessions.ts'
 import { createResultOpening, envelopeProblem, isStateless } from './stateless.ts'
@@ -39,24 +40,9 @@ import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
 
-/** What goes on at an endpoint at this moment. */
-export interface EndpointActivity {
-  /** Requests that are not answered yet. */
-  readonly pendingCalls: number
-  /** Tools that the endpoint offers. */
-  readonly tools: number
-  readonly sessions: number
-  /** Streams open for notifications, of any revision. */
-  readonly streams: number
-  readonly subscriptions: number
-}
+export type EndpointActivity = ReturnType<Endpoint['activity']>
 
-export interface McpEndpoint {
-  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void>
-  activity(): EndpointActivity
-  /** Ends sessions and streams; the server stops. */
-  close(): void
-}
+export type McpEndpoint = Pick<Endpoint, 'handle' | 'activity' | 'close'>
 
 interface McpEndpointParts {
   registry: ServedResources
@@ -75,16 +61,16 @@ interface McpEndpointParts {
 }
 
 /** `/mcp`: chooses the transport of each request, runs its method, and answers. */
-export class Endpoint implements McpEndpoint {
+export class Endpoint {
   readonly #parts: McpEndpointParts
   readonly #hub: SubscriptionHub
   readonly #sessions: Sessions
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
-  readonly #offered: Offered
   readonly #toolBox: ToolBox | undefined
   readonly #tools: ToolMethods
-  readonly #initializeResults = new Map<SessionRevision, JsonText>()
+  /** Serialised once: they have the instructions, which are long. */
+  readonly #initializeResults: Map<SessionRevision, JsonText>
   readonly #detach: () => void
   readonly #openingOf: ReturnType<typeof createResultOpening>
   #pendingCalls = 0
@@ -102,15 +88,18 @@ export class Endpoint implements McpEndpoint {
     const toolParts = { registry, hub, clock, timer: systemTimer, limits }
     this.#toolBox = resourcesEnabled ? parts.tools?.(toolParts) : undefined
     this.#tools = createToolMethods(this.#toolBox?.tools ?? [], log)
-    this.#offered = {
+    const offered: Offered = {
       serverInfo,
       instructions,
       resourcesEnabled,
       tools: this.#tools,
       extensions: this.#toolBox?.extensions,
     }
+    this.#initializeResults = new Map(
+      sessionRevisions.map(revision => [revision, initializeResult(offered, revision)]),
+    )
     this.#methods = createMethods({
-      ...this.#offered,
+      ...offered,
       resources: registry,
       sessions: this.#sessions,
       streams: this.#streams,
@@ -137,16 +126,21 @@ export class Endpoint implements McpEndpoint {
     }
   }
 
-  activity(): EndpointActivity {
+  /** What goes on at this moment. */
+  activity() {
     return {
+      /** Requests that are not answered yet. */
       pendingCalls: this.#pendingCalls,
+      /** Tools that the endpoint offers. */
       tools: this.#tools.count,
       sessions: this.#sessions.size,
+      /** Streams open for notifications, of any revision. */
       streams: this.#sessions.streams + this.#streams.size,
       subscriptions: this.#hub.size,
     }
   }
 
+  /** Ends sessions and streams; the server stops. */
   close(): void {
     this.#detach()
     this.#toolBox?.close()
@@ -227,10 +221,7 @@ export class Endpoint implements McpEndpoint {
         headers: { 'Retry-After': '30' },
       })
     }
-    // Serialised once: it has the instructions, which are long.
-    const result =
-      this.#initializeResults.get(revision.value) ?? initializeResult(this.#offered, revision.value)
-    this.#initializeResults.set(revision.value, result)
+    const result = this.#initializeResults.get(revision.value)!
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
 

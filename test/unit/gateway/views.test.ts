@@ -25,7 +25,7 @@ describe('the views of users', () => {
     shared = new Map()
     const view = (name: string): View => ({
       endpoint: {
-        handle: () => void log.push(name),
+        handle: async () => void log.push(name),
         activity: () => ({ ...idle, sessions: busy.has(name) ? 1 : 0 }),
         close() {},
       },
