@@ -122,7 +122,7 @@ export function recordCall(
 }
 
 /** The resource that the call is about, or the resources that a tool waits for. */
-function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
+export function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
   if (method !== 'tools/call') return uri
   if (!isJsonObject(args)) return undefined
   const { uris } = args

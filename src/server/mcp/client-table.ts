@@ -6,6 +6,7 @@ import { withoutSecrets } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, systemClock, systemTimer, type Timer, toRfc3339 } from '../../lib/util/time.ts'
 import { anonymous } from '../http/authentication.ts'
+import { uriOf } from './call.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
 /** Clients choose their names: one that takes a new one per request must not fill the memory. */
@@ -34,6 +35,7 @@ export interface Client {
 /** The clients of a server: one for each name, version and principal. */
 export class ClientTable {
   readonly #clock: Clock
+  /** By key, the one whose last request is the oldest first. */
   readonly #clients = new Map<string, Client>()
   readonly #pushes: Throttle
   #listener = (): void => {}
@@ -72,7 +74,9 @@ export class ClientTable {
     if (isOfLiveApp(params)) return undefined
     this.#seen(client)
     const isRead = method === 'resources/read'
-    if ((!isRead && method !== 'tools/call') || asksForClients(params)) return undefined
+    if (!isRead && method !== 'tools/call') return undefined
+    const uri = uriOf(method, params)
+    if (typeof uri === 'string' && /(?:^| )server:/i.test(uri)) return undefined
     const subject = isRead ? params.uri : params.name
     return () => {
       const atMs = this.#clock.now()
@@ -119,14 +123,11 @@ export class ClientTable {
 
   #seen(client: Client): void {
     client.lastSeenMs = this.#clock.now()
-    if (this.#clients.has(client.key)) return
-    if (this.#clients.size >= maxClients) {
-      const idlest = [...this.#clients.values()].reduce((a, b) =>
-        b.lastSeenMs < a.lastSeenMs ? b : a,
-      )
-      this.#clients.delete(idlest.key)
-    }
+    const isListed = this.#clients.delete(client.key)
     this.#clients.set(client.key, client)
+    if (isListed) return
+    const [idlest] = this.#clients.keys()
+    if (this.#clients.size > maxClients) this.#clients.delete(idlest!)
     this.#pushes.poke()
   }
 }
@@ -146,14 +147,4 @@ function shownUri(uri: string): string {
 
 function isOfLiveApp({ _meta }: JsonObject): boolean {
   return isJsonObject(_meta) && _meta[liveAppKey] === true
-}
-
-/** Whether the request names a resource of the scheme, also in a tool argument. */
-function asksForClients({ uri, arguments: args }: JsonObject): boolean {
-  if (!isJsonObject(args)) return isOfServer(uri)
-  return isOfServer(args.uri) || (Array.isArray(args.uris) && args.uris.some(isOfServer))
-}
-
-function isOfServer(uri: unknown): boolean {
-  return typeof uri === 'string' && /^server:/i.test(uri)
 }
