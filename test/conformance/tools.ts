@@ -29,10 +29,10 @@ export const suiteTools: readonly Tool[] = [
 
 /** Answers when its caller has left, and tells of both. */
 export function waitingTool(tell: (event: 'began' | 'left') => void): Tool {
-  return tool('test_waiting', ({ reader }) => {
+  return tool('test_waiting', ({ signal }) => {
     const { promise, resolve } = Promise.withResolvers<ToolResult>()
     tell('began')
-    reader?.signal.addEventListener('abort', () => {
+    signal.addEventListener('abort', () => {
       tell('left')
       resolve(textResult('left'))
     })

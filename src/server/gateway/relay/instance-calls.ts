@@ -6,6 +6,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Timer } from '../../../lib/util/time.ts'
 import type { Caller } from '../../mcp/tools/tool.ts'
+import type { Reader } from '../../resources/producer.ts'
 import { answeredError, unreachable } from './relay-errors.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -29,7 +30,7 @@ interface CallsParts {
 export type Call = [
   method: string,
   params: JsonObject,
-  caller?: Partial<Pick<Caller, 'reader' | 'progress'>>,
+  caller?: Reader & Partial<Pick<Caller, 'progress'>>,
 ]
 
 /** Requests to one instance whose answers are taken apart here: tools and completions. */
@@ -59,10 +60,11 @@ export class InstanceCalls {
     }
   }
 
-  async #ask(...[method, params, { reader, progress } = {}]: Call): Promise<JsonObject> {
+  async #ask(...[method, params, caller]: Call): Promise<JsonObject> {
     const { instanceId, upstream, timer } = this.#parts
+    const progress = caller?.progress
     const cancelled = new AbortController()
-    const release = onAbort(reader?.signal, () =>
+    const release = onAbort(caller?.signal, () =>
       cancelled.abort(new ServiceError('cancelled', 'the caller has left')),
     )
     const id = `call-${++this.#lastId}`

@@ -104,7 +104,7 @@ function forwarded(definition: ToolDefinition, instances: Instances): Tool {
 async function forward(
   { name }: Pick<ToolDefinition, 'name'>,
   { instance, ...args }: JsonObject,
-  caller: Pick<Caller, 'reader' | 'progress'>,
+  caller: Caller,
   instances: Instances,
 ): Promise<ToolResult> {
   const entry = instances.names.choose(instance === undefined ? undefined : String(instance))
@@ -179,13 +179,13 @@ async function firstOf(
   begin: (caller: Caller) => (ToolResult | Promise<ToolResult>)[],
 ): Promise<ToolResult> {
   const over = new AbortController()
-  const reader = readerUntil(caller.reader, over.signal)
+  const one = { ...caller, ...readerUntil(caller, over.signal) }
   const stopped = Promise.withResolvers<ToolResult>()
   const stop = (reason: string) =>
     stopped.resolve(textResult(`no change: ${reason}`, { changed: false, reason }))
   open.add(stop)
   try {
-    return await Promise.race([...begin({ ...caller, reader }), stopped.promise])
+    return await Promise.race([...begin(one), stopped.promise])
   } finally {
     open.delete(stop)
     over.abort()

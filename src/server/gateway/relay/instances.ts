@@ -106,12 +106,13 @@ export class Instances implements Follower {
   }
 
   /** The result of a request to the instance. */
-  call(instanceId: string, ...[method, params, caller = {}]: Call): Promise<JsonObject> {
+  call(instanceId: string, ...[method, params, caller]: Call): Promise<JsonObject> {
     assertCall(this.#schemes, method, params)
     const rpc = method === 'tools/call' ? `${method} ${String(params.name)}` : method
     const wanted = { instanceId, rpc, uri: `gateway://instances/${instanceId}` }
-    return this.asked(wanted, caller.reader, ({ calls }, reader) =>
-      calls.ask(method, params, { ...caller, ...(reader && { reader }) }),
+    const progress = caller?.progress
+    return this.asked(wanted, caller, ({ calls }, reader) =>
+      calls.ask(method, params, reader && { signal: reader.signal, progress }),
     )
   }
 

@@ -32,8 +32,7 @@ export function createTool<Input extends z.ZodObject>(
 }
 
 /** The caller, as far as a tool needs to know. */
-export interface Caller {
-  readonly reader: Reader | undefined
+export interface Caller extends Reader {
   /** As the endpoint knows the caller. */
   readonly principal: string
   /** What its client calls itself. */

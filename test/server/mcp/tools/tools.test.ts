@@ -260,7 +260,8 @@ describe('tools', () => {
       const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultBounds }
       const hub = new SubscriptionHub(1)
       const look = applicationTools({ ...parts, hub }).tools.find(({ name }) => name === 'look')
-      const caller = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
+      const { signal } = new AbortController()
+      const caller = { signal, progress: null, principal: 'somebody', mayAnswer: true }
       const looking = look!.call({ target: 'window', max_width: 1024 }, caller)
       expect(backend.takings).to.deep.equal([])
       for (const run of timers) run()
