@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import {
   type Caller,
-  createTool,
   textResult,
   type Tool,
   type ToolResult,
@@ -43,5 +42,5 @@ export function waitingTool(tell: (event: 'began' | 'left') => void): Tool {
 function tool(name: string, call: (caller: Caller) => ReturnType<Tool['call']>): Tool {
   const description = 'A tool of the suite'
   const definition = { name, title: name, description, searchHint: name, input: z.strictObject({}) }
-  return createTool(definition, (_args, caller) => call(caller))
+  return { ...definition, call: (_args, caller) => call(caller) }
 }

@@ -35,7 +35,7 @@ import {
 } from './sessions.ts'
 import { createResultOpening, envelopeProblem, isStateless } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
-import type { ToolBox, ToolParts } from './tools/tools.ts'
+import type { Tool, ToolParts } from './tools/tool.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
@@ -52,7 +52,7 @@ interface McpEndpointParts {
   /** Sessions of the server that had the port before. Absent: a restart ends all. */
   kept?: KeptSessions
   /** Absent: no tools. Without resources there are none either. */
-  tools?: (parts: ToolParts) => ToolBox
+  tools?: (parts: ToolParts) => readonly Tool[]
   /** How a model finds its way about what is served. */
   instructions: string
   limits: McpLimits
@@ -67,8 +67,8 @@ export class Endpoint {
   readonly #sessions: Sessions
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
-  readonly #toolBox: ToolBox | undefined
   readonly #tools: ToolMethods
+  readonly #stop = new AbortController()
   /** Serialised once: they have the instructions, which are long. */
   readonly #initializeResults: Map<SessionRevision, JsonText>
   readonly #detach: () => void
@@ -85,16 +85,11 @@ export class Endpoint {
     this.#hub = hub
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ resources: registry, hub, serverInfo, limits })
-    const toolParts = { registry, hub, clock, timer: systemTimer, limits }
-    this.#toolBox = resourcesEnabled ? parts.tools?.(toolParts) : undefined
-    this.#tools = createToolMethods(this.#toolBox?.tools ?? [], log)
-    const offered: Offered = {
-      serverInfo,
-      instructions,
-      resourcesEnabled,
-      tools: this.#tools,
-      extensions: this.#toolBox?.extensions,
-    }
+    const { signal: stopped } = this.#stop
+    const given = { registry, hub, clock, timer: systemTimer, limits, waits: new Set(), stopped }
+    const tools = (resourcesEnabled && parts.tools?.(given)) || []
+    this.#tools = createToolMethods(tools, log)
+    const offered: Offered = { serverInfo, instructions, resourcesEnabled, tools: this.#tools }
     this.#initializeResults = new Map(
       sessionRevisions.map(revision => [revision, initializeResult(offered, revision)]),
     )
@@ -143,7 +138,7 @@ export class Endpoint {
   /** Ends sessions and streams; the server stops. */
   close(): void {
     this.#detach()
-    this.#toolBox?.close()
+    this.#stop.abort()
     this.#sessions.close()
     this.#streams.close()
   }

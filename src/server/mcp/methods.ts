@@ -37,8 +37,6 @@ export interface Offered {
   /** False: only what needs no resource remains. */
   readonly resourcesEnabled: boolean
   readonly tools: ToolMethods
-  /** Of the protocol, which some tools use. */
-  readonly extensions: JsonObject | undefined
 }
 
 interface MethodParts extends Offered {
@@ -129,11 +127,11 @@ function discoverResult(parts: Offered): JsonText {
   })
 }
 
-function capabilitiesOf({ resourcesEnabled, tools, extensions }: Offered) {
+function capabilitiesOf({ resourcesEnabled, tools }: Offered) {
   return {
     ...(resourcesEnabled && { resources: { subscribe: true, listChanged: true }, completions: {} }),
     ...(tools.count > 0 && { tools: {} }),
-    ...(extensions && { extensions }),
+    ...(tools.openApps && { extensions: { 'io.modelcontextprotocol/ui': {} } }),
   }
 }
 

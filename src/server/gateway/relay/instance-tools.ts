@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { dataKey } from '../../../lib/mcp/call-meta.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { BlobContent } from '../../resources/producer.ts'
 import {
@@ -9,15 +10,11 @@ import {
   type Tool,
   type ToolContent,
   type ToolDefinition,
+  type ToolParts,
   type ToolResult,
 } from '../../mcp/tools/tool.ts'
-import {
-  applicationDefinitions,
-  gatewayTools,
-  type ToolBox,
-  type ToolParts,
-} from '../../mcp/tools/tools.ts'
-import { batchRefused, sinceArguments } from '../../mcp/tools/wait-for-change.ts'
+import { applicationDefinitions, gatewayTools } from '../../mcp/tools/tools.ts'
+import { batchRefused, sinceArguments, stopping } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import { shortId } from '../instance-rows.ts'
 import { readerUntil } from './open-requests.ts'
@@ -25,7 +22,6 @@ import { labelOf } from './ended-instances.ts'
 import { outerUri, parseInstanceUri } from './instance-uri.ts'
 import type { Instances } from './instances.ts'
 
-type OpenWaits = NonNullable<ToolParts['waits']>
 /** Whether the word names an object, which only an instance knows. */
 type IsName = (word: unknown) => word is string
 
@@ -51,29 +47,24 @@ const otherInstance = z
  * The tools of a gateway that passes resources of instances on: its own, and those that read an
  * application. The instance that is meant answers the call.
  */
-export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
-  const { waits = new Set() } = parts
+export function instanceTools(parts: ToolParts, instances: Instances): readonly Tool[] {
   const isName = (word: unknown): word is string =>
     typeof word === 'string' && writtenUri(word) === null
-  const own = gatewayTools({ ...parts, waits })
-  return {
-    ...own,
-    tools: [
-      ...own.tools.map(tool => withInstance(tool, instances, isName, waits)),
-      ...applicationDefinitions.map(definition =>
-        forwarded(
-          definition.name === 'list_notes'
-            ? { ...definition, description: `${definition.description} ${answeredThere}` }
-            : definition,
-          instances,
-        ),
+  return [
+    ...gatewayTools(parts).map(tool => withInstance(tool, instances, isName, parts)),
+    ...applicationDefinitions.map(definition =>
+      forwarded(
+        definition.name === 'list_notes'
+          ? { ...definition, description: `${definition.description} ${answeredThere}` }
+          : definition,
+        instances,
       ),
-    ],
-  }
+    ),
+  ]
 }
 
 /** A tool of the gateway that an instance answers when one is named. */
-function withInstance(tool: Tool, instances: Instances, isName: IsName, waits: OpenWaits): Tool {
+function withInstance(tool: Tool, instances: Instances, isName: IsName, parts: ToolParts): Tool {
   const isWait = tool.name === 'wait_for_change'
   const more = { instance: otherInstance, ...(isWait && sinceArguments) }
   return {
@@ -81,7 +72,7 @@ function withInstance(tool: Tool, instances: Instances, isName: IsName, waits: O
     input: tool.input.extend(more),
     call(args, caller) {
       if (isWait && caller.isBatched) return batchRefused()
-      if (isWait) return wait(tool, args, caller, instances, isName, waits)
+      if (isWait) return wait(tool, args, caller, instances, isName, parts)
       const { instance: word, uri } = args
       if (word !== undefined || isName(uri)) return forward(tool, args, caller, instances)
       const parsed = typeof uri === 'string' ? parseInstanceUri(uri) : null
@@ -143,10 +134,10 @@ function wait(
   caller: Caller,
   instances: Instances,
   isName: IsName,
-  open: OpenWaits,
+  parts: ToolParts,
 ): ToolResult | Promise<ToolResult> {
   if (args.instance !== undefined) {
-    return firstOf(caller, open, one => [forward(tool, { since, run, ...args }, one, instances)])
+    return firstOf(caller, parts, one => [forward(tool, { since, run, ...args }, one, instances)])
   }
   const uris: readonly unknown[] = Array.isArray(args.uris) ? args.uris : []
   const own = uris.filter(uri => parseInstanceUri(String(uri)) === null && !isName(uri))
@@ -162,7 +153,7 @@ function wait(
     return failedResult('argument_invalid', 'since is a revision of one instance: name that alone')
   }
   if (byInstance.size === 0) return tool.call(args, caller)
-  return firstOf(caller, open, one => [
+  return firstOf(caller, parts, one => [
     // First, because it may throw: rejections of calls already open would then be unhandled.
     ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
     ...[...byInstance].map(async ([instanceId, inner]) => {
@@ -175,19 +166,22 @@ function wait(
 /** Ends the others with the first, or all when the gateway stops. */
 async function firstOf(
   caller: Caller,
-  open: OpenWaits,
+  { waits, stopped }: ToolParts,
   begin: (caller: Caller) => (ToolResult | Promise<ToolResult>)[],
 ): Promise<ToolResult> {
   const over = new AbortController()
   const one = { ...caller, ...readerUntil(caller, over.signal) }
-  const stopped = Promise.withResolvers<ToolResult>()
-  const stop = (reason: string) =>
-    stopped.resolve(textResult(`no change: ${reason}`, { changed: false, reason }))
-  open.add(stop)
+  const { promise, resolve } = Promise.withResolvers<ToolResult>()
+  const reason = stopping
+  const release = onAbort(stopped, () =>
+    resolve(textResult(`no change: ${reason}`, { changed: false, reason })),
+  )
+  waits.add(over)
   try {
-    return await Promise.race([...begin(one), stopped.promise])
+    return await Promise.race([...begin(one), promise])
   } finally {
-    open.delete(stop)
+    waits.delete(over)
+    release()
     over.abort()
   }
 }

@@ -10,6 +10,8 @@ import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts
 /** `tools/list` and `tools/call`, the same in both transports. */
 export interface ToolMethods {
   readonly count: number
+  /** Whether a call of some of them opens an MCP App. */
+  readonly openApps: boolean
   list(params: JsonObject, caller: Pick<Caller, 'mayAnswer'>): JsonText
   call(params: JsonObject, caller: Caller): JsonText | Promise<JsonText>
 }
@@ -26,6 +28,7 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
 
   return {
     count: tools.length,
+    openApps: tools.some(({ meta }) => meta?.ui !== undefined),
     list({ cursor }, { mayAnswer }) {
       // All tools fit one page, so no cursor was ever handed out for them.
       if (cursor !== undefined) throw new ResourceUriInvalid('unknown cursor')
