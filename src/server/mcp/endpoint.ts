@@ -193,8 +193,7 @@ export class Endpoint {
     }
     if (inbound.kind === 'request') {
       recordCall(context, inbound)
-      const call = new Call(inbound, { res, context, session })
-      return this.#deliver(call, this.#dispatch(inbound, call, context))
+      return this.#answer(inbound, { res, context, session })
     }
     session.apply(inbound)
     res.writeHead(202).end()
@@ -279,10 +278,19 @@ export class Endpoint {
     // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
     if (message.method === 'subscriptions/listen') context.uri = undefined
     const client = this.#parts.clients?.ofRequest(message.params, context.principal)
-    const call = new Call(message, { res, context, client })
-    // Closing the connection cancels a request here ("Cancellation"), but not in a session.
-    res.once('close', () => call.cancel())
-    return this.#deliver(call, this.#dispatch(message, call, context))
+    return this.#answer(message, { res, context, client })
+  }
+
+  /** Throws `scope_insufficient`, to which HTTP has an answer of its own. */
+  #answer(message: RequestMessage, parts: CallParts): Promise<void> {
+    this.#assertAllowed(message, parts.context)
+    const call = new Call(message, parts)
+    // Closing the connection does not cancel a request of a session ("Cancellation").
+    if (call.session === null) call.res.once('close', () => call.cancel())
+    // Nothing here holds the params, which may be large, while the call waits.
+    return this.#dispatch(message, call, parts.context).then(answer => {
+      if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
+    })
   }
 
   #method(name: string, transport: 'session' | 'stateless') {
@@ -290,23 +298,18 @@ export class Endpoint {
     return method?.in === 'both' || method?.in === transport ? method : undefined
   }
 
-  /**
-   * Returns the answer; null after a cancellation, or when the response is a stream. Throws
-   * `scope_insufficient` for a call that the caller may not make, unless it is batched.
-   */
+  /** Returns the answer; null after a cancellation, or when the response is a stream. */
   #dispatch(
     message: RequestMessage,
     call: Call,
     context: RequestContext,
   ): Promise<JsonText | null> {
     const { method: name, params } = message
-    // HTTP has an answer of its own to it.
-    if (!call.isBatched) this.#assertAllowed(message, context)
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
     const succeeded = call.client && this.#parts.clients?.began(call.client, message)
     const running = Promise.try(() => {
-      if (call.isBatched) this.#assertAllowed(message, context)
+      this.#assertAllowed(message, context)
       return method.run(params, call)
     })
     const opening = call.session === null ? this.#openingOf(method.freshMs?.(params)) : ''
@@ -318,7 +321,7 @@ export class Endpoint {
     if (resourcesEnabled) assertAllowed(message, context, uri => registry.changes(uri))
   }
 
-  /** Holds no params, which may be large, while the call waits. */
+  /** Holds no params either. */
   async #settled(
     call: Call,
     running: Promise<JsonText | null>,
@@ -342,11 +345,6 @@ export class Endpoint {
       call.session?.remove(call)
       this.#pendingCalls--
     }
-  }
-
-  async #deliver(call: Call, answering: Promise<JsonText | null>): Promise<void> {
-    const answer = await answering
-    if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
   async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {

@@ -9,7 +9,7 @@ import type { Call } from './call.ts'
 import { checkParams } from './errors.ts'
 import { contentsText, JsonText } from './json-text.ts'
 import type { ListenStreams } from './listen.ts'
-import type { Session, SessionRevision, Sessions } from './sessions.ts'
+import type { SessionRevision, Sessions } from './sessions.ts'
 import { statelessRevisions } from './stateless.ts'
 import type { ToolMethods } from './tools/tool-methods.ts'
 
@@ -74,7 +74,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       async run({ uri }, call) {
         // Those that are never pushed, too: the client holds them, so diagnostics count them.
         const canonical = resources.assertSubscribable(uri, call)
-        await sessions.subscribe(sessionOf(call), String(uri), canonical)
+        await sessions.subscribe(call.session!, String(uri), canonical)
         return empty
       },
     },
@@ -83,7 +83,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       run({ uri }, call) {
         const canonical = resources.canonical(uri)
         // A subscription can be given up also after its scheme went.
-        const isKnown = sessions.unsubscribe(sessionOf(call), String(uri), canonical)
+        const isKnown = sessions.unsubscribe(call.session!, String(uri), canonical)
         if (!isKnown) resources.assertSubscribable(uri, call)
         return empty
       },
@@ -133,11 +133,6 @@ function capabilitiesOf({ resourcesEnabled, tools }: Offered) {
     ...(tools.count > 0 && { tools: {} }),
     ...(tools.openApps && { extensions: { 'io.modelcontextprotocol/ui': {} } }),
   }
-}
-
-function sessionOf({ session }: Call): Session {
-  if (session === null) throw new Error('the method is called without a session')
-  return session
 }
 
 /*
