@@ -7,6 +7,7 @@ import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
 import { checkParams } from './errors.ts'
 import { eventFrame, EventStream, type StreamEncoder } from './event-stream.ts'
+import type { McpLimits } from './limits.ts'
 import { maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
 
 interface ListenParts {
@@ -14,11 +15,7 @@ interface ListenParts {
   hub: SubscriptionHub
   /** `{ name, title, version }` */
   serverInfo: object
-  limits: {
-    readonly maxSessions: number
-    readonly streamKeepAliveMs: number
-    readonly streamStallMs: number
-  }
+  limits: McpLimits
 }
 
 /** What a client wants to be told. */

@@ -7,35 +7,29 @@ import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { blobPart, JsonText, type JsonPart } from '../json-text.ts'
 import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
-/** `tools/list` and `tools/call`, the same in both transports. */
-export interface ToolMethods {
-  readonly count: number
-  /** Whether a call of some of them opens an MCP App. */
-  readonly openApps: boolean
-  list(params: JsonObject, caller: Pick<Caller, 'mayAnswer'>): JsonText
-  call(params: JsonObject, caller: Caller): JsonText | Promise<JsonText>
-}
+export type ToolMethods = ReturnType<typeof createToolMethods>
 
 /**
- * The tools in their constant order; those that write only for callers who may answer notes. An
- * unknown tool is a protocol error; all else that fails is a result with `isError`, because only
- * results reach the model.
+ * `tools/list` and `tools/call`, the same in both transports. The tools come in their constant order;
+ * those that write only for callers who may answer notes. An unknown tool is a protocol error; all
+ * else that fails is a result with `isError`, because only results reach the model.
  */
-export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMethods {
+export function createToolMethods(tools: readonly Tool[], log: Logger) {
   const reading = tools.filter(({ annotations }) => annotations?.readOnlyHint !== false)
   const listed = JsonText.membersOf({ tools: tools.map(entryOf) })
   const listedForReaders = JsonText.membersOf({ tools: reading.map(entryOf) })
 
   return {
     count: tools.length,
+    /** Whether a call of some of them opens an MCP App. */
     openApps: tools.some(({ meta }) => meta?.ui !== undefined),
-    list({ cursor }, { mayAnswer }) {
+    list({ cursor }: JsonObject, { mayAnswer }: Caller): JsonText {
       // All tools fit one page, so no cursor was ever handed out for them.
       if (cursor !== undefined) throw new ResourceUriInvalid('unknown cursor')
       return mayAnswer ? listed : listedForReaders
     },
     // Not async: a call that waits would keep its params, which may be large.
-    call({ name, arguments: given, _meta: meta }, caller) {
+    call({ name, arguments: given, _meta: meta }: JsonObject, caller: Caller): Promise<JsonText> {
       const tool = tools.find(each => each.name === name)
       if (tool === undefined) {
         const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
