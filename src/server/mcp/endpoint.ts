@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
-import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import type { Gauge } from '../http/metrics.ts'
@@ -33,7 +32,7 @@ import {
   sessionRevisions,
   Sessions,
 } from './sessions.ts'
-import { createResultOpening, envelopeProblem, isStateless } from './stateless.ts'
+import { envelopeProblem, isStateless, resultOpening } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
 import type { Tool, ToolParts } from './tools/tool.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
@@ -72,24 +71,22 @@ export class Endpoint {
   /** Serialised once: they have the instructions, which are long. */
   readonly #initializeResults: Map<SessionRevision, JsonText>
   readonly #detach: () => void
-  readonly #openingOf: ReturnType<typeof createResultOpening>
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
     const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
     this.#parts = parts
-    const serverInfo = { name: 'service-cli', title: 'service-cli', version }
     const hub = new SubscriptionHub(limits.maxSubscriptions, (uri, isFollowed) =>
       registry.followed(uri, isFollowed),
     )
     this.#hub = hub
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
-    this.#streams = new ListenStreams({ resources: registry, hub, serverInfo, limits })
+    this.#streams = new ListenStreams({ resources: registry, hub, limits })
     const { signal: stopped } = this.#stop
     const given = { registry, hub, clock, timer: systemTimer, limits, waits: new Set(), stopped }
     const tools = (resourcesEnabled && parts.tools?.(given)) || []
     this.#tools = createToolMethods(tools, log)
-    const offered: Offered = { serverInfo, instructions, resourcesEnabled, tools: this.#tools }
+    const offered: Offered = { instructions, resourcesEnabled, tools: this.#tools }
     this.#initializeResults = new Map(
       sessionRevisions.map(revision => [revision, initializeResult(offered, revision)]),
     )
@@ -99,7 +96,6 @@ export class Endpoint {
       sessions: this.#sessions,
       streams: this.#streams,
     })
-    this.#openingOf = createResultOpening(serverInfo)
     this.#detach = registry.listen(hub)
   }
 
@@ -312,7 +308,7 @@ export class Endpoint {
       this.#assertAllowed(message, context)
       return method.run(params, call)
     })
-    const opening = call.session === null ? this.#openingOf(method.freshMs?.(params)) : ''
+    const opening = call.session === null ? resultOpening(method.freshMs?.(params)) : ''
     return this.#settled(call, running, opening, succeeded)
   }
 

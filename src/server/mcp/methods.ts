@@ -8,6 +8,7 @@ import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
 import { checkParams } from './errors.ts'
 import { contentsText, JsonText } from './json-text.ts'
+import { serverInfo } from './instructions.ts'
 import type { ListenStreams } from './listen.ts'
 import type { SessionRevision, Sessions } from './sessions.ts'
 import { statelessRevisions } from './stateless.ts'
@@ -31,7 +32,6 @@ export type MethodTable = ReadonlyMap<string, Method>
 
 /** What the server says of itself in both transports. */
 export interface Offered {
-  readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
   /** How a model finds its way about what is served. */
   readonly instructions: string
   /** False: only what needs no resource remains. */
@@ -109,7 +109,7 @@ export function createMethods(parts: MethodParts): MethodTable {
 /** InitializeResult. A capability appears only where the revision defines it. */
 export function initializeResult(parts: Offered, revision: SessionRevision): JsonText {
   const { completions, ...capabilities } = capabilitiesOf(parts)
-  const { serverInfo, instructions, resourcesEnabled } = parts
+  const { instructions, resourcesEnabled } = parts
   return JsonText.membersOf({
     protocolVersion: revision,
     capabilities: revision === '2024-11-05' ? capabilities : { ...capabilities, completions },
