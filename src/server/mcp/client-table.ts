@@ -71,7 +71,8 @@ export class ClientTable {
    * chat, which no model made.
    */
   began(client: Client, { method, params }: RequestMessage): (() => void) | undefined {
-    if (isOfLiveApp(params)) return undefined
+    const { _meta } = params
+    if (isJsonObject(_meta) && _meta[liveAppKey] === true) return undefined
     this.#seen(client)
     const isRead = method === 'resources/read'
     if (!isRead && method !== 'tools/call') return undefined
@@ -98,7 +99,12 @@ export class ClientTable {
         version,
         ...(principal !== anonymous && { principal }),
         last_seen_at: toRfc3339(lastSeenMs),
-        ...(read && { last_read: { at: toRfc3339(read.atMs), uri: shownUri(read.uri) } }),
+        ...(read && {
+          last_read: {
+            at: toRfc3339(read.atMs),
+            uri: cleanText(withoutSecrets(read.uri), maxUriChars),
+          },
+        }),
         ...(call && { last_call: { at: toRfc3339(call.atMs), tool: call.tool } }),
       }))
   }
@@ -139,12 +145,4 @@ function cut(text: unknown): string {
 /** A part of a text would keep the whole text in memory; a copy does not. */
 function shownName(text: string): string {
   return Buffer.from(cleanText(text, maxNameChars)).toString() || 'unknown'
-}
-
-function shownUri(uri: string): string {
-  return cleanText(withoutSecrets(uri), maxUriChars)
-}
-
-function isOfLiveApp({ _meta }: JsonObject): boolean {
-  return isJsonObject(_meta) && _meta[liveAppKey] === true
 }

@@ -4,7 +4,7 @@ import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.t
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
-import { blobPart, JsonText, type JsonPart } from '../json-text.ts'
+import { JsonText, listParts } from '../json-text.ts'
 import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 export type ToolMethods = ReturnType<typeof createToolMethods>
@@ -113,25 +113,17 @@ function checkedArguments(given: JsonObject, input: z.ZodObject): JsonObject {
 
 /** Models get everything as content: several clients drop it where there is data beside it. */
 function serialised({ content, data, isError }: ToolResult, wantsData: boolean): JsonText {
-  const parts: JsonPart[] = []
-  let text = '"content":['
   const firstText = content.find(({ type }) => type === 'text')
-  content.forEach((item, index) => {
-    if (index > 0) text += ','
-    if (item.type === 'text') {
-      const { _meta, ...shown } = item
-      // Copilot CLI joins the texts of an answer with nothing between them.
-      const words = item === firstText ? shown.text : shown.text.replace(/^\n?/, '\n')
-      text += JSON.stringify({ ...shown, text: words, ...(wantsData && { _meta }) })
-      return
-    }
-    const { data: bytes, ...rest } = item
-    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"data":"`, blobPart(bytes))
-    text = '"}'
+  const items = content.map(item => {
+    if (item.type === 'image') return item
+    const { _meta, ...shown } = item
+    // Copilot CLI joins the texts of an answer with nothing between them.
+    const text = item === firstText ? shown.text : shown.text.replace(/^\n?/, '\n')
+    return { ...shown, text, ...(wantsData && { _meta }) }
   })
-  text += ']'
-  if (wantsData && data !== undefined) text += `,"structuredContent":${JSON.stringify(data)}`
-  if (isError === true) text += ',"isError":true'
-  parts.push(text)
+  let tail = ']'
+  if (wantsData && data !== undefined) tail += `,"structuredContent":${JSON.stringify(data)}`
+  if (isError) tail += ',"isError":true'
+  const parts = listParts('"content":[', items, 'data', tail)
   return new JsonText(parts, { isFailure: isError === true })
 }
