@@ -303,7 +303,7 @@ export class Endpoint {
     const { method: name, params } = message
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
-    const succeeded = call.client && this.#parts.clients?.began(call.client, message)
+    const succeeded = call.client && this.#parts.clients?.began(call.client, message, call.res)
     const running = Promise.try(() => {
       this.#assertAllowed(message, context)
       return method.run(params, call)
@@ -359,6 +359,7 @@ export class Endpoint {
     const stream = new EventStream(res, sessionEncoder, this.#parts.limits)
     stream.open()
     this.#sessions.attach(session, stream)
+    if (session.client !== undefined) this.#parts.clients?.opened(session.client, res)
     res.on('close', () => {
       if (session.stream !== stream) return
       session.stream = null
