@@ -127,12 +127,7 @@ export class ClientTable {
         version,
         ...(principal !== anonymous && { principal }),
         last_seen_at: toRfc3339(lastSeenMs),
-        ...(read && {
-          last_read: {
-            at: toRfc3339(read.atMs),
-            uri: cleanText(withoutSecrets(read.uri), maxUriChars),
-          },
-        }),
+        ...(read && { last_read: { at: toRfc3339(read.atMs), uri: shownUri(read.uri) } }),
         ...(call && { last_call: { at: toRfc3339(call.atMs), tool: call.tool } }),
       }))
   }
@@ -188,4 +183,8 @@ function cut(text: unknown): string {
 /** A part of a text would keep the whole text in memory; a copy does not. */
 function shownName(text: string): string {
   return Buffer.from(cleanText(text, maxNameChars)).toString() || 'unknown'
+}
+
+function shownUri(uri: string): string {
+  return cleanText(withoutSecrets(uri), maxUriChars)
 }
