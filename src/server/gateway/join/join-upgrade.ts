@@ -5,10 +5,9 @@ import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isUuid } from '../../../lib/util/text.ts'
 import type { AccountTokens, CheckedToken } from '../../auth/account-tokens.ts'
-import { createHandshake } from '../../http/handshake.ts'
 import { toProblem } from '../../http/problem.ts'
 import type { RefusedRequest } from '../../http/refusal-log.ts'
-import { refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
+import { createHandshake, refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
 import { joinProtocol, maxJoinMessageBytes } from '../../join/wire.ts'
 import type { JoinedInstances, Joining } from './joined-instances.ts'
 
@@ -18,11 +17,7 @@ export function createJoinUpgrade(
   joined: JoinedInstances,
   onRefused: (refused: RefusedRequest) => void,
 ): Upgrade {
-  const handshake = createHandshake({
-    link: 'a link',
-    protocol: joinProtocol,
-    maxMessageBytes: maxJoinMessageBytes,
-  })
+  const handshake = createHandshake(joinProtocol, maxJoinMessageBytes)
 
   async function open(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { origin, authorization, [instanceHeader]: instanceId } = req.headers
@@ -51,7 +46,7 @@ export function createJoinUpgrade(
       const problem = toProblem(error)
       const { status, code } = problem
       if (status === 401 || status === 403) onRefused({ status, reason: code, peer })
-      refuseUpgrade(socket, problem)
+      refuseUpgrade(req, problem)
     })
   }
 }
