@@ -309,12 +309,15 @@ describe('what a gateway passes on', () => {
     const serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'maya'] })
     await serve.post('scene', scene)
     await until(async () => (await read(at(serve))).result !== undefined, 'the instance')
+    const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(serve)] })
     const { contents } = (
       await callStateless(serve.url, 'resources/read', { uri: 'server://clients' })
     ).json.result
     const { clients } = JSON.parse(contents[0].text)
     const through = clients.find(({ via }: any) => via === 'service-gateway')
     expect(through).to.deep.include({ name: 'test', version: '1' })
+    expect(clients.map(({ name }: any) => name)).to.not.include('service-gateway')
+    stream.close()
     expect(through.last_read.uri).to.equal(at(serve))
     await serve.stop()
   })

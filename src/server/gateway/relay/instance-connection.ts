@@ -1,5 +1,6 @@
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
+import { liveAppKey } from '../../../lib/mcp/call-meta.ts'
 import { metaKeys, statelessHeaders } from '../../../lib/mcp/request-metadata.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
@@ -100,7 +101,15 @@ export class InstanceConnection {
 
   #listen(uris: string[], signal: AbortSignal): Promise<InstanceAnswer> {
     const notifications = { resourceSubscriptions: uris, resourcesListChanged: true }
-    const request = this.#request('listen', 'subscriptions/listen', { notifications }, {})
+    const request = this.#request(
+      'listen',
+      'subscriptions/listen',
+      { notifications },
+      {
+        // The gateway itself is not shown as a client of the instance.
+        [liveAppKey]: true,
+      },
+    )
     return this.#parts.transport.send(request, signal)
   }
 
@@ -109,7 +118,7 @@ export class InstanceConnection {
     id: string,
     method: string,
     params: JsonObject,
-    { client, ...meta }: { client?: Reader['client'] },
+    { client, ...meta }: JsonObject & { client?: Reader['client'] },
   ): InstanceRequest {
     const _meta = {
       ...meta,
