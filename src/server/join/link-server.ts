@@ -15,7 +15,7 @@ import {
 import type { Duplex } from 'node:stream'
 import { stallTimeoutMs } from '../http/limits.ts'
 
-/** Requests that one link carries at once. A gateway opens fewer: 120 reads and downloads, 512 calls, one event stream. */
+/** Requests that one link carries at once; a gateway holds further ones back. */
 const maxJoinStreams = 1024
 
 /** Bytes of the headers of a request or an answer. */

@@ -318,7 +318,7 @@ describe('what a gateway passes on', () => {
     expect(through).to.deep.include({ name: 'test', version: '1' })
     expect(clients.map(({ name }: any) => name)).to.not.include('service-gateway')
     stream.close()
-    expect(through.last_read.uri).to.equal(at(serve))
+    expect(through.last_read.uri).to.equal('scene://current')
     await serve.stop()
   })
 

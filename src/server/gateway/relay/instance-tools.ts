@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
 import type { RelayedContents } from '../../resources/producer.ts'
@@ -52,18 +51,10 @@ const otherInstance = z
 export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
   const { waits = new Set() } = parts
   const own = gatewayTools({ ...parts, waits })
-  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) =>
-    instances.call(
-      id,
-      {
-        method: 'tools/call',
-        params: { name, arguments: args },
-        member: 'content',
-        answerMs: name === 'wait_for_change' ? waitMs : toolMs,
-        ...(isData && { meta: { [dataKey]: true } }),
-      },
-      caller.reader,
-    )
+  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) => {
+    const answerMs = name === 'wait_for_change' ? waitMs : toolMs
+    return instances.callTool(id, { name, args, isData, answerMs }, caller.reader)
+  }
 
   /** A tool of the gateway that an instance answers when one is named. */
   function withInstance(tool: Tool): Tool {
