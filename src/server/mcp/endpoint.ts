@@ -295,7 +295,9 @@ export class Endpoint implements McpEndpoint {
     const client = this.#parts.clients?.ofRequest(message.params, context.principal)
     const call = new Call(message, { res, context, client })
     // Closing the connection cancels a request here ("Cancellation"), but not in a session.
-    res.once('close', () => call.cancel())
+    res.once('close', () => {
+      if (!res.writableFinished) call.cancel()
+    })
     return this.#deliver(call, this.#dispatch(message, call, context))
   }
 
