@@ -299,8 +299,6 @@ async function startGatewayServer(aggregate: boolean) {
     catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', log }),
     tools: false,
     self: () => ({ host, port, mcpUrl: `http://${host}:${port}/mcp`, startedMs: 0 }),
-    probeOf: () => null,
-    whyNotProbed: () => null,
     limits,
     log,
   })
@@ -312,7 +310,7 @@ async function startGatewayServer(aggregate: boolean) {
     log,
     accessLog: accessLogOn(log),
   })
-  const socket = await ServerSocket.open({ host, port: 0 }, { limits, log })
+  const socket = new ServerSocket({ host, port: 0 }, { limits, log })
   await socket.bind({ listener: listenerOf(app) })
   port = socket.port
   return {
@@ -320,7 +318,9 @@ async function startGatewayServer(aggregate: boolean) {
     directory,
     ring,
     async stop() {
-      await socket.stop(close)
+      const stopped = socket.stop()
+      close()
+      await stopped
       connections.close()
     },
   }

@@ -44,22 +44,9 @@ export function namesId({ id }: Pick<Instance, 'id'>, word: string | undefined):
   return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)
 }
 
-/** The shortest beginning of each id that names it alone, of at least eight characters. */
-export function shortIds(instances: readonly Pick<Instance, 'id'>[]): string[] {
-  const plain = instances.map(({ id }) => plainId(id))
-  // Of all ids the neighbours in their order have the longest beginning in common.
-  const sorted = plain.toSorted()
-  const shared = sorted.map((id, at) => commonChars(id, sorted[at + 1] ?? ''))
-  const lengths = new Map(
-    sorted.map((id, at) => [id, Math.max(8, 1 + Math.max(shared[at] ?? 0, shared[at - 1] ?? 0))]),
-  )
-  return plain.map(id => id.slice(0, lengths.get(id)))
-}
-
-function commonChars(a: string, b: string): number {
-  let at = 0
-  while (at < a.length && a[at] === b[at]) at++
-  return at
+/** The first eight digits of an id, by which lists name an instance. */
+export function shortId(instanceId: string): string {
+  return plainId(instanceId).slice(0, 8)
 }
 
 /** In lower case: its name, and its document as a path, as a file, and without its ending. */

@@ -67,7 +67,7 @@ export function openUserView(
     maxSubscriptions: share(maxSubscriptions),
     maxWaits: share(maxWaits),
   }
-  const directory = new VisibleInstances(all, viewer, parts.log)
+  const directory = new VisibleInstances(all, viewer)
   const isVisible = (id: string) => directory.has(id)
   const { schemes } = viewer
   const own = { limits, directory, isVisible, schemes, viewer, ring: new EventRing() }
