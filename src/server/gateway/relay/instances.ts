@@ -18,10 +18,10 @@ import { isUnreachable } from './relay-errors.ts'
 import { assertCall, assertScheme, type Schemes } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
-export const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
+const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
 
 /** Requests of one user that are open at one instance: the others must be able to read it, too. */
-const maxOpen = 100
+const maxOpen = 64
 
 interface InstancesParts {
   readonly directory: InstanceDirectory
