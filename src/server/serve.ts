@@ -125,7 +125,16 @@ export async function startServe(
   const metrics = new Metrics('serve', options.accessLog)
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
+  let announced: InstanceFile | null = null
   const server = new McpHttpServer(config, {
+    instance() {
+      const {
+        dcc_type: dccType = '',
+        display_name: displayName = '',
+        scene = null,
+      } = announced?.record ?? {}
+      return { id: instanceId, dccType, displayName, scene }
+    },
     notes,
     checkpoints,
     kept,
@@ -196,6 +205,7 @@ export async function startServe(
     ownerToken,
     openFolder: () => openStateDirectory(registryDir.path),
   })
+  announced = record
   opened.defer(() => record.remove())
   presences.follow((presence, sinceMs) => {
     const given = { dccType, named: name !== undefined, hostname: hostname() }

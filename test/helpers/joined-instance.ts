@@ -24,7 +24,8 @@ interface JoinOptions {
 
 export async function joinInstance(options: JoinOptions): Promise<JoinedInstance> {
   const { gateway, token, id = randomUUID() } = options
-  const server = new McpHttpServer({ enableTools: true })
+  const instance = () => ({ id, dccType: 'maya', displayName: 'scripted', scene: null })
+  const server = new McpHttpServer({ enableTools: true }, { instance })
   await server.start()
   const others = server.linkListener()
   let record = toldRecord(id, options.record)

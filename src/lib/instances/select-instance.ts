@@ -1,6 +1,6 @@
 import type { Instance } from './instance.ts'
 
-type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
+export type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
 
 /** What a word of the user names among the live instances. */
 export type Selection<One extends Named = Instance> =
@@ -36,6 +36,12 @@ export function selectInstance<One extends Named>(
   const said = instances.filter(instance => namesOf(instance).includes(lower))
   if (said.length > 0) return only(said)
   return !long && /^[0-9a-f]+$/.test(wanted) ? { kind: 'too_short' } : { kind: 'none' }
+}
+
+/** Whether the word names this instance, and not a kind of instances. */
+export function namesId({ id }: Pick<Instance, 'id'>, word: string | undefined): boolean {
+  const wanted = plainId(word ?? '')
+  return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)
 }
 
 /** The first eight digits of an id, by which lists name an instance. */

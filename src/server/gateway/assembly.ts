@@ -14,7 +14,7 @@ import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { Joins } from './join/joins.ts'
 import { JoinedDirectory } from './join/joined-directory.ts'
-import { Relays } from './relay/relays.ts'
+import { Connections } from './relay/connections.ts'
 import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
 import type { KeptSessions } from '../mcp/kept-sessions.ts'
@@ -35,7 +35,7 @@ interface GatewayAssemblyParts {
   readonly accounts: AccountTokens | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
-  readonly mayUseKey: () => Promise<boolean>
+  readonly mayUseKey: () => boolean
   readonly kept: KeptSessions | undefined
   readonly limits: GatewayLimits
   readonly log: Logger
@@ -64,13 +64,13 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const isOwn = (url: URL): boolean => Number(url.port) === self.port
   const directory = await LocalDirectory.open({ instancesDir, log, isGateway: true })
   const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, directory })
-  const relays = aggregate
-    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
+  const connections = aggregate
+    ? new Connections({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
     : undefined
-  const common = { relays, catalog, tools, kept: parts.kept, log, self: () => self }
+  const common = { connections, catalog, tools, kept: parts.kept, log, self: () => self }
   const views = new Views({
     all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
-    open: (viewer, open) => openUserView({ ...common, limits }, directory, viewer, open),
+    open: viewer => openUserView({ ...common, limits }, directory, viewer),
     limits,
     ticks: monotonicClock,
     timer: systemTimer,
@@ -87,9 +87,10 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
     endLinks: () => joining?.joins.endLinks(),
     async close() {
       views.close()
+      connections?.close()
       await joining?.joins.close()
       joining?.joined.close()
-      await Promise.all([relays?.close(), directory.close()])
+      await directory.close()
     },
   }
 }

@@ -154,7 +154,7 @@ describe('a gateway that instances join', () => {
       name: 'query_scene',
       arguments: { instance: far.instanceId },
     })
-    expect(tool.json.result.content.at(-1).text).to.include(far.instanceId.slice(0, 8))
+    expect(tool.json.result.content[0].text).to.include('"revision":2')
     await session.call('resources/unsubscribe', { uri })
     await far.stop()
     await gone(far.instanceId)

@@ -2,9 +2,9 @@ import type { GatewayLimits } from '../limits.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { ChangeEmitter } from '../change-emitter.ts'
-import type { InstanceTransport } from '../relay/instance-transport.ts'
+import type { InstanceTransport } from '../relay/transport.ts'
 import { unreachable } from '../relay/relay-errors.ts'
-import { type LinkClient, linkUrl } from './link-client.ts'
+import type { LinkClient } from './link-client.ts'
 import type { ToldRecord } from './told-record.ts'
 
 /** An instance whose link is lost stays listed for this long. */
@@ -93,8 +93,7 @@ export class JoinedDirectory {
   /** Null: no such instance has joined. */
   transportOf(instanceId: string): InstanceTransport | null {
     if (!this.#joined.has(instanceId)) return null
-    const client = async () => this.#clientOf(instanceId)
-    return { url: linkUrl, asker: client, reads: client, refused() {}, close() {} }
+    return { send: async (...asked) => this.#clientOf(instanceId).send(...asked), close() {} }
   }
 
   /** Throws a `ServiceError` while the instance cannot be reached. */

@@ -4,21 +4,15 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import { type Duplex, Readable } from 'node:stream'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker } from '../../../lib/mcp/bridge/http-link.ts'
-import type { Timer } from '../../../lib/util/time.ts'
-import type {
-  AnswerReceiver,
-  Arriving,
-  ReadRequest,
-  ReadSender,
-} from '../relay/instance-transport.ts'
-import { AnswerTimeout } from '../relay/read-link.ts'
+import { maxTimerMs, type Timer } from '../../../lib/util/time.ts'
+import type { InstanceAnswer, InstanceRequest, InstanceTransport } from '../relay/transport.ts'
 
 /** The MCP endpoint of an instance on its link. The host is never resolved. */
 export const linkUrl = new URL('http://instance/mcp')
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR } = constants
 
 /** Requests to an instance over the link that it opened: HTTP/2, whose client is the gateway. */
-export class LinkClient implements HttpAsker, ReadSender {
+export class LinkClient implements HttpAsker, InstanceTransport {
   readonly #link: Duplex
   readonly #session: ClientHttp2Session
   readonly #timer: Timer
@@ -49,7 +43,7 @@ export class LinkClient implements HttpAsker, ReadSender {
     signal.throwIfAborted()
     const stream = this.#request(url, method, headers, body)
     return new Promise((resolve, reject) => {
-      const cancelAnswer = this.#timer.after(answerMs, () => fail(new AnswerTimeout(notAnswering)))
+      const cancelAnswer = this.#timer.after(answerMs, () => fail(new Unreachable(notAnswering)))
       const fail = (reason: unknown): void => {
         cancelAnswer()
         reject(reason)
@@ -69,11 +63,18 @@ export class LinkClient implements HttpAsker, ReadSender {
     })
   }
 
-  send(request: ReadRequest, receiver: AnswerReceiver): (reason: Error) => void {
-    const { url, headers, body } = request
-    const read = new LinkRead(this.#request(url, 'POST', headers, body), request, receiver)
-    return reason => read.cut(reason)
+  async send(
+    { method, path, ...request }: InstanceRequest,
+    signal: AbortSignal,
+  ): Promise<InstanceAnswer> {
+    const url = new URL(path, linkUrl)
+    const asked = { url, method: method as HttpAsk['method'], repeatable: true, signal }
+    const answer = await this.ask({ ...request, ...asked, answerMs: maxTimerMs })
+    return { status: answer.statusCode ?? 0, headers: answer.headers, body: answer }
   }
+
+  /** Whoever accepted the link ends it. */
+  close(): void {}
 
   #request(
     { pathname, search }: URL,
@@ -136,56 +137,5 @@ class LinkAnswer extends Readable implements HttpAnswer {
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     cancel(this.#stream)
     done(error)
-  }
-}
-
-/** Passes what arrives of one read to its receiver. */
-class LinkRead implements Arriving {
-  readonly #stream: ClientHttp2Stream
-  readonly #silenceMs: number
-  #reason: Error | null = null
-
-  constructor(
-    stream: ClientHttp2Stream,
-    { answerMs, silenceMs }: Pick<ReadRequest, 'answerMs' | 'silenceMs'>,
-    receiver: AnswerReceiver,
-  ) {
-    this.#stream = stream
-    this.#silenceMs = silenceMs
-    let hasBegun = false
-    stream.setTimeout(answerMs, () => {
-      const isLate = !hasBegun
-      this.cut(isLate ? new AnswerTimeout(notAnswering) : new Unreachable('it stopped answering'))
-    })
-    stream.once('response', headers => {
-      hasBegun = true
-      stream.setTimeout(silenceMs)
-      receiver.begun(headers[':status'] ?? 0, headers, this)
-      // With an earlier listener Node would give the body before the status.
-      stream.on('data', (chunk: Buffer) => receiver.data(chunk))
-    })
-    stream.on('error', () => {})
-    stream.once('close', () => {
-      const isComplete = stream.rstCode === NGHTTP2_NO_ERROR && stream.readableEnded && hasBegun
-      if (this.#reason !== null) receiver.failed(this.#reason)
-      else if (isComplete) receiver.ended()
-      else receiver.failed(new Unreachable(cutReason))
-    })
-  }
-
-  pause(): void {
-    this.#stream.pause()
-    this.#stream.setTimeout(0)
-  }
-
-  resume(): void {
-    this.#stream.resume()
-    this.#stream.setTimeout(this.#silenceMs)
-  }
-
-  cut(reason: Error): void {
-    if (this.#reason !== null) return
-    this.#reason = reason
-    cancel(this.#stream)
   }
 }
