@@ -25,7 +25,7 @@ export function parseToldRecord(
   if (!parsed.ok) return parsed
   const joined = { ...principal, visibility: parsed.value.visible_to ?? 'owner' }
   // Addresses of another machine are neither shown nor called.
-  const nowhere = { mcpUrl: null, mcpUrlIsLoopback: false, localUrl: null }
+  const nowhere = { mcpUrl: null, localUrl: null }
   const record = { ...shownRecord(parsed.value), ...nowhere, joined }
   return ok({ principal, record })
 }
