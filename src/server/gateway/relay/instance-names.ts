@@ -52,9 +52,6 @@ export class InstanceNames {
     if (selected.kind === 'one') return selected.instance.entry
     const end = id === undefined ? null : this.#ended.errorOf(id)
     if (end !== null) throw end
-    if (selected.kind === 'too_short') {
-      throw notNamed(`"${word}" is too short: at least ${minPrefixChars} digits of the id`)
-    }
     const candidates = selected.kind === 'several' ? selected.instances : named
     if (candidates.length === 0) throw notNamed('no instance runs on this machine')
     const lines = candidates
