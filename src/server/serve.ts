@@ -231,7 +231,6 @@ export async function startServe(
     const parts = { record, listener: server.linkListener(), limits, log }
     const joined = new Joiner({ ...joins, ...parts })
     joiner = joined
-    metrics.add(() => joined.gauges)
     opened.defer(() => joined.stop())
   }
 

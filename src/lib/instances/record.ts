@@ -90,7 +90,7 @@ export function parseRecord(
   const parsed = instanceRecord.safeParse(json.value)
   if (!parsed.success) return fail(cleanText(firstIssue(parsed.error), 200))
   if (instanceId !== null && parsed.data.instance_id !== instanceId) {
-    return fail('instance_id: is not that of its file name')
+    return fail('instance_id: is that of another instance')
   }
   return ok(parsed.data)
 }

@@ -10,10 +10,8 @@ import type { AccountTokens } from '../auth/account-tokens.ts'
 import type { NodeHandler } from '../http/app.ts'
 import type { Upgrade } from '../http/upgrade.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
-import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
-import { Joins } from './join/joins.ts'
-import { JoinedDirectory } from './join/joined-directory.ts'
+import { JoinedInstances } from './join/joined-instances.ts'
 import { Connections } from './relay/connections.ts'
 import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
@@ -63,13 +61,14 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   // A record that names its own port would have it ask itself.
   const isOwn = (url: URL): boolean => Number(url.port) === self.port
   const directory = await LocalDirectory.open({ instancesDir, log, isGateway: true })
-  const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, directory })
+  const { accounts: tokens, onRefused } = parts
+  const joined = tokens && new JoinedInstances(directory, log)
   const connections = aggregate
-    ? new Connections({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
+    ? new Connections({ ...machine, directory, isOwn, mayUseKey, joined })
     : undefined
   const common = { connections, catalog, tools, kept: parts.kept, log, self: () => self }
   const views = new Views({
-    all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
+    all: openView({ ...common, ...(joined && { viewer: null }), directory, ring, limits }),
     open: viewer => openUserView({ ...common, limits }, directory, viewer),
     limits,
     ticks: monotonicClock,
@@ -78,53 +77,14 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   return {
     endpoint: views,
     download: aggregate ? (...asked) => views.download(...asked) : undefined,
-    acceptJoin: joining?.accept,
-    gauges: () => [
-      ...activityGauges(views.activity()),
-      instanceGauge(directory),
-      ...(joining ? [linkGauge(joining.joins)] : []),
-    ],
-    endLinks: () => joining?.joins.endLinks(),
+    acceptJoin: tokens && joined && createJoinUpgrade({ tokens, joined, directory, onRefused }),
+    gauges: () => [...activityGauges(views.activity()), instanceGauge(directory)],
+    endLinks: () => joined?.close(),
     async close() {
       views.close()
       connections?.close()
-      await joining?.joins.close()
-      joining?.joined.close()
       await directory.close()
     },
-  }
-}
-
-/** What accepts instances that join. */
-function openJoins({
-  accounts,
-  directory,
-  limits,
-  log,
-  onRefused,
-}: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
-  accounts: AccountTokens
-  directory: LocalDirectory
-}) {
-  const tokens = new JoinTokens(accounts)
-  const parts = { limits, clock: systemClock, timer: systemTimer, log }
-  const joined = new JoinedDirectory({ ...parts, directory })
-  const joins = new Joins({ local: directory, tokens, directory: joined, ...parts })
-  const accept = createJoinUpgrade({
-    tokens,
-
-    onRefused,
-    whyFull: principal => joins.whyFull(principal),
-    accept: (...link) => joins.accept(...link),
-  })
-  return { joined, joins, accept }
-}
-
-function linkGauge({ links }: Joins): Gauge {
-  return {
-    name: 'service_cli_join_links',
-    help: 'Links of instances that joined.',
-    values: [{ value: links }],
   }
 }
 

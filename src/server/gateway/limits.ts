@@ -1,4 +1,3 @@
-import { joinDefaults, type JoinLimits } from '../join/limits.ts'
 import { type McpLimits, resolveMcpLimits } from '../mcp/limits.ts'
 
 /** Bounds of the gateway, which tests shrink. Sizes in bytes, times in milliseconds. */
@@ -17,9 +16,9 @@ export const gatewayDefaults = {
   viewIdleMs: 5 * 60_000,
 }
 
-export type GatewayLimits = JoinLimits & McpLimits & typeof gatewayDefaults
+export type GatewayLimits = McpLimits & typeof gatewayDefaults
 
 /** The defaults with the given bounds in their place. */
 export function resolveGatewayLimits(bounds: Partial<GatewayLimits> = {}): GatewayLimits {
-  return { ...resolveMcpLimits(), ...joinDefaults, ...gatewayDefaults, ...bounds }
+  return { ...resolveMcpLimits(), ...gatewayDefaults, ...bounds }
 }

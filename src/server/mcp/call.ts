@@ -4,7 +4,6 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { accepts } from '../http/media.ts'
-import type { Reader } from '../resources/producer.ts'
 import type { Client } from './client-table.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
 import type { RequestContext } from '../http/request-context.ts'
@@ -29,7 +28,7 @@ export interface CallParts {
  * One request while it is being answered. It keeps nothing of the params, which may be large while the
  * call waits for long.
  */
-export class Call implements Caller, Reader {
+export class Call implements Caller {
   readonly id: RequestId
   readonly method: string
   readonly res: ServerResponse
@@ -59,10 +58,6 @@ export class Call implements Caller, Reader {
 
   get clientName(): string | undefined {
     return this.client?.name
-  }
-
-  get reader(): Reader {
-    return this
   }
 
   /** Aborted when the client cancels the request or, without a session, closes its connection. */
@@ -122,7 +117,7 @@ export function recordCall(
 }
 
 /** The resource that the call is about, or the resources that a tool waits for. */
-function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
+export function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
   if (method !== 'tools/call') return uri
   if (!isJsonObject(args)) return undefined
   const { uris } = args

@@ -34,7 +34,8 @@ import {
   type ServerParts,
 } from './mcp-http-config.ts'
 import { refusalText } from './send.ts'
-import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
+import type { ToolParts } from './tools/tool.ts'
+import { applicationTools, withLiveApp } from './tools/tools.ts'
 
 const loopback = '127.0.0.1'
 /** A stored picture that is made smaller becomes no larger than a model takes. */

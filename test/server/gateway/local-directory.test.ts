@@ -125,7 +125,7 @@ describe('LocalDirectory', () => {
       [
         'a record of another instance',
         path => writeFile(path, JSON.stringify(makeRecord())),
-        'instance_id: is not that of its file name',
+        'instance_id: is that of another instance',
       ],
     ]
     for (const [what, make, reason] of strange) {

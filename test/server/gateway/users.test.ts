@@ -17,7 +17,7 @@ import type { RunningAccounts } from '../../helpers/accounts-process.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { joinAs, toldRecord, withRecord } from '../../helpers/hostile-instance.ts'
+import { joinAs, toldRecord } from '../../helpers/hostile-instance.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
@@ -108,7 +108,7 @@ describe('a gateway whose users see what is theirs', () => {
   const joinScripted = async (listener?: RequestListener, token = users.ada?.join ?? '') => {
     const id = randomUUID()
     const record = toldRecord(id, { visible_to: 'team' })
-    const joined = await joinAs(base, token, withRecord(record, listener))
+    const joined = await joinAs(base, token, { id, record, listener })
     await isListed(id, 'ben')
     return { id, ...joined }
   }

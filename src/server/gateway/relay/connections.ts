@@ -1,7 +1,7 @@
 import type { GatewayLimits } from '../limits.ts'
 import { tokenFile } from '../../../lib/instances/files.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
-import type { JoinedDirectory } from '../join/joined-directory.ts'
+import type { JoinedInstances } from '../join/joined-instances.ts'
 import { probeUrl } from '../probes.ts'
 import { InstanceConnection } from './instance-connection.ts'
 import type { Follower } from './instance-pushes.ts'
@@ -14,7 +14,7 @@ interface ConnectionsParts {
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   /** The instances that joined; absent: none can. */
-  readonly joined?: Pick<JoinedDirectory, 'transportOf' | 'onLinked'>
+  readonly joined?: Pick<JoinedInstances, 'transportOf'>
   /** Whether this is the address of the gateway itself. */
   readonly isOwn: (url: URL) => boolean
   /** Whether clients of the gateway are asked for a key. */
@@ -30,7 +30,6 @@ export class Connections {
 
   constructor(parts: ConnectionsParts) {
     this.#parts = parts
-    parts.joined?.onLinked(id => this.#connections.get(id)?.pushes.retry())
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
         if (!('entry' in change)) continue
