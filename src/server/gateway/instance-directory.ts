@@ -11,7 +11,7 @@ export interface InstanceDirectory {
   readonly entries: readonly InstanceEntry[]
   /** Invalid records; they hide no other. The same array likewise. */
   readonly faults: readonly RecordFault[]
-  /** Called after `entries` or `faults` changed, once for what came together. Returns the unsubscribe. */
+  /** Called after `entries` or `faults` changed. Returns the unsubscribe. */
   onChange(listener: (changes: InstanceChange[]) => void): () => void
   /** Resolves when everything that was true at the call has been seen, and told. */
   refresh(): Promise<void>
@@ -73,7 +73,7 @@ export interface JoinedAs extends JoinAccepted {
   readonly visibility: Visibility
 }
 
-/** Whether it is there. `reason`, for people, stays the same for as long as `health` does. */
+/** Whether it is there. `reason` is for people. */
 export interface Verdict {
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string

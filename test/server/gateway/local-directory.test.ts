@@ -75,6 +75,15 @@ describe('LocalDirectory', () => {
     expect([told, counts, left]).to.deep.equal([[['appeared', 'appeared']], [2], 0])
   })
 
+  it('finds every one of many, and those that end', async () => {
+    const many = await Promise.all(Array.from({ length: 250 }, () => write()))
+    await open()
+    expect(new Set(ids())).to.deep.equal(new Set(many))
+    await Promise.all(many.slice(1).map(remove))
+    await directory.refresh()
+    expect([ids(), told.flat().length]).to.deep.equal([[many[0]], 249])
+  })
+
   it('lists by the time of the start, with the same arrays and entries until something changes', async () => {
     await write({ started_at: '2026-01-05T00:00:00Z' })
     const first = await write({ started_at: '2026-01-03T00:00:00Z' })
