@@ -186,21 +186,20 @@ export async function startServe(
   mcpUrl = url
   const hostUrl = `${localUrl}/host`
   const { dccType, name } = options
-  const facts = {
-    instanceId,
-    dccType,
-    name,
-    url,
-    hostUrl,
-    hostTokenFile: token.file,
-    version,
-    gateways: options.join?.gateways,
-  }
   const record = await InstanceFile.create({
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
     log,
-    record: createInstanceRecord(facts),
+    record: createInstanceRecord({
+      instanceId,
+      dccType,
+      name,
+      url,
+      hostUrl,
+      hostTokenFile: token.file,
+      version,
+      gateways: options.join?.gateways,
+    }),
     hostToken: token.isGenerated ? token.secret : undefined,
     ownerToken,
     openFolder: () => openStateDirectory(registryDir.path),
@@ -219,9 +218,13 @@ export async function startServe(
   noteScene()
   const { sceneFile } = options
   if (sceneFile !== undefined) {
-    const setSceneText = (json: string) => registry.scene.setText(json)
-    const isPaused = () => registry.scene.isLive
-    const watcher = new SceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
+    const watcher = new SceneFile({
+      path: sceneFile,
+      setSceneText: json => registry.scene.setText(json),
+      isPaused: () => registry.scene.isLive,
+      limits,
+      log,
+    })
     opened.defer(() => watcher.stop())
     registry.listen({ resourceUpdated: () => watcher.checkPause() })
   }

@@ -370,8 +370,8 @@ export class Endpoint {
 
 /** The activity for `/metrics`. */
 export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
-  const gauge = (name: string, help: string, value: number) => {
-    return { name: `service_cli_${name}`, help, values: [{ value }] }
+  const gauge = (name: string, help: string, value: number): Gauge => {
+    return { name: `service_cli_${name}`, help, samples: [['', value]] }
   }
   return [
     gauge('sessions', 'Open MCP sessions.', activity.sessions),
