@@ -47,11 +47,6 @@ export class NoteFolder {
     return [...this.#known.values()].flatMap(({ note }) => note ?? [])
   }
 
-  /** Numbers of those that the last look could not read. */
-  get damaged(): readonly number[] {
-    return [...this.#known].flatMap(([number, { note }]) => (note === null ? [number] : []))
-  }
-
   /** Runs writes of this server one after the other. Other servers may write between them. */
   serially<Value>(write: () => Promise<Value>): Promise<Value> {
     const written = this.#writing.then(write)

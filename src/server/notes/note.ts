@@ -82,17 +82,9 @@ export function nextState(state: NoteState, action: NoteAction): NoteState | nul
   return steps[action][state] ?? null
 }
 
-/** What has to happen before the action applies. */
-const remedies: Readonly<Record<NoteAction, string>> = {
-  answer: '; a person reopens a settled note before it is answered again',
-  accept: '; only an answered note can be accepted',
-  reopen: '',
-  close: '',
-}
-
 export function notNow({ state, number }: Note, action: NoteAction): ServiceError {
   return new ServiceError('note_state', `note ${number} is ${state}: ${action} does not apply`, {
-    hint: `read it again: its state may have changed${remedies[action]}`,
+    hint: 'read it again: its state may have changed',
   })
 }
 
@@ -148,26 +140,15 @@ export function targetsNow(
   })
 }
 
-/**
- * The note of this id, unique beginning of it, or number. Throws `resource_not_found`, and
- * `resource_failed` for one of the numbers that are `damaged`.
- */
-export function findNote(notes: readonly Note[], word: string, damaged: readonly number[]): Note {
+/** The note of this id, unique beginning of it, or number. Throws `resource_not_found`. */
+export function findNote(notes: readonly Note[], word: string): Note {
   // An id may begin with digits alone.
   const numbered = notes.filter(({ number }) => String(number) === word)
   const named = notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
-  const found = numbered.length > 0 ? numbered : named
-  const [note, ...others] = found
+  const [note, ...others] = numbered.length > 0 ? numbered : named
   if (note !== undefined && others.length === 0) return note
-  if (damaged.some(number => String(number) === word)) {
-    throw new ServiceError('resource_failed', `note ${word} cannot be read`, {
-      hint: 'the log of the server has the reason',
-    })
-  }
   const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
   const known =
     open.length === 0 ? 'all its notes are settled' : `unsettled: ${open.slice(0, 10).join(', ')}`
-  // The id may be that of one of these.
-  const lost = damaged.length === 0 ? '' : `; cannot be read: ${damaged.slice(0, 10).join(', ')}`
-  throw new ServiceError('resource_not_found', `this document has no such note; ${known}${lost}`)
+  throw new ServiceError('resource_not_found', `this document has no such note; ${known}`)
 }

@@ -151,8 +151,7 @@ export class Notes {
       if (from === undefined || source === undefined) return
       await Promise.allSettled([before?.ready, ...this.#adding])
       await source.serially(() => source.copyTo(folder))
-      const { checkpoints } = this.#parts
-      await checkpoints.of(from).copyTo(checkpoints.of(document))
+      await this.#parts.checkpoints.copy(from, document)
       if (isMove) await from.remove()
     }
     const ready = follow().catch((error: unknown) => {
@@ -186,15 +185,10 @@ export class Notes {
     return this.#parts.isShared()
   }
 
-  /** Numbers of those that the last `list` could not read. */
-  get damaged(): readonly number[] {
-    return this.#open().folder.damaged
-  }
-
   /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
   async find(word: string): Promise<Note> {
     this.#assertShared('resource_not_found')
-    return findNote(await this.list(), word, this.damaged)
+    return findNote(await this.list(), word)
   }
 
   /**
@@ -242,7 +236,7 @@ export class Notes {
       await prover.discard(document, id)
       throw error
     }
-    return findNote(await folder.notes(), id, folder.damaged)
+    return findNote(await folder.notes(), id)
   }
 
   /**
@@ -260,7 +254,7 @@ export class Notes {
 
   async #take(folder: NoteFolder, word: string, action: NoteAction, said: string) {
     for (let taken = 0; ;) {
-      const before = findNote(await folder.notes(), word, folder.damaged)
+      const before = findNote(await folder.notes(), word)
       if (nextState(before.state, action) === null) throw notNow(before, action)
       // Agents cannot fill a note up: a person still settles it.
       const most = action === 'answer' ? maxEntries : 2 * maxEntries
@@ -269,7 +263,7 @@ export class Notes {
         throw new ServiceError('limit_reached', `a note with ${most} entries takes no ${action}`)
       }
       if (await folder.create(before, stepFile(number, action), said)) {
-        return { note: findNote(await folder.notes(), before.id, folder.damaged), number }
+        return { note: findNote(await folder.notes(), before.id), number }
       }
       taken = number
     }
@@ -301,7 +295,7 @@ export class Notes {
     const { id, number, files } = importedNote(value)
     const folder = await this.#folder()
     const isNew = await folder.serially(() => folder.add(id, files, number))
-    const note = findNote(await folder.notes(), id, folder.damaged)
+    const note = findNote(await folder.notes(), id)
     if (isNew) this.#changed(note, 'import', 'host')
     return { note, isNew }
   }
@@ -311,7 +305,7 @@ export class Notes {
     try {
       const proof = await this.#parts.prover.prove(folder, answered, number)
       await folder.create(answered, stepFile(number, 'proof'), JSON.stringify(proof))
-      const note = findNote(await folder.notes(), answered.id, folder.damaged)
+      const note = findNote(await folder.notes(), answered.id)
       this.#tell(note)
       return note
     } catch (error) {

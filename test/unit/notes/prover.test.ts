@@ -95,7 +95,7 @@ describe('Prover', () => {
         },
       },
     })
-  const checkpointsIn = (path: string) => checkpoints.of(new DocumentFolder(path)).list()
+  const checkpointsIn = (path: string) => checkpoints.list(new DocumentFolder(path))
   /** What is kept of a note of this document, as a server keeps it. */
   const made = async (proves: Prover, input: Partial<Note> = {}): Promise<Note> => {
     const notes = notesIn(folder)

@@ -58,7 +58,6 @@ export function noteTools(notes: Notes): readonly Tool[] {
 function listNotesTool(notes: Notes): Tool {
   return createTool(listNotesDefinition, async ({ state, offset, max_chars: most }) => {
     const all = await notes.list()
-    const { damaged } = notes
     const wanted = state === 'open' ? all.filter(isOpen) : all
     const rest = wanted.slice(offset).map(summary)
     const kept = fitting(rest, most - moreChars, lineOf)
@@ -73,12 +72,10 @@ function listNotesTool(notes: Notes): Tool {
     if (next < wanted.length) {
       lines.push(`… ${wanted.length - next} more: call list_notes with offset ${next}`)
     }
-    if (damaged.length > 0) lines.push(`damaged, cannot be read: ${damaged.join(', ')}`)
     return textResult(lines.join('\n'), {
       total: wanted.length,
       returned: shown.length,
       ...(next < wanted.length && { next_offset: next }),
-      ...(damaged.length > 0 && { damaged }),
       notes: shown,
     })
   })
@@ -110,7 +107,8 @@ function lineOf({
   if (last === undefined) return line
   const said = last.text === undefined ? '' : `: ${JSON.stringify(last.text)}`
   const by = cleanText(last.by, maxNameChars)
-  return `${line}; last: ${last.action} by ${by} at ${last.at}${said}`
+  const late = last.late === true ? ' (late, changed nothing)' : ''
+  return `${line}; last: ${last.action} by ${by} at ${last.at}${late}${said}`
 }
 
 function answerNoteTool(notes: Notes): Tool {
