@@ -91,7 +91,7 @@ export function App({ live, loginFailure }: AppProps) {
   )
 }
 
-function LogOut({ live: { person } }: { live: Live }) {
-  if (person === null || !person.login.isLoggedIn.value) return null
-  return <Action run={() => person.login.logOut()}>Log out</Action>
+function LogOut({ live: { login } }: { live: Live }) {
+  if (login?.isLoggedIn.value !== true) return null
+  return <Action run={() => login.logOut()}>Log out</Action>
 }

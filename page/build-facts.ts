@@ -1,6 +1,8 @@
 /** Facts that the build puts in: see scripts/build-page.js. */
 declare const SERVICE_VERSION: string
-declare const SERVICE_CLIENTS: readonly ClientEntry[]
+declare const SERVICE_CLIENTS: Readonly<Record<Platform, readonly ClientEntry[]>>
+
+type Platform = 'linux' | 'darwin' | 'win32'
 
 /** How an AI client is told of a server; `{name}` and `{url}` stand for its name and address. */
 export interface ClientEntry {
@@ -25,4 +27,10 @@ interface EntryForm {
 }
 
 export const version = SERVICE_VERSION
-export const clientEntries = SERVICE_CLIENTS
+/** For the machine of the browser. */
+export const clientEntries = SERVICE_CLIENTS[platformOf(navigator.userAgent)]
+
+function platformOf(userAgent: string): Platform {
+  if (userAgent.includes('Macintosh')) return 'darwin'
+  return userAgent.includes('Windows') ? 'win32' : 'linux'
+}

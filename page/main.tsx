@@ -4,7 +4,6 @@ import { App } from './app.tsx'
 import { createLive } from './live/live.ts'
 import { createHttpCarrier } from './mcp/http-carrier.ts'
 import { Login } from './mcp/login.ts'
-import { PageWrites } from './mcp/page-writes.ts'
 
 const login = new Login()
 /** Why the login link in the address could not be used. */
@@ -12,9 +11,7 @@ const failure = signal<string | null>(null)
 // Without reloading the page when a link is pasted where it is open.
 window.addEventListener('hashchange', () => void useLink())
 await useLink()
-// Without the server the page says that it is lost.
-await login.token().catch(() => null)
-const live = createLive(createHttpCarrier(login), { login, writes: new PageWrites(login) })
+const live = createLive(createHttpCarrier(login), login)
 render(<App live={live} loginFailure={failure} />, document.getElementById('app')!)
 
 /** Takes a one-time link out of the address and uses it. */
@@ -26,8 +23,8 @@ async function useLink(): Promise<void> {
     await login.useCode(code)
     failure.value = null
   } catch (error) {
+    await login.check().catch(() => {})
     // A link that is opened twice in one browser has done its work.
-    const isLoggedIn = (await login.token()) !== null
-    failure.value = isLoggedIn ? null : (error as Error).message
+    failure.value = login.isLoggedIn.value ? null : (error as Error).message
   }
 }

@@ -56,17 +56,19 @@ async function liveApp(options) {
     .replace('</body>', () => `<script>${script}</script></body>`)
 }
 
-/** The settings of every client that `mcp-config` knows, with placeholders for name and address. */
+/**
+ * The settings of every client that `mcp-config` knows, with placeholders for name and address, by the
+ * platform of the browser.
+ */
 async function clientEntries() {
   const settings = '../dist/lib/mcp/settings'
   const { clients } = await import(`${settings}/clients.js`)
   const { makeEntry, newSettings } = await import(`${settings}/entry.js`)
   const { settingsPaths } = await import(`${settings}/settings-file.js`)
   const { quoteArgument } = await import('../dist/lib/cli/format.js')
-  const [scope, platform] = ['user', 'linux']
-  const place = { platform, env: {}, home: '~' }
+  const scope = 'user'
 
-  const form = (client, needsKey) => {
+  const form = (client, needsKey, platform) => {
     const usesFile = needsKey && client.key === undefined
     const isBridged = usesFile || client.http === undefined
     const keyFile = usesFile ? ['--api-key-file', 'FILE'] : []
@@ -80,14 +82,18 @@ async function clientEntries() {
       flags: usesFile ? `${client.http ? ' --stdio' : ''} --api-key-file FILE` : '',
     }
   }
-  return clients.map(client => ({
+  const entry = (client, platform) => ({
     id: client.id,
     title: client.title,
-    file: settingsPaths(client, scope, place)[0] ?? null,
+    file: settingsPaths(client, scope, { platform, env: {}, home: '~' })[0] ?? null,
     isWritten: client.format.startsWith('json'),
-    open: form(client, false),
-    keyed: form(client, true),
-  }))
+    open: form(client, false, platform),
+    keyed: form(client, true, platform),
+  })
+  const platforms = ['linux', 'darwin', 'win32']
+  return Object.fromEntries(
+    platforms.map(each => [each, clients.map(client => entry(client, each))]),
+  )
 }
 
 /** The licences of the packages that are in the bundle. */

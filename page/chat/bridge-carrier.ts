@@ -2,7 +2,7 @@ import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import { dataKey, liveAppKey } from '../../src/lib/mcp/call-meta.ts'
 import { pause, retryDelay } from '../../src/lib/util/time.ts'
 import { timer } from '../live/refresh.ts'
-import { type Carrier, type Connection, type Content, McpError } from '../mcp/carrier.ts'
+import { type Carrier, type Connection, type Content, Followers, McpError } from '../mcp/carrier.ts'
 import type { Bridge } from './bridge.ts'
 
 /** The most that the server gives in one slice, and more slices than any answer should have. */
@@ -51,8 +51,7 @@ interface CarrierParts {
 export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier {
   const connection = signal<Connection>({ kind: 'connecting' })
   const schemes = signal<ReadonlySet<string>>(new Set())
-  const followers = new Map<string, Set<() => void>>()
-  const tell = (uri: string) => followers.get(uri)?.forEach(changed => changed())
+  const followers = new Followers()
 
   async function call(
     name: string,
@@ -111,9 +110,9 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
       const startedMs = performance.now()
       const next = wait(turn, signal)
       // Only now: what changed before the wait began is read, what changes later ends the wait.
-      if (turn.isNewScene) tell(sceneUri)
+      if (turn.isNewScene) followers.tell(sceneUri)
       // Notes have no revision by which the wait could know of earlier changes.
-      tell(notesUri)
+      followers.tell(notesUri)
       turn = await next
       await pause(timer, minTurnMs - (performance.now() - startedMs), signal)
     }
@@ -148,10 +147,6 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
     schemes,
     read,
     list: () => Promise.reject(new Error('a chat shows no files')),
-    follow(uri, changed) {
-      const ofUri = followers.get(uri) ?? new Set()
-      followers.set(uri, ofUri.add(changed))
-      return () => ofUri.delete(changed)
-    },
+    follow: (uri, changed) => followers.add(uri, changed),
   }
 }

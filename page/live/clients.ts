@@ -14,13 +14,29 @@ export interface ClientRow {
   readonly last_call?: { readonly at: string; readonly tool: string }
 }
 
+/** The clients of one name, which people take for one. */
+export interface ClientGroup {
+  readonly name: string
+  readonly count: number
+  /** What one of them did last; null: nothing yet. */
+  readonly done: Done | null
+}
+
+export function groupByName(rows: readonly ClientRow[]): readonly ClientGroup[] {
+  return [...Map.groupBy(rows, ({ name }) => name)].map(([name, alike]) => ({
+    name,
+    count: alike.length,
+    done: lastDone(alike),
+  }))
+}
+
 /** Who uses the server, without its live pages. Null while the server does not tell. */
 export function followClients(carrier: Carrier): ReadonlySignal<readonly ClientRow[] | null> {
   const rows = signal<readonly ClientRow[] | null>(null)
   const refresh = refresher(1000, async () => {
     try {
       const { clients } = await readJson<{ clients: ClientRow[] }>(carrier, clientsUri)
-      rows.value = clients.filter(({ name }) => !pageNames.has(name))
+      rows.value = clients.filter(({ name }) => name !== pageName)
     } catch {
       // A key that may only read is not told.
       rows.value = null
@@ -30,14 +46,14 @@ export function followClients(carrier: Carrier): ReadonlySignal<readonly ClientR
   return rows
 }
 
-const pageNames = new Set(['service-page'])
+const pageName = 'service-page'
 
-/** What a client did last that has to do with the scene, newest first. */
-export function lastDone({ last_read, last_call }: ClientRow): Done | null {
-  const done = [
-    last_call && { at: last_call.at, what: callWords(last_call.tool) },
-    last_read && { at: last_read.at, what: readWords(last_read.uri) },
-  ].filter(each => each !== undefined)
+/** What these clients did last. */
+export function lastDone(rows: readonly ClientRow[]): Done | null {
+  const done = rows.flatMap(({ last_read, last_call }) => [
+    ...(last_call ? [{ at: last_call.at, what: callWords(last_call.tool) }] : []),
+    ...(last_read ? [{ at: last_read.at, what: readWords(last_read.uri) }] : []),
+  ])
   return done.toSorted((a, b) => (a.at < b.at ? 1 : -1))[0] ?? null
 }
 

@@ -15,6 +15,8 @@ export class Drafts {
   /** The view of the new note; null: it points at nothing. */
   readonly view = signal<DrawnView | null>(null)
   readonly pin = signal<Pin | null>(null)
+  /** The document that the view is of. */
+  document: string | null = null
 
   /** The text of a field; `key` names it among all. */
   text(key: string): Signal<string> {

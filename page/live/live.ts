@@ -1,6 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals'
 import type { Carrier, Descriptor } from '../mcp/carrier.ts'
-import type { PageWrites } from '../mcp/page-writes.ts'
 import type { Login } from '../mcp/login.ts'
 import { type ClientRow, followClients } from './clients.ts'
 import { Drafts } from './drafts.ts'
@@ -20,26 +19,21 @@ export interface Live {
   readonly clients: ReadonlySignal<readonly ClientRow[] | null>
   readonly files: ReadonlySignal<readonly Descriptor[] | null>
   readonly instances: ReadonlySignal<readonly InstanceRow[] | null>
-  /** What a person may do on the page; null inside of a chat. */
-  readonly person: Person | null
-}
-
-interface Person {
-  readonly login: Login
-  readonly writes: PageWrites
+  /** Null inside of a chat, where nothing is written. */
+  readonly login: Login | null
   readonly drafts: Drafts
 }
 
-export function createLive(carrier: Carrier, signedIn: Omit<Person, 'drafts'> | null): Live {
-  const scene = new SceneState(carrier)
+export function createLive(carrier: Carrier, login: Login | null): Live {
   return {
     carrier,
-    scene,
-    person: signedIn && { ...signedIn, drafts: new Drafts() },
+    scene: new SceneState(carrier),
     picture: new Picture(carrier),
     notes: new NotesState(carrier),
     clients: followClients(carrier),
     files: followFiles(carrier),
     instances: followInstances(carrier),
+    login,
+    drafts: new Drafts(),
   }
 }

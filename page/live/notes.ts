@@ -1,4 +1,4 @@
-import { signal, type ReadonlySignal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { type Carrier, readJson } from '../mcp/carrier.ts'
 import { refresher } from './refresh.ts'
@@ -39,27 +39,19 @@ export interface NoteEntry {
 
 /** The notes of the open document. */
 export class NotesState {
+  /** Newest first; null until they are known. */
+  readonly rows = signal<readonly NoteRow[] | null>(null)
+  /** Moves on with each change of any note. */
+  readonly version = signal(0)
   readonly #carrier: Carrier
-  readonly #rows = signal<readonly NoteRow[] | null>(null)
-  readonly #version = signal(0)
 
   constructor(carrier: Carrier) {
     this.#carrier = carrier
     const refresh = refresher(500, async () => {
-      this.#rows.value = await this.#read()
-      this.#version.value++
+      this.rows.value = await this.#read()
+      this.version.value++
     })
     carrier.follow('notes://open', refresh)
-  }
-
-  /** Newest first; null until they are known. */
-  get rows(): ReadonlySignal<readonly NoteRow[] | null> {
-    return this.#rows
-  }
-
-  /** Moves on with each change of any note. */
-  get version(): ReadonlySignal<number> {
-    return this.#version
   }
 
   detail(id: string): Promise<NoteDetail> {

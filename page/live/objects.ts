@@ -1,4 +1,4 @@
-import { signal, type ReadonlySignal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import { omitUndefined } from '../../src/lib/util/members.ts'
 import { asText, cleanText } from '../../src/lib/util/text.ts'
 import type { JsonChange } from '../../src/lib/mcp/json-diff.ts'
@@ -37,9 +37,10 @@ export type ObjectsState =
 
 /** A few members of all objects, kept up to date by the changes of the scene while it is open. */
 export class Objects {
+  readonly state = signal<ObjectsState>({ kind: 'loading', read: 0 })
+  /** When objects changed, by id; milliseconds since the epoch. */
+  readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly #carrier: Carrier
-  readonly #state = signal<ObjectsState>({ kind: 'loading', read: 0 })
-  readonly #changed = signal<ReadonlyMap<string, number>>(new Map())
   #pending: (readonly JsonChange[] | null)[] = []
   #isLoading = false
   readonly #stop: () => void
@@ -53,15 +54,6 @@ export class Objects {
     void this.#load()
   }
 
-  get state(): ReadonlySignal<ObjectsState> {
-    return this.#state
-  }
-
-  /** When objects changed, by id; milliseconds since the epoch. */
-  get changed(): ReadonlySignal<ReadonlyMap<string, number>> {
-    return this.#changed
-  }
-
   close(): void {
     this.#stop()
   }
@@ -70,11 +62,11 @@ export class Objects {
     this.#isLoading = true
     this.#pending = []
     try {
-      this.#state.value = await this.#readAll()
+      this.state.value = await this.#readAll()
     } catch (error) {
       const isOther = error instanceof McpError && error.status === 200
       const reason = (error as Error).message
-      this.#state.value = isOther ? { kind: 'other' } : { kind: 'failed', reason }
+      this.state.value = isOther ? { kind: 'other' } : { kind: 'failed', reason }
     }
     this.#isLoading = false
     // What came meanwhile may be in some of the pages: applied again it changes nothing.
@@ -97,26 +89,26 @@ export class Objects {
       total = page.total ?? 0
       next = page.next_offset
       // Rows that are shown stay while they are read again.
-      const isFirst = this.#state.value.kind !== 'rows'
-      if (next !== undefined && isFirst) this.#state.value = { kind: 'loading', read: rows.size }
+      const isFirst = this.state.value.kind !== 'rows'
+      if (next !== undefined && isFirst) this.state.value = { kind: 'loading', read: rows.size }
     }
     // A list of other things than objects with an id is no tree.
     return total > 0 && rows.size === 0 ? { kind: 'other' } : { kind: 'rows', rows, total }
   }
 
   #apply(changes: readonly JsonChange[] | null): void {
-    const { value: state } = this.#state
+    const { value: state } = this.state
     const isReadAgain = changes === null || state.kind !== 'rows' || changes.some(isOfId)
     if (isReadAgain) return void this.#load()
     const rows = new Map(state.rows)
-    const changed = new Map(this.#changed.value)
+    const changed = new Map(this.changed.value)
     for (const change of changes) {
       const id = applyTo(rows, change)
       if (id !== null) changed.set(id, Date.now())
     }
-    this.#changed.value = changed
+    this.changed.value = changed
     const grown = rows.size - state.rows.size
-    this.#state.value = { kind: 'rows', rows, total: state.total + grown }
+    this.state.value = { kind: 'rows', rows, total: state.total + grown }
   }
 }
 

@@ -1,4 +1,4 @@
-import { signal, type ReadonlySignal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import { type Carrier, listKey, McpError } from '../mcp/carrier.ts'
 import { refresher } from './refresh.ts'
 
@@ -9,11 +9,13 @@ const shareOfTime = 50
 const leastMs = 1000
 /** A read that waited for a busy application or a slow network says little of its cost. */
 const mostMs = 30_000
-const width = 1280
+/** No sharper than the screen. */
+const width = Math.min(2560, Math.ceil(screen.width * devicePixelRatio))
 /** An application tells of a change before its window shows it. */
 const drawnMs = 300
 
 export type PictureState =
+  /** Why there is none; null: it is being taken. */
   | { readonly kind: 'none'; readonly reason: string | null }
   | {
       readonly kind: 'shown'
@@ -21,13 +23,14 @@ export type PictureState =
       readonly atMs: number
       /** The scene may have changed since: a newer picture will be taken. */
       readonly isBehind: boolean
+      /** Why there is no newer one. */
       readonly stale: string | null
     }
 
 /** The picture of the application, taken again after a change while somebody looks at it. */
 export class Picture {
+  readonly state = signal<PictureState>({ kind: 'none', reason: null })
   readonly #carrier: Carrier
-  readonly #state = signal<PictureState>({ kind: 'none', reason: null })
   /** By the clock that nobody sets. */
   #restUntilMs = 0
   #watched = 0
@@ -42,17 +45,13 @@ export class Picture {
       await this.#take()
     })
     const changed = () => {
-      const { value: state } = this.#state
-      if (state.kind === 'shown') this.#state.value = { ...state, isBehind: true }
+      const { value: state } = this.state
+      if (state.kind === 'shown') this.state.value = { ...state, isBehind: true }
       setTimeout(due, drawnMs)
     }
     carrier.follow('scene://current', changed)
     carrier.follow(listKey, due)
     document.addEventListener('visibilitychange', due)
-  }
-
-  get state(): ReadonlySignal<PictureState> {
-    return this.#state
   }
 
   /** A screen shows it. Returns the end. */
@@ -78,18 +77,15 @@ export class Picture {
     const endedMs = performance.now()
     const restMs = Math.max(leastMs, (endedMs - startedMs) * shareOfTime)
     this.#restUntilMs = endedMs + Math.min(mostMs, restMs)
-    this.#state.value = state
+    this.state.value = state
     if (this.#isDue) await this.#take()
   }
 
   async #read(atMs: number): Promise<PictureState> {
     let refused: Error | null = null
-    // Without an application to take a picture of, the server does not serve the scheme.
-    const isServed = this.#carrier.schemes.value.has('capture')
-    for (const uri of isServed ? [windowUri, viewportUri] : []) {
+    for (const uri of [windowUri, viewportUri]) {
       try {
-        const { blob, mimeType, text } = await this.#carrier.read(`${uri}?max_width=${width}`)
-        if (blob === undefined) throw new McpError(text ?? 'the picture is empty', 200)
+        const { blob, mimeType } = await this.#carrier.read(`${uri}?max_width=${width}`)
         const source = `data:${mimeType};base64,${blob}`
         return { kind: 'shown', source, atMs, isBehind: false, stale: null }
       } catch (error) {
@@ -98,8 +94,11 @@ export class Picture {
         if (!(error instanceof McpError)) break
       }
     }
-    const reason = isServed ? (refused?.message ?? null) : 'no window of an application is in reach'
-    const before = this.#state.value
-    return before.kind === 'shown' ? { ...before, stale: reason } : { kind: 'none', reason }
+    const reason = refused?.message ?? 'the picture is empty'
+    const before = this.state.value
+    // The server serves no picture any more: the application is gone, or its user shares none.
+    const isOver = refused instanceof McpError && !this.#carrier.schemes.value.has('capture')
+    if (before.kind === 'none' || isOver) return { kind: 'none', reason }
+    return { ...before, stale: reason }
   }
 }

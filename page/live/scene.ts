@@ -1,4 +1,4 @@
-import { signal, type ReadonlySignal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import { deltaLines, unknownBase } from '../../src/lib/mcp/change-words.ts'
 import type { JsonChange } from '../../src/lib/mcp/json-diff.ts'
 import { parseExact } from '../../src/lib/util/exact-json.ts'
@@ -84,11 +84,14 @@ export type SceneStep = (changes: readonly JsonChange[] | null) => void
 
 /** The scene on one page, and what changed since this page was opened. */
 export class SceneState {
+  /** Null until it was read. */
+  readonly summary = signal<Summary | null>(null)
+  readonly meta = signal<SceneMeta | null>(null)
+  /** Newest first. */
+  readonly changes = signal<readonly ChangeEntry[]>([])
+  /** Why the scene cannot be read. */
+  readonly trouble = signal<string | null>(null)
   readonly #carrier: Carrier
-  readonly #summary = signal<Summary | null>(null)
-  readonly #meta = signal<SceneMeta | null>(null)
-  readonly #changes = signal<readonly ChangeEntry[]>([])
-  readonly #trouble = signal<string | null>(null)
   readonly #steps = new Set<SceneStep>()
   readonly #look: () => void
   #lastEntry = 0
@@ -102,25 +105,6 @@ export class SceneState {
     carrier.follow(sceneUri, this.#look)
   }
 
-  /** Null until it was read. */
-  get summary(): ReadonlySignal<Summary | null> {
-    return this.#summary
-  }
-
-  get meta(): ReadonlySignal<SceneMeta | null> {
-    return this.#meta
-  }
-
-  /** Newest first. */
-  get changes(): ReadonlySignal<readonly ChangeEntry[]> {
-    return this.#changes
-  }
-
-  /** Why the scene cannot be read. */
-  get trouble(): ReadonlySignal<string | null> {
-    return this.#trouble
-  }
-
   /** Calls back with every step. Returns the end. */
   onStep(step: SceneStep): () => void {
     this.#steps.add(step)
@@ -129,30 +113,30 @@ export class SceneState {
 
   async #refresh(): Promise<void> {
     try {
-      const known = this.#meta.value
+      const known = this.meta.value
       if (known !== null) await this.#step(known)
       // Not read yet, or the last read of it failed.
-      if (!isSameScene(this.#meta.value, this.#summarised)) {
+      if (!isSameScene(this.meta.value, this.#summarised)) {
         const content = await this.#carrier.read(`${sceneUri}?view=summary`)
-        this.#summary.value = JSON.parse(content.text ?? '{}') as Summary
-        this.#meta.value ??= metaOf(content)
-        this.#summarised = this.#meta.value
+        this.summary.value = JSON.parse(content.text ?? '{}') as Summary
+        this.meta.value ??= metaOf(content)
+        this.#summarised = this.meta.value
       }
-      this.#trouble.value = null
+      this.trouble.value = null
     } catch (error) {
-      this.#trouble.value = (error as Error).message
+      this.trouble.value = (error as Error).message
       throw error
     } finally {
       // A busy application says nothing when it is no longer busy.
       clearTimeout(this.#busyTimer)
-      const isBusy = this.#meta.value?.application?.as_of !== undefined
+      const isBusy = this.meta.value?.application?.as_of !== undefined
       if (isBusy && !document.hidden) this.#busyTimer = window.setTimeout(this.#look, busyMs)
     }
   }
 
   async #step(known: KnownScene): Promise<void> {
     const { delta, meta } = await this.#read(known)
-    this.#meta.value = meta
+    this.meta.value = meta
     if (isSameScene(meta, known)) return
     const isWhole = delta.changes !== undefined && delta.truncated !== true
     for (const step of this.#steps) step(isWhole ? (delta.changes ?? []) : null)
@@ -166,20 +150,20 @@ export class SceneState {
 
   async #note(since: KnownScene, delta: Delta): Promise<void> {
     const { changes = [], reset } = delta
-    const wasThere = this.#summary.value?.status !== 'no_snapshot'
+    const wasThere = this.summary.value?.status !== 'no_snapshot'
     const isThere = delta.status !== 'no_snapshot'
     if (wasThere !== isThere) {
       this.#add(since, [isThere ? 'The scene came' : 'The scene was withdrawn'], [])
       return
     }
     if (changes.length === 0 && reset !== true && delta.truncated !== true) return
-    const [last, ...others] = this.#changes.value
+    const [last, ...others] = this.changes.value
     const ids = [...new Set(changes.flatMap(idOf))]
     if (last !== undefined && isSame(last, ids)) {
       // A dragged object is one entry, with the whole way that it went.
       const { delta: whole } = await this.#read(last.since)
       const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
-      this.#changes.value = [entry, ...others]
+      this.changes.value = [entry, ...others]
       return
     }
     this.#add(since, linesOf(delta), ids)
@@ -188,7 +172,7 @@ export class SceneState {
   #add(since: KnownScene, lines: readonly string[], ids: readonly string[]): void {
     const now = Date.now()
     const entry = { id: ++this.#lastEntry, startMs: now, atMs: now, lines, ids, since }
-    this.#changes.value = [entry, ...this.#changes.value].slice(0, maxEntries)
+    this.changes.value = [entry, ...this.changes.value].slice(0, maxEntries)
   }
 }
 

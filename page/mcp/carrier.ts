@@ -37,11 +37,25 @@ export interface Carrier {
   read(uri: string): Promise<Content>
   /** All descriptors, at most `maxListed`. */
   list(): Promise<readonly Descriptor[]>
-  /**
-   * Calls back after each update of the resource, and whenever updates may have been missed.
-   * Returns the end.
-   */
-  follow(uri: string, changed: () => void): () => void
+  /** Calls back after each update of the resource, and whenever updates may have been missed. */
+  follow(uri: string, changed: () => void): void
+}
+
+/** Who follows which resource. */
+export class Followers {
+  readonly #byUri = new Map<string, (() => void)[]>()
+
+  get uris(): Iterable<string> {
+    return this.#byUri.keys()
+  }
+
+  add(uri: string, changed: () => void): void {
+    this.#byUri.set(uri, [...(this.#byUri.get(uri) ?? []), changed])
+  }
+
+  tell(uri: string): void {
+    this.#byUri.get(uri)?.forEach(changed => changed())
+  }
 }
 
 /** A refusal by the server; `message` is for people. */

@@ -1,10 +1,17 @@
 import { effect, signal } from '@preact/signals'
 import { pause, retryDelay } from '../../src/lib/util/time.ts'
 import { timer } from '../live/refresh.ts'
-import type { Carrier, Connection, Content, Descriptor } from './carrier.ts'
-import { listKey, McpError } from './carrier.ts'
+import {
+  type Carrier,
+  type Connection,
+  type Content,
+  type Descriptor,
+  Followers,
+  listKey,
+  McpError,
+} from './carrier.ts'
 import type { Login } from './login.ts'
-import { McpClient } from './mcp-client.ts'
+import { ask, listen } from './mcp-client.ts'
 
 /** More files than anybody scrolls through. */
 const maxPages = 4
@@ -16,21 +23,19 @@ const followed = ['scene://current', 'notes://open', 'gateway://instances', clie
 
 /** Reads and follows over `/mcp` of the page's own server. */
 export function createHttpCarrier(login: Login): Carrier {
-  const client = new McpClient(login)
   const connection = signal<Connection>({ kind: 'connecting' })
   const schemes = signal<ReadonlySet<string>>(new Set())
-  const followers = new Map<string, Set<() => void>>()
-  const tell = (key: string) => followers.get(key)?.forEach(changed => changed())
+  const followers = new Followers()
 
   async function read(uri: string): Promise<Content> {
-    const { contents } = await client.request('resources/read', { uri })
+    const { contents } = await ask('resources/read', { uri })
     const [content] = contents as Content[]
     if (content === undefined) throw new Error(`${uri} has no content`)
     return content
   }
 
   async function readSchemes(): Promise<void> {
-    const { resourceTemplates } = await client.request('resources/templates/list', {})
+    const { resourceTemplates } = await ask('resources/templates/list', {})
     const templates = resourceTemplates as { uriTemplate: string }[]
     // In no list, and not for keys that may only read.
     const isTold = await read(clientsUri).then(
@@ -41,32 +46,30 @@ export function createHttpCarrier(login: Login): Carrier {
     schemes.value = new Set(uris.map(schemeOf))
   }
 
-  function isServed(key: string): boolean {
-    return key === listKey || schemes.value.has(schemeOf(key))
-  }
+  const isServed = (key: string) => key === listKey || schemes.value.has(schemeOf(key))
 
-  /** Keeps one stream open until `hidden` is aborted: after each loss it tries again. */
-  async function keepListening(hidden: AbortSignal): Promise<void> {
+  /** Keeps one stream open until `over` is aborted: after each loss it tries again. */
+  async function keepListening(over: AbortSignal): Promise<void> {
     let [attempt, lostMs]: [number, number | null] = [0, null]
-    while (!hidden.aborted) {
-      const reason = await listen(hidden)
-      if (hidden.aborted) return
+    while (!over.aborted) {
+      const reason = await listenOnce(over)
+      if (over.aborted) return
       if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
       if (reason instanceof McpError && reason.status === 401) {
+        // A login begins again.
         connection.value = { kind: 'login', reason: reason.message }
-        await nextLogin(login, hidden)
-        continue
+        return
       }
       lostMs ??= Date.now()
       connection.value = { kind: 'lost', sinceMs: lostMs, reason: reason.message }
-      await retryPause(retryDelay(attempt++, Math.random), hidden)
+      await retryPause(retryDelay(attempt++, Math.random), over)
     }
   }
 
   /** Resolves with the reason why the stream has ended. */
-  async function listen(hidden: AbortSignal): Promise<Error> {
+  async function listenOnce(over: AbortSignal): Promise<Error> {
     const silent = new AbortController()
-    const over = AbortSignal.any([hidden, silent.signal])
+    const signal = AbortSignal.any([over, silent.signal])
     let silence = 0
     const heardNow = () => {
       clearTimeout(silence)
@@ -74,15 +77,18 @@ export function createHttpCarrier(login: Login): Carrier {
     }
     heardNow()
     try {
+      // Another tab may have logged in or out.
+      await login.check()
+      signal.throwIfAborted()
       // A server that was started again may serve other resources.
       await readSchemes()
-      await client.listen(
+      await listen(
         followed.filter(isServed),
         message => {
           heardNow()
-          if (message !== null) void heard(message.method, message.params?.uri, over)
+          if (message !== null) void heard(message.method, message.params?.uri, signal)
         },
-        over,
+        signal,
       )
       return new Error('the server has stopped')
     } catch (error) {
@@ -97,17 +103,17 @@ export function createHttpCarrier(login: Login): Carrier {
   async function heard(method: unknown, uri: unknown, over: AbortSignal): Promise<void> {
     switch (method) {
       case 'notifications/resources/updated':
-        return tell(String(uri))
+        return followers.tell(String(uri))
       case 'notifications/resources/list_changed':
         // An application came or left.
         await readSchemes().catch(() => {})
-        return tell(listKey)
+        return followers.tell(listKey)
       case 'notifications/subscriptions/acknowledged':
         // Updates may have been missed, and resources may have come or gone.
         await readSchemes().catch(() => {})
         if (over.aborted) return
         connection.value = { kind: 'live' }
-        for (const key of followers.keys()) if (isServed(key)) tell(key)
+        for (const key of followers.uris) if (isServed(key)) followers.tell(key)
     }
   }
 
@@ -115,11 +121,13 @@ export function createHttpCarrier(login: Login): Carrier {
   const isShown = signal(!document.hidden)
   document.addEventListener('visibilitychange', () => (isShown.value = !document.hidden))
   effect(() => {
+    // What was refused before a login may be allowed after it.
+    void login.isLoggedIn.value
     if (!isShown.value) return
-    const hidden = new AbortController()
-    void keepListening(hidden.signal)
+    const over = new AbortController()
+    void keepListening(over.signal)
     return () => {
-      hidden.abort()
+      over.abort()
       connection.value = { kind: 'connecting' }
     }
   })
@@ -132,21 +140,14 @@ export function createHttpCarrier(login: Login): Carrier {
       const found: Descriptor[] = []
       let cursor: unknown
       for (let page = 0; page < maxPages; page++) {
-        const result = await client.request(
-          'resources/list',
-          cursor === undefined ? {} : { cursor },
-        )
+        const result = await ask('resources/list', { cursor })
         found.push(...(result.resources as Descriptor[]))
         cursor = result.nextCursor
         if (cursor === undefined) break
       }
       return found
     },
-    follow(uri, changed) {
-      const ofUri = followers.get(uri) ?? new Set()
-      followers.set(uri, ofUri.add(changed))
-      return () => ofUri.delete(changed)
-    },
+    follow: (uri, changed) => followers.add(uri, changed),
   }
 }
 
@@ -160,20 +161,4 @@ async function retryPause(delayMs: number, signal: AbortSignal): Promise<void> {
   window.addEventListener('online', () => over.abort(), { signal: over.signal })
   await pause(timer, delayMs, AbortSignal.any([signal, over.signal]))
   over.abort()
-}
-
-/** Resolves at the next login: what was refused before may be allowed now. */
-function nextLogin(login: Login, signal: AbortSignal): Promise<void> {
-  const before = login.tokens.peek()
-  return new Promise(resolve => {
-    const done = () => {
-      stop()
-      resolve()
-    }
-    const stop = login.tokens.subscribe(count => {
-      // The first call comes at once, with the count of now.
-      if (count !== before) done()
-    })
-    signal.addEventListener('abort', done, { once: true })
-  })
 }

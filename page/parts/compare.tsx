@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { PixelBox } from '../../src/lib/mcp/note-proof.ts'
 import type { Carrier } from '../mcp/carrier.ts'
 import type { Pin } from '../live/drafts.ts'
 import { PinMark } from './pin-picture.tsx'
 import { tellSize } from './small.tsx'
+import { useRead } from './use-read.ts'
 
 interface CompareProps {
   readonly carrier: Carrier
@@ -16,13 +16,22 @@ interface CompareProps {
 
 /** Two pictures from one view over each other, with a slider between them. */
 export function Compare({ carrier, before, after, pin, difference }: CompareProps) {
-  const [first, second] = [usePicture(carrier, before), usePicture(carrier, after)]
+  const [{ value: first, trouble }, { value: second, trouble: noSecond }] = [
+    usePicture(carrier, before),
+    usePicture(carrier, after),
+  ]
   const size = useSignal<{ width: number; height: number } | null>(null)
   const box = difference?.box ?? null
   const start = startOf(box, size.value?.width)
   const moved = useSignal<number | null>(null)
   const at = moved.value ?? start
-  if (first === null) return <p class="quiet">Reading the picture …</p>
+  if (first === null) {
+    return (
+      <p class="quiet">
+        {trouble === null ? 'Reading the picture …' : `The picture is missing: ${trouble}`}
+      </p>
+    )
+  }
   return (
     <figure class="compare">
       <div class="pair">
@@ -57,7 +66,13 @@ export function Compare({ carrier, before, after, pin, difference }: CompareProp
           </>
         )}
       </div>
-      <figcaption>{second === null ? 'Before' : captionOf(difference?.share)}</figcaption>
+      <figcaption>
+        {second !== null
+          ? captionOf(difference?.share)
+          : noSecond === null
+            ? 'Before'
+            : `Before; the picture after the answer is missing: ${noSecond}`}
+      </figcaption>
     </figure>
   )
 }
@@ -84,16 +99,12 @@ function Mark({ box, of }: { box: PixelBox; of: { width: number; height: number 
   return <span class="mark" style={style} aria-hidden="true" />
 }
 
-/** The source of an image element; null while it is read, or when there is none. */
-function usePicture(carrier: Carrier, uri: string | undefined): string | null {
-  const source = useSignal<string | null>(null)
-  useEffect(() => {
-    source.value = null
-    if (uri === undefined) return
-    carrier.read(uri).then(
-      ({ blob, mimeType }) => (source.value = `data:${mimeType};base64,${blob}`),
-      () => {},
-    )
-  }, [carrier, uri])
-  return source.value
+/** The source of an image element; null without a URI. */
+function usePicture(carrier: Carrier, uri: string | undefined) {
+  const read = async () => {
+    if (uri === undefined) return null
+    const { blob, mimeType } = await carrier.read(uri)
+    return `data:${mimeType};base64,${blob}`
+  }
+  return useRead(read, [uri]).value
 }

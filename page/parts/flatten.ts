@@ -11,55 +11,57 @@ export interface TreeRow {
   readonly siblings: number
 }
 
-/** The objects below their parents, in the order of the scene, without the children of `closed`. */
+/**
+ * The objects below their parents, in the order of the scene. Two levels are open at first; `toggled`
+ * says which objects a person has opened or closed. Parents in a circle are at the end, one of them at
+ * the top.
+ */
 export function flatten(
   rows: ReadonlyMap<string, ObjectRow>,
-  closed: ReadonlySet<string>,
+  toggled: ReadonlyMap<string, boolean>,
 ): readonly TreeRow[] {
-  const roots: ObjectRow[] = []
-  const children = new Map<string, ObjectRow[]>()
-  for (const row of rows.values()) {
-    const { parent } = row
-    if (parent === undefined || parent === row.id || !rows.has(parent)) roots.push(row)
-    else {
-      const list = children.get(parent)
-      if (list === undefined) children.set(parent, [row])
-      else list.push(row)
-    }
-  }
-  // Objects whose parents are in a circle are below no root.
+  const children = Map.groupBy(rows.values(), ({ id, parent }) =>
+    parent === undefined || parent === id || !rows.has(parent) ? null : parent,
+  )
+  const roots = children.get(null) ?? []
+  // Neither here nor below is there recursion: a chain of parents may be as long as the scene.
   const reached = new Set<string>()
   const reach = (root: ObjectRow): void => {
-    // No recursion here and below: a chain of parents may be as long as the scene.
     const waiting = [root]
     for (let row = waiting.pop(); row !== undefined; row = waiting.pop()) {
       if (reached.has(row.id)) continue
       reached.add(row.id)
-      for (const child of children.get(row.id) ?? []) waiting.push(child)
+      waiting.push(...(children.get(row.id) ?? []))
     }
   }
   roots.forEach(reach)
-  for (const row of rows.values()) {
-    if (reached.has(row.id)) continue
-    roots.push(row)
-    reach(row)
-  }
+  const circles = [...rows.values()].filter(row => {
+    const isFirst = !reached.has(row.id)
+    if (isFirst) reach(row)
+    return isFirst
+  })
   const flat: TreeRow[] = []
   const shown = new Set<string>()
   // The lists that are gone through now, the deepest last.
-  const open = [{ list: roots, at: 0 }]
-  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
-    const { list, at } = level
+  const open = [{ list: [...roots, ...circles], at: 0 }]
+  for (let place = open.at(-1); place !== undefined; place = open.at(-1)) {
+    const { list, at } = place
     const row = list[at]
-    level.at++
+    place.at++
     if (row === undefined) open.pop()
     if (row === undefined || shown.has(row.id)) continue
     shown.add(row.id)
     const below = children.get(row.id) ?? []
-    const isOpen = below.length > 0 && !closed.has(row.id)
-    const { length: childCount } = below
-    const place = { level: open.length, position: at + 1, siblings: list.length }
-    flat.push({ row, childCount, isOpen, ...place })
+    const level = open.length
+    const isOpen = below.length > 0 && (toggled.get(row.id) ?? level < 2)
+    flat.push({
+      row,
+      level,
+      childCount: below.length,
+      isOpen,
+      position: at + 1,
+      siblings: list.length,
+    })
     if (isOpen) open.push({ list: below, at: 0 })
   }
   return flat

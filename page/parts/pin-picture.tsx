@@ -1,19 +1,21 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { Drafts, Pin } from '../live/drafts.ts'
-import type { Carrier } from '../mcp/carrier.ts'
+import type { Pin } from '../live/drafts.ts'
+import type { Live } from '../live/live.ts'
 import { tellSize } from './small.tsx'
 
-interface PinPictureProps {
-  readonly carrier: Carrier
-  readonly drafts: Pick<Drafts, 'view' | 'pin'>
+const uri = 'capture://viewport?max_width=1920'
+const step = 0.02
+const keys: Readonly<Record<string, Pin>> = {
+  ArrowLeft: [-step, 0],
+  ArrowRight: [step, 0],
+  ArrowUp: [0, -step],
+  ArrowDown: [0, step],
+  Enter: [0, 0],
 }
 
-const uri = 'capture://viewport?max_width=1280'
-const step = 0.02
-
 /** The view on the screen, to point at something in it. */
-export function PinPicture({ carrier, drafts }: PinPictureProps) {
+export function PinPicture({ live: { carrier, drafts } }: { live: Live }) {
   const trouble = useSignal<string | null>(null)
   useEffect(() => {
     // A view that was pointed at before another screen was shown is kept.
@@ -29,45 +31,46 @@ export function PinPicture({ carrier, drafts }: PinPictureProps) {
       (error: Error) => (trouble.value = error.message),
     )
     return () => void (isOver = true)
-  }, [carrier, drafts])
+  }, [])
   const drawn = drafts.view.value
   if (drawn === null) return <p class="quiet">{trouble.value ?? 'Taking a picture …'}</p>
-  const [x, y] = drafts.pin.value ?? [0.5, 0.5]
+  const pin = drafts.pin.value
   const point = (left: number, top: number) => {
     const within = (share: number) => Math.round(Math.min(1, Math.max(0, share)) * 1e4) / 1e4
     drafts.pin.value = [within(left), within(top)]
   }
-  const keys: Readonly<Record<string, Pin>> = {
-    ArrowLeft: [-step, 0],
-    ArrowRight: [step, 0],
-    ArrowUp: [0, -step],
-    ArrowDown: [0, step],
-    Enter: [0, 0],
-  }
   return (
-    <div
-      class="pair pointing"
-      role="application"
-      tabIndex={0}
-      aria-label="The view: click to point at something, or move the pin with the arrow keys"
-      onKeyDown={event => {
-        const moved = keys[event.key]
-        if (moved === undefined) return
-        event.preventDefault()
-        point(x + moved[0], y + moved[1])
-      }}
-      onClick={event => {
-        const { left, top, width, height } = event.currentTarget.getBoundingClientRect()
-        point((event.clientX - left) / width, (event.clientY - top) / height)
-      }}
-    >
-      <img
-        src={drawn.source}
-        alt="The view on the screen"
-        onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget.parentElement)}
-      />
-      {drafts.pin.value !== null && <PinMark pin={drafts.pin.value} />}
-    </div>
+    <figure class="compare">
+      <div
+        class="pair pointing"
+        role="application"
+        tabIndex={0}
+        aria-label="The view: click to point at something, or move the pin with the arrow keys"
+        onKeyDown={event => {
+          const moved = keys[event.key]
+          if (moved === undefined) return
+          event.preventDefault()
+          const [x, y] = pin ?? [0.5, 0.5]
+          point(x + moved[0], y + moved[1])
+        }}
+        onClick={event => {
+          const { left, top, width, height } = event.currentTarget.getBoundingClientRect()
+          point((event.clientX - left) / width, (event.clientY - top) / height)
+        }}
+      >
+        <img
+          src={drawn.source}
+          alt="The view on the screen"
+          onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget.parentElement)}
+        />
+        {pin !== null && <PinMark pin={pin} />}
+      </div>
+      <figcaption>
+        {pin === null
+          ? 'Click what you mean.'
+          : 'The note shows this place, and names no object. To name one, make the note on the screen Scene.'}
+      </figcaption>
+    </figure>
   )
 }
 

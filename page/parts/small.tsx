@@ -35,29 +35,54 @@ export function tellSize(
 
 /** A text to copy, and the button that copies it. */
 export function Copyable({ text, label }: { text: string; label: string }) {
-  const state = useSignal('')
-  const copy = async (event: Event) => {
-    const code = (event.currentTarget as HTMLElement).parentElement?.querySelector('code')
-    try {
-      await navigator.clipboard.writeText(text)
-      state.value = 'copied'
-    } catch {
-      // Plain http on another name has no clipboard.
-      if (code) getSelection()?.selectAllChildren(code)
-      state.value = 'selected: press Ctrl+C'
-    }
-    setTimeout(() => (state.value = ''), 3000)
-  }
   return (
     <div class="copyable">
       <pre tabIndex={0} aria-label={label}>
         <code>{text}</code>
       </pre>
-      <button type="button" onClick={copy} aria-label={`Copy: ${label}`}>
-        {state.value || 'Copy'}
-      </button>
+      <CopyButton text={text} label={`Copy: ${label}`}>
+        Copy
+      </CopyButton>
     </div>
   )
+}
+
+/** Copies a text, also over plain HTTP, where `navigator.clipboard` is missing. */
+export function CopyButton({
+  text,
+  label,
+  children = label,
+}: {
+  text: string
+  label: string
+  children?: string
+}) {
+  const said = useSignal<string | null>(null)
+  const copy = async () => {
+    const isDone = await writeClipboard(text).catch(() => false)
+    said.value = isDone ? 'Copied' : 'Not copied'
+    setTimeout(() => (said.value = null), 3000)
+  }
+  return (
+    <button type="button" onClick={copy} aria-label={said.value ?? label}>
+      {said.value ?? children}
+    </button>
+  )
+}
+
+async function writeClipboard(text: string): Promise<boolean> {
+  if (window.isSecureContext) {
+    await navigator.clipboard.writeText(text)
+    return true
+  }
+  const put = (event: ClipboardEvent) => {
+    event.preventDefault()
+    event.clipboardData?.setData('text/plain', text)
+  }
+  document.addEventListener('copy', put, { once: true })
+  const isDone = document.execCommand('copy')
+  document.removeEventListener('copy', put)
+  return isDone
 }
 
 /**

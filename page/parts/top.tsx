@@ -6,10 +6,10 @@ interface Props {
   readonly live: Live
 }
 
-/** How many answers wait for the person. */
+/** How many answers wait for the person. It has its place while none does: tabs must not move. */
 export function NotesBadge({ live }: Props) {
   const waiting = live.notes.rows.value?.filter(waitsForPerson).length ?? 0
-  if (waiting === 0) return null
+  if (waiting === 0) return <span class="badge none" />
   return (
     <span class="badge">
       {waiting}
@@ -21,6 +21,7 @@ export function NotesBadge({ live }: Props) {
 const words = {
   connecting: 'Connecting',
   live: 'Live',
+  waiting: 'Waiting for a scene',
   old: 'Not live',
   lost: 'Connection lost',
   login: 'Login needed',
@@ -29,15 +30,19 @@ const words = {
 /** Whether what is shown is live. */
 export function ConnectionState({ live }: Props) {
   const { kind } = live.carrier.connection.value
-  const application = live.scene.meta.value?.application
-  // The server is there, and the application is gone or busy.
-  const isOld = application?.connected === false || application?.as_of !== undefined
-  const shown = kind === 'live' && isOld ? 'old' : kind
+  const shown = kind === 'live' ? sceneState(live.scene) : kind
   return (
     <span class={`connection ${shown}`} role="status">
       {words[shown]}
     </span>
   )
+}
+
+/** The server is there, and the application may be gone, busy, or share nothing. */
+function sceneState({ meta, summary }: Live['scene']): 'live' | 'old' | 'waiting' {
+  const application = meta.value?.application
+  if (summary.value?.status === 'no_snapshot') return 'waiting'
+  return application?.connected === false || application?.as_of !== undefined ? 'old' : 'live'
 }
 
 /** Nothing below it is live. */

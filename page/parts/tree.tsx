@@ -130,12 +130,7 @@ function Row({ id, tree, isSelected, changedMs, onSelect, onToggle }: RowProps) 
   const { row, level, childCount, isOpen, position, siblings } = tree
   // Reads the time only for rows that may fade.
   const isNew = changedMs !== undefined && nowMs.value - changedMs < changedForMs
-  const classes = [
-    'row',
-    isSelected && 'chosen',
-    isNew && 'new',
-    row.visible === false && 'hidden-object',
-  ]
+  const classes = ['row', isSelected && 'chosen', isNew && 'new']
   return (
     <div
       id={id}
@@ -162,7 +157,7 @@ function Row({ id, tree, isSelected, changedMs, onSelect, onToggle }: RowProps) 
       <span class="name">{row.name || row.id}</span>
       {row.selected === true && <span class="tag">selected</span>}
       {row.visible === false && <span class="tag">hidden</span>}
-      {isNew && <span class="tag new">changed</span>}
+      {isNew && <span class="tag">changed</span>}
       <span class="type">{row.type}</span>
     </div>
   )

@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import { type ClientEntry, clientEntries } from '../build-facts.ts'
 import { type ClientRow, lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
@@ -7,38 +6,33 @@ import { Ago, Copyable } from '../parts/small.tsx'
 
 /** How to connect each AI client, and whether it really has read something. */
 export function ConnectScreen({ live }: { live: Live }) {
-  const isKeyed = useSignal(false)
   const rows = live.clients.value
-  const name = nameFor(live)
+  const isKeyed = live.login?.needsKey.value === true
   return (
-    <div class="connect">
+    <>
       <h1>Connect your AI</h1>
       <p>
         Address of this server: <code>{mcpUrl()}</code>
       </p>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={isKeyed.value}
-          onChange={event => (isKeyed.value = event.currentTarget.checked)}
-        />
-        <span>
-          Show the lines for a server that asks for a key (<code>SERVICE_MCP_API_KEY</code>)
-        </span>
-      </label>
+      {isKeyed && (
+        <p>
+          This server asks for a key: put it into <code>SERVICE_MCP_API_KEY</code>, from which the
+          lines below take it.
+        </p>
+      )}
       <ul class="entries">
         {clientEntries.map(entry => (
           <Entry
             key={entry.id}
             entry={entry}
-            name={name}
-            isKeyed={isKeyed.value}
+            name={nameFor(live)}
+            isKeyed={isKeyed}
             // A caller that may only read is not told who is connected.
-            row={rows === null ? undefined : (rows.find(each => isOf(each, entry.id)) ?? null)}
+            rows={rows && rows.filter(row => names[entry.id]?.test(row.name))}
           />
         ))}
       </ul>
-    </div>
+    </>
   )
 }
 
@@ -56,19 +50,19 @@ interface EntryProps {
   readonly entry: ClientEntry
   readonly name: string
   readonly isKeyed: boolean
-  /** Null: not connected; undefined: not known. */
-  readonly row: ClientRow | null | undefined
+  /** Of this client; null: not known. */
+  readonly rows: readonly ClientRow[] | null
 }
 
-function Entry({ entry, name, isKeyed, row }: EntryProps) {
+function Entry({ entry, name, isKeyed, rows }: EntryProps) {
   const fill = (text: string) => text.replaceAll('{name}', name).replaceAll('{url}', mcpUrl())
   const { command, settings, notes, flags } = isKeyed ? entry.keyed : entry.open
   const link = isKeyed ? null : installLink(entry.id, name)
   return (
-    <li>
+    <li class="card">
       <details>
         <summary>
-          <strong>{entry.title}</strong> <Seen row={row} />
+          <strong>{entry.title}</strong> <Seen rows={rows} />
         </summary>
         {link !== null && (
           <p>
@@ -97,10 +91,10 @@ function Entry({ entry, name, isKeyed, row }: EntryProps) {
   )
 }
 
-function Seen({ row }: Pick<EntryProps, 'row'>) {
-  if (row === undefined) return null
-  if (row === null) return <span class="quiet">not connected</span>
-  const done = lastDone(row)
+function Seen({ rows }: Pick<EntryProps, 'rows'>) {
+  if (rows === null) return null
+  if (rows.length === 0) return <span class="quiet">not connected</span>
+  const done = lastDone(rows)
   if (done === null) return <span class="quiet">connected, has read nothing yet</span>
   return (
     <span class="seen">
@@ -126,10 +120,6 @@ const names: Readonly<Record<string, RegExp>> = {
   continue: /^continue/i,
   goose: /^goose/i,
   amp: /^amp/i,
-}
-
-function isOf({ name }: ClientRow, id: string): boolean {
-  return names[id]?.test(name) === true
 }
 
 /** Links that these editors document for adding a server with one click. */

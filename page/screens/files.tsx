@@ -4,7 +4,8 @@ import { sizeText } from '../../src/lib/util/amounts.ts'
 import { hashOf } from '../live/files.ts'
 import type { Live } from '../live/live.ts'
 import type { Carrier, Descriptor } from '../mcp/carrier.ts'
-import { Action, Ago, Empty, tellSize } from '../parts/small.tsx'
+import { upload } from '../mcp/writes.ts'
+import { Ago, CopyButton, Empty, tellSize } from '../parts/small.tsx'
 
 /** Larger pictures of other types than PNG have no preview: they would be sent whole. */
 const maxPreviewBytes = 2_000_000
@@ -14,7 +15,7 @@ const previewWidth = 320
 export function FilesScreen({ live }: { live: Live }) {
   const files = live.files.value
   return (
-    <div class="files">
+    <>
       <h1>Files</h1>
       <Upload live={live} />
       {files === null && <p class="quiet">Reading the list …</p>}
@@ -31,7 +32,7 @@ export function FilesScreen({ live }: { live: Live }) {
           <FileCard key={file.uri} live={live} file={file} />
         ))}
       </ul>
-    </div>
+    </>
   )
 }
 
@@ -48,8 +49,10 @@ function FileCard({ live, file }: { live: Live; file: Descriptor }) {
         {made !== undefined && [', ', <Ago at={made} />]}
       </span>
       <span class="buttons">
-        <Download live={live} file={file} />
-        <Action run={() => navigator.clipboard.writeText(uri)}>Copy URI</Action>
+        <a class="button" href={`/artefacts/sha256/${hashOf(file)}`} download={name}>
+          Download
+        </a>
+        <CopyButton text={uri} label="Copy URI" />
       </span>
     </li>
   )
@@ -108,51 +111,24 @@ function Preview({ carrier, file }: { carrier: Carrier; file: Descriptor }) {
   )
 }
 
-function Download({ live, file }: { live: Live; file: Descriptor }) {
-  const { person } = live
-  if (person === null) return null
-  const path = `/artefacts/sha256/${hashOf(file)}`
-  if (!person.login.isLoggedIn.value) {
-    return (
-      <a class="button" href={path} download={file.name}>
-        Download
-      </a>
-    )
-  }
-  return (
-    <Action
-      run={async () => {
-        // A link cannot send the token.
-        const address = URL.createObjectURL(await person.writes.download(hashOf(file)))
-        const link = document.createElement('a')
-        Object.assign(link, { href: address, download: file.name })
-        link.click()
-        setTimeout(() => URL.revokeObjectURL(address), 60_000)
-      }}
-    >
-      Download
-    </Action>
-  )
-}
-
 function Upload({ live }: { live: Live }) {
   const state = useSignal('')
   const isOver = useSignal(false)
   const input = useRef<HTMLInputElement>(null)
-  const { person } = live
-  if (person === null) return null
-  if (!person.login.isLoggedIn.value) {
+  const { login } = live
+  if (login === null) return null
+  if (!login.isLoggedIn.value) {
     return (
       <p class="quiet">
         To add files for your AI, log in: run <code>service-cli page</code> and open its link.
       </p>
     )
   }
-  const upload = async (files: FileList | null | undefined) => {
+  const uploadAll = async (files: FileList | null | undefined) => {
     for (const file of files ?? []) {
       state.value = `Uploading ${file.name} …`
       try {
-        await person.writes.upload(file)
+        await upload(file)
         state.value = `${file.name} is stored.`
       } catch (error) {
         state.value = `${file.name} is not stored: ${(error as Error).message}`
@@ -171,7 +147,7 @@ function Upload({ live }: { live: Live }) {
       onDrop={event => {
         event.preventDefault()
         isOver.value = false
-        void upload(event.dataTransfer?.files)
+        void uploadAll(event.dataTransfer?.files)
       }}
     >
       <input
@@ -180,7 +156,7 @@ function Upload({ live }: { live: Live }) {
         multiple
         hidden
         onChange={async ({ currentTarget }) => {
-          await upload(currentTarget.files)
+          await uploadAll(currentTarget.files)
           // The same file may be chosen again.
           currentTarget.value = ''
         }}

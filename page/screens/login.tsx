@@ -9,14 +9,14 @@ export function LoginScreen({ live }: { live: Live }) {
     event.preventDefault()
     failure.value = null
     try {
-      await live.person?.login.useKey(key.value)
+      await live.login?.useKey(key.value)
     } catch (error) {
       failure.value = (error as Error).message
     }
     key.value = ''
   }
   return (
-    <section class="login-card">
+    <section class="card login-card">
       <h1>This server asks for a login</h1>
       <p>
         Run <code>service-cli page</code> on the machine of the server and open the link that it

@@ -1,4 +1,4 @@
-import { useComputed, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
@@ -6,28 +6,63 @@ import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
+import { actOnNote, addNote } from '../mcp/writes.ts'
 import { Compare } from '../parts/compare.tsx'
+import { NoteForm } from '../parts/note-form.tsx'
 import { PinPicture } from '../parts/pin-picture.tsx'
 import { Action, Ago, Empty } from '../parts/small.tsx'
+import { useRead } from '../parts/use-read.ts'
 
 /** What the person has said, what the AI has answered, and what really changed. */
 export function NotesScreen({ live }: { live: Live }) {
+  const { notes, drafts, login, carrier } = live
   const chosen = useSignal<string | null>(null)
   const first = useSignal<string | null>(null)
-  const rows = live.notes.rows.value
-  const waiting = useComputed(() => live.notes.rows.value?.find(waitsForPerson)?.id ?? null)
+  const isPointing = useSignal(drafts.view.value !== null)
+  const { path, name } = live.scene.summary.value?.document ?? {}
+  const pointAtNothing = () => {
+    isPointing.value = false
+    drafts.view.value = null
+    drafts.pin.value = null
+  }
+  useEffect(() => {
+    // A view of another document is none of this one.
+    if (drafts.document !== null && drafts.document !== (path ?? name)) pointAtNothing()
+    drafts.document = path ?? name ?? null
+  }, [path, name])
+  const rows = notes.rows.value
   if (rows === null) return <Empty title="Reading the notes …" />
+  // Another document has other notes.
+  const isHere = (id: string | null) => rows.some(row => row.id === id)
   // What is shown stays until the person chooses: another answer must not take its place.
-  first.value ??= waiting.value ?? rows[0]?.id ?? null
-  const id = chosen.value ?? first.value
+  if (!isHere(first.value)) first.value = (rows.find(waitsForPerson) ?? rows[0])?.id ?? null
+  const isChosen = isHere(chosen.value)
+  const id = isChosen ? chosen.value : first.value
+  const canPoint = login?.mayNote.value === true && carrier.schemes.value.has('capture')
   return (
-    <div class={`notes ${chosen.value === null ? 'at-list' : 'at-note'}`}>
+    <div class={`notes ${isPointing.value ? 'at-picture' : isChosen ? 'at-note' : 'at-list'}`}>
       <section class="list" aria-label="Notes">
-        <NewNote live={live} onMade={made => (chosen.value = made)} />
-        {rows.length === 0 && (
-          <p class="quiet">
-            No note in this document yet. In Blender: select an object, F3, Note on Selection.
-          </p>
+        {login !== null && (
+          <NoteForm
+            live={live}
+            draft="note"
+            label="New note"
+            make={async text => {
+              const [pin, drawn] = [drafts.pin.value, drafts.view.value]
+              const place = pin === null || drawn === null ? {} : { pin, view: drawn.view }
+              chosen.value = await addNote({ text, ...place })
+              pointAtNothing()
+            }}
+          />
+        )}
+        {canPoint && (
+          <button
+            type="button"
+            aria-expanded={isPointing.value}
+            onClick={() => (isPointing.value ? pointAtNothing() : (isPointing.value = true))}
+          >
+            {isPointing.value ? 'Point at nothing' : 'Point at something'}
+          </button>
         )}
         <ul>
           {rows.map(row => (
@@ -46,14 +81,32 @@ export function NotesScreen({ live }: { live: Live }) {
         </ul>
       </section>
       <section class="detail" aria-label="Note">
-        {chosen.value !== null && (
-          <button type="button" class="back" onClick={() => (chosen.value = null)}>
-            All notes
-          </button>
+        {isPointing.value ? (
+          <PinPicture live={live} />
+        ) : (
+          <>
+            {isChosen && (
+              <button type="button" class="back" onClick={() => (chosen.value = null)}>
+                All notes
+              </button>
+            )}
+            {id === null ? <NoNotes /> : <Note key={id} live={live} id={id} />}
+          </>
         )}
-        {id !== null && <Note key={id} live={live} id={id} />}
       </section>
     </div>
+  )
+}
+
+function NoNotes() {
+  return (
+    <Empty title="No note in this document yet">
+      <p>
+        Say here what your AI should change. In Blender: select an object, press F3, and choose Note
+        on Selection.
+      </p>
+      <p>Your AI answers, and you see what really changed before you accept it.</p>
+    </Empty>
   )
 }
 
@@ -69,96 +122,27 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
   return <span class={`state ${row.state}`}>{stateWords[row.state]}</span>
 }
 
-function NewNote({ live, onMade }: { live: Live; onMade: (id: string) => void }) {
-  const { person } = live
-  const isPointing = useSignal(person !== null && person.drafts.view.value !== null)
-  if (person === null) return null
-  const { drafts, writes } = person
-  const text = drafts.text('note')
-  const pointAtNothing = () => {
-    isPointing.value = false
-    drafts.view.value = null
-    drafts.pin.value = null
-  }
-  if (!person.login.mayNote.value) {
-    return (
-      <p class="quiet">
-        To make notes, log in: run <code>service-cli page</code> and open its link.
-      </p>
-    )
-  }
-  return (
-    <div class="new-note">
-      <label>
-        New note
-        <textarea
-          rows={2}
-          maxLength={4000}
-          placeholder="What should your AI change?"
-          value={text.value}
-          onInput={event => (text.value = event.currentTarget.value)}
-        />
-      </label>
-      <Action
-        kind="primary"
-        disabled={text.value.trim() === ''}
-        run={() =>
-          drafts.send(text, async sent => {
-            const [pin, drawn] = [drafts.pin.value, drafts.view.value]
-            const place = pin === null || drawn === null ? {} : { pin, view: drawn.view }
-            const { id } = await writes.addNote({ text: sent, ...place })
-            onMade(id)
-            pointAtNothing()
-          })
-        }
-      >
-        Make a note
-      </Action>
-      {live.carrier.schemes.value.has('capture') && (
-        <button
-          type="button"
-          aria-expanded={isPointing.value}
-          onClick={() => {
-            if (isPointing.value) pointAtNothing()
-            else isPointing.value = true
-          }}
-        >
-          {isPointing.value ? 'Point at nothing' : 'Point at something'}
-        </button>
-      )}
-      {isPointing.value && <PinPicture carrier={live.carrier} drafts={drafts} />}
-    </div>
-  )
-}
-
 function Note({ live, id }: { live: Live; id: string }) {
-  const note = useSignal<NoteDetail | null>(null)
-  const trouble = useSignal<string | null>(null)
   const version = live.notes.version.value
-  useEffect(() => {
-    live.notes.detail(id).then(
-      found => {
-        note.value = found
-        trouble.value = null
-      },
-      (error: Error) => (trouble.value = error.message),
-    )
-  }, [live, id, version])
-  if (note.value === null) return <p class="quiet">{trouble.value ?? 'Reading …'}</p>
-  const { number, text, state, author, created_at, targets, before, pin, entries } = note.value
+  const reading = useRead(() => live.notes.detail(id), [id, version])
+  const { value: note, trouble } = reading.value
+  if (note === null) return <p class="quiet">{trouble ?? 'Reading …'}</p>
+  const { number, text, state, author, created_at, targets, entries } = note
   const proof = entries.findLast(({ action }) => action === 'answer')?.proof
   return (
     <article class="note">
-      <div class="facts-of-note">
+      <div>
         <h2>
           Note {number} <State row={{ state }} />
         </h2>
         <p class="said">{text}</p>
         <p class="quiet">
           {author}, <Ago at={created_at} />
-          {`, on ${targets.length === 0 ? 'no object' : targets.map(targetText).join(', ')}`}
+          {targets.length === 0
+            ? ', names no object'
+            : `, on ${targets.map(targetText).join(', ')}`}
         </p>
-        <ol class="history">
+        <ol class="lines">
           {entries.map(entry => (
             <Entry key={entry.at} entry={entry} />
           ))}
@@ -166,7 +150,7 @@ function Note({ live, id }: { live: Live; id: string }) {
         {proof !== undefined && <Proof proof={proof} />}
         <Decide live={live} id={id} state={state} />
       </div>
-      <Pictures live={live} before={before} pin={pin} proof={proof} />
+      <Pictures live={live} note={note} proof={proof} />
     </article>
   )
 }
@@ -181,16 +165,16 @@ function targetText({ name, was, gone }: NoteDetail['targets'][number]): string 
 
 function Pictures({
   live,
-  before,
-  pin,
+  note: { before, pin, no_picture },
   proof,
 }: {
   live: Live
-  before: string | undefined
-  pin: NoteDetail['pin']
+  note: NoteDetail
   proof: NoteProof | undefined
 }) {
-  if (before === undefined) return null
+  if (before === undefined) {
+    return no_picture === undefined ? null : <p class="quiet">No picture: {no_picture}</p>
+  }
   return (
     <Compare
       carrier={live.carrier}
@@ -265,16 +249,15 @@ function Lines({
 }
 
 function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['state'] }) {
-  const { person } = live
-  if (person === null || !person.login.mayNote.value) return null
-  const { writes, drafts } = person
+  const { login, drafts } = live
+  if (login?.mayNote.value !== true) return null
   const reply = drafts.text(`reply ${id}`)
   const isOver = state === 'accepted' || state === 'closed'
   const canReply = state === 'answered' || isOver
   return (
     <div class="decide">
       {state === 'answered' && (
-        <Action kind="primary" run={() => writes.act(id, 'accept')}>
+        <Action kind="primary" run={() => actOnNote(id, 'accept')}>
           Accept
         </Action>
       )}
@@ -292,13 +275,13 @@ function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['s
           </label>
           <Action
             disabled={reply.value.trim() === ''}
-            run={() => drafts.send(reply, sent => writes.act(id, 'reopen', sent))}
+            run={() => drafts.send(reply, sent => actOnNote(id, 'reopen', sent))}
           >
             Reply
           </Action>
         </>
       )}
-      {state !== 'closed' && <Action run={() => writes.act(id, 'close')}>Close</Action>}
+      {state !== 'closed' && <Action run={() => actOnNote(id, 'close')}>Close</Action>}
     </div>
   )
 }

@@ -1,9 +1,10 @@
 import { useEffect } from 'preact/hooks'
 import { counted } from '../../src/lib/util/amounts.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
-import { lastDone } from '../live/clients.ts'
+import { type ClientGroup, groupByName } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
 import type { Application, SceneMeta, Summary } from '../live/scene.ts'
+import { applicationName, NoScene, titleCase } from '../parts/no-scene.tsx'
 import { Ago, Empty, tellSize } from '../parts/small.tsx'
 
 /** Is the application there, what does it show, what changed, and who looks. */
@@ -13,10 +14,14 @@ export function NowScreen({ live }: { live: Live }) {
   if (summary === null || meta === null) {
     return <Empty title={live.scene.trouble.value ?? 'Reading the scene …'} />
   }
+  const isShared = summary.status !== 'no_snapshot'
   return (
     <div class="now">
-      <Headline summary={summary} meta={meta} />
-      <CurrentPicture live={live} />
+      {isShared && <Headline summary={summary} meta={meta} />}
+      <div>
+        {!isShared && <NoScene application={meta.application} />}
+        {(isShared || meta.application?.connected === true) && <CurrentPicture live={live} />}
+      </div>
       <div class="side">
         <JustChanged live={live} />
         <Clients live={live} />
@@ -27,24 +32,6 @@ export function NowScreen({ live }: { live: Live }) {
 
 function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
   const { application } = meta
-  if (summary.status === 'no_snapshot') {
-    const there = application?.connected === true ? application : null
-    return (
-      <section class="headline">
-        <h1>{there === null ? 'No application is connected' : `${nameOf(there)} is connected`}</h1>
-        <p>
-          {meta.set_at === null ? 'No scene has come yet.' : 'No scene is shared now.'} The next one
-          appears here by itself.
-        </p>
-        {there === null && (
-          <p>
-            In Blender: run <code>service-cli adapter blender</code>, install the file that it
-            writes, and choose AI Link, Connect.
-          </p>
-        )}
-      </section>
-    )
-  }
   const { dcc } = summary
   const type = application?.dcc_type ?? dcc?.type
   const program = type === undefined ? [] : [[titleCase(type), dcc?.version].join(' ').trim()]
@@ -82,33 +69,21 @@ function Presence({
   setAt: string | null
 }) {
   if (application === null) {
-    return (
-      <p class="presence">
-        This scene was posted by a program{setAt !== null && [' ', <Ago at={setAt} />]}.
-      </p>
-    )
+    return <p>This scene was posted by a program{setAt !== null && [' ', <Ago at={setAt} />]}.</p>
   }
   if (!application.connected) {
     return (
-      <p class="presence warning">
-        {nameOf(application)} left <Ago at={application.since} />. This is its last scene.
+      <p class="warning">
+        {applicationName(application)} left <Ago at={application.since} />. This is its last scene.
       </p>
     )
   }
   if (application.as_of === undefined) return null
   return (
-    <p class="presence warning">
-      {nameOf(application)} is busy: this is as of <Ago at={application.as_of} />.
+    <p class="warning">
+      {applicationName(application)} is busy: this is as of <Ago at={application.as_of} />.
     </p>
   )
-}
-
-function nameOf({ dcc_type }: Application): string {
-  return dcc_type === 'unknown' ? 'The application' : titleCase(dcc_type)
-}
-
-function titleCase(word: string): string {
-  return word.slice(0, 1).toUpperCase() + word.slice(1)
 }
 
 function factsOf({ objects, time, selection, mode, document }: Summary): readonly string[] {
@@ -163,7 +138,7 @@ function JustChanged({ live }: { live: Live }) {
       {entries.length === 0 ? (
         <p class="quiet">Nothing since you opened this view.</p>
       ) : (
-        <ol class="changes" aria-live="polite">
+        <ol class="changes lines" aria-live="polite">
           {entries.map(({ id, atMs, lines }) => (
             <li key={id}>
               {lines.slice(0, 5).map(line => (
@@ -190,25 +165,27 @@ function Clients({ live }: { live: Live }) {
           No AI client is connected now. <a href="#/connect">Connect one</a>
         </p>
       ) : (
-        <ul class="clients">
-          {rows.slice(0, 12).map(row => (
-            <li key={`${row.name} ${row.version} ${row.principal}`}>
-              <strong>{row.name}</strong>
-              <ClientDone row={row} />
-            </li>
-          ))}
+        <ul class="clients lines">
+          {groupByName(rows)
+            .slice(0, 12)
+            .map(group => (
+              <li key={group.name}>
+                <strong>{group.name}</strong>
+                <GroupDone group={group} />
+              </li>
+            ))}
         </ul>
       )}
     </section>
   )
 }
 
-function ClientDone({ row }: { row: Parameters<typeof lastDone>[0] }) {
-  const done = lastDone(row)
-  if (done === null) return <span class="quiet">connected, has read nothing yet</span>
+function GroupDone({ group: { count, done } }: { group: ClientGroup }) {
+  const several = count > 1 && <span class="quiet">{count} connected</span>
+  if (done === null) return several || <span class="quiet">connected, has read nothing yet</span>
   return (
     <span>
-      {done.what} <Ago at={done.at} />
+      {done.what} <Ago at={done.at} /> {several}
     </span>
   )
 }

@@ -1,8 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { readJson } from '../mcp/carrier.ts'
-import { Action, Ago } from '../parts/small.tsx'
+import { addNote } from '../mcp/writes.ts'
+import { NoteForm } from '../parts/note-form.tsx'
+import { Ago } from '../parts/small.tsx'
+import { useRead } from '../parts/use-read.ts'
 
 type ObjectFacts = Readonly<Record<string, unknown>>
 
@@ -15,23 +17,19 @@ interface DetailProps {
 
 /** All that the scene says of one object, in words. */
 export function ObjectDetail({ live, id, changedMs }: DetailProps) {
-  const facts = useSignal<ObjectFacts | null>(null)
-  const trouble = useSignal<string | null>(null)
-  useEffect(() => {
-    const uri = `scene://current?ids=${encodeURIComponent(JSON.stringify([id]))}`
-    readJson<{ items: readonly ObjectFacts[] }>(live.carrier, uri).then(
-      ({ items }) => {
-        facts.value = items[0] ?? facts.value
-        trouble.value = items.length === 0 ? 'It is no longer in the scene.' : null
-      },
-      (error: Error) => (trouble.value = error.message),
-    )
-  }, [live, id, changedMs])
-  const { name = id, ...members } = facts.value ?? {}
+  const uri = `scene://current?ids=${encodeURIComponent(JSON.stringify([id]))}`
+  const reading = useRead(
+    () => readJson<{ items: readonly ObjectFacts[] }>(live.carrier, uri),
+    [id, changedMs],
+  )
+  const { value, trouble } = reading.value
+  const facts = value?.items[0]
+  const { name = id, ...members } = facts ?? {}
   return (
     <>
       <h2>{String(name)}</h2>
-      {trouble.value !== null && <p class="warning">{trouble.value}</p>}
+      {trouble !== null && <p class="warning">{trouble}</p>}
+      {value !== null && !facts && <p class="warning">It is no longer in the scene.</p>}
       {changedMs !== undefined && (
         <p class="quiet">
           Changed <Ago at={changedMs} />
@@ -86,45 +84,20 @@ export function valueWords(value: unknown, member = ''): string {
 
 function NoteOnObject({ live, id, name }: { live: Live; id: string; name: string }) {
   const made = useSignal(false)
-  const { person, carrier } = live
-  if (person === null || !carrier.schemes.value.has('notes')) return null
-  const { drafts, writes } = person
-  const text = drafts.text(`object ${id}`)
-  if (!person.login.mayNote.value) {
-    return (
-      <p class="quiet">
-        To tell your AI what to change here, log in: run <code>service-cli page</code> and open its
-        link.
-      </p>
-    )
-  }
+  if (live.login === null || !live.carrier.schemes.value.has('notes')) return null
   return (
-    <div class="new-note">
-      <label>
-        Tell your AI what to change
-        <textarea
-          rows={3}
-          maxLength={4000}
-          value={text.value}
-          onInput={event => {
-            text.value = event.currentTarget.value
-            made.value = false
-          }}
-        />
-      </label>
-      <Action
-        kind="primary"
-        disabled={text.value.trim() === ''}
-        run={() =>
-          drafts.send(text, async sent => {
-            await writes.addNote({ text: sent, targets: [{ id, name }] })
-            made.value = true
-          })
-        }
-      >
-        Make a note
-      </Action>
+    <>
+      <NoteForm
+        live={live}
+        draft={`object ${id}`}
+        label="Tell your AI what to change"
+        onTyped={() => (made.value = false)}
+        make={async text => {
+          await addNote({ text, targets: [{ id, name }] })
+          made.value = true
+        }}
+      />
       {made.value && <p role="status">The note is made.</p>}
-    </div>
+    </>
   )
 }

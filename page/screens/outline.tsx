@@ -1,27 +1,18 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { readJson } from '../mcp/carrier.ts'
+import { useRead } from '../parts/use-read.ts'
 import { valueWords } from './object-detail.tsx'
 
 /** A scene of any form: its members, opened level by level. */
 export function Outline({ live }: { live: Live }) {
-  const scene = useSignal<object | null>(null)
-  const trouble = useSignal<string | null>(null)
   const { run, revision } = live.scene.meta.value ?? {}
-  useEffect(() => {
-    readJson<object>(live.carrier, 'scene://current').then(
-      found => {
-        scene.value = found
-        trouble.value = null
-      },
-      (error: Error) => (trouble.value = error.message),
-    )
-  }, [live, run, revision])
+  const reading = useRead(() => readJson<object>(live.carrier, 'scene://current'), [run, revision])
+  const { value, trouble } = reading.value
   return (
     <section class="outline" aria-label="Members of the scene">
-      {trouble.value !== null && <p class="warning">{trouble.value}</p>}
-      {scene.value === null ? <p class="quiet">Reading …</p> : <Level value={scene.value} />}
+      {trouble !== null && <p class="warning">{trouble}</p>}
+      {value === null ? <p class="quiet">Reading …</p> : <Level value={value} />}
     </section>
   )
 }
@@ -53,6 +44,7 @@ function Member({ name, value }: { name: string; value: unknown }) {
     <li>
       <button
         type="button"
+        class="plain"
         aria-expanded={isOpen.value}
         onClick={() => (isOpen.value = !isOpen.value)}
       >

@@ -4,6 +4,7 @@ import type { Live } from '../live/live.ts'
 import { Objects } from '../live/objects.ts'
 import { readJson } from '../mcp/carrier.ts'
 import { flatten, search } from '../parts/flatten.ts'
+import { NoScene } from '../parts/no-scene.tsx'
 import { Empty } from '../parts/small.tsx'
 import { Tree } from '../parts/tree.tsx'
 import { ObjectDetail } from './object-detail.tsx'
@@ -13,6 +14,10 @@ import { Outline } from './outline.tsx'
 export function SceneScreen({ live }: { live: Live }) {
   const objects = useMemo(() => new Objects(live.carrier, live.scene), [live])
   useEffect(() => () => objects.close(), [objects])
+  const { summary, meta } = live.scene
+  if (summary.value?.status === 'no_snapshot') {
+    return <NoScene application={meta.value?.application ?? null} />
+  }
   const state = objects.state.value
   switch (state.kind) {
     case 'loading':
@@ -30,24 +35,22 @@ export function SceneScreen({ live }: { live: Live }) {
 
 function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
   const text = useSignal('')
-  const closed = useSignal<ReadonlySet<string>>(new Set())
+  /** Which objects were opened and closed by hand. */
+  const toggled = useSignal<ReadonlyMap<string, boolean>>(new Map())
   const selected = useSignal<string | null>(null)
   const found = useSignal<ReadonlySet<string> | null>(null)
   const rows = useComputed(() => {
     const { value: state } = objects.state
     if (state.kind !== 'rows') return []
     const wanted = text.value.trim()
-    return wanted === '' ? flatten(state.rows, closed.value) : search(state.rows, wanted)
+    return wanted === '' ? flatten(state.rows, toggled.value) : search(state.rows, wanted)
   })
   const state = objects.state.value
   if (state.kind !== 'rows') return null
   const { total } = state
   const more = total - state.rows.size
   const toggle = (id: string, isOpen: boolean) => {
-    const next = new Set(closed.value)
-    if (isOpen) next.delete(id)
-    else next.add(id)
-    closed.value = next
+    toggled.value = new Map(toggled.value).set(id, isOpen)
   }
   const askServer = async () => {
     const name = encodeURIComponent(`*${text.value.trim()}*`)
@@ -58,7 +61,7 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
   return (
     <div class="scene">
       <section class="list" aria-label="Objects">
-        <label class="search">
+        <label>
           <span class="unseen">Search objects</span>
           <input
             type="search"
@@ -81,10 +84,10 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
           </p>
         )}
         {found.value !== null && (
-          <ul class="found">
+          <ul>
             {[...found.value].map(id => (
               <li key={id}>
-                <button type="button" onClick={() => (selected.value = id)}>
+                <button type="button" class="plain" onClick={() => (selected.value = id)}>
                   {id}
                 </button>
               </li>

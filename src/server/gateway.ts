@@ -111,6 +111,11 @@ export async function startGateway(
       .catch(() => connection.destroy())
   }
   const metrics = new Metrics('gateway', options.accessLog)
+  const routes = publicRoutes({
+    readyFacts: () => assembling.promise.then(() => ({})),
+    documents: auth.documents,
+  })
+  if (page !== undefined) routes.route('/', page.files)
   const app = createApp({
     reach: options,
     auth: page?.auth ?? policy,
@@ -130,10 +135,7 @@ export async function startGateway(
         }
       : {},
     metrics,
-    routes: publicRoutes({
-      readyFacts: () => assembling.promise.then(() => ({})),
-      documents: auth.documents,
-    }),
+    routes,
     onRefused,
     log,
     accessLog: metrics.accessLog,

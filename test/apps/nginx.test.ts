@@ -124,7 +124,7 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
     const login = await useLink(base, url)
     expect(login.headers['set-cookie']?.[0]).to.contain('; Secure')
     const page = new PageBrowser(base, login)
-    const session = await RawSession.open(serving.url, '2025-11-25', await page.bearer())
+    const session = await RawSession.open(serving.url, '2025-11-25', page.headers)
     const events = await session.listen()
     expect((await page.post('/page/notes', { text: 'through a proxy' })).status).to.equal(200)
     const foreign = { Origin: 'https://localhost:1' }

@@ -81,7 +81,7 @@ describe('the live page beside Blender', function () {
     await page.getByRole('button', { name: 'Make this warmer' }).click()
     await page.getByRole('img', { name: 'Before' }).waitFor()
     await page.locator('.detail .pin').waitFor()
-    await page.locator('.detail', { hasText: ', on no object' }).waitFor()
+    await page.locator('.detail', { hasText: ', names no object' }).waitFor()
     await until(async () => (await notes()).states.length === 2, 'the note in Blender')
   })
 

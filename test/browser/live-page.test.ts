@@ -52,7 +52,7 @@ describe('the live page', function () {
     const { page } = visit
     const heading = page.getByRole('heading', { level: 1 })
     await visit.open(`${serve.base}/`)
-    await page.getByText('No scene has come yet. The next one appears here by itself.').waitFor()
+    await page.getByText('No scene is shared. The next one appears here by itself.').waitFor()
     const form = { shots: ['010'], camera: null, objects: ['Cube'], frame: 1 }
     await serve.post('scene', form)
     await heading
@@ -61,11 +61,11 @@ describe('the live page', function () {
     await serve.post('scene', { ...form, objects: ['Cube', 'Lamp'] })
     await page.getByText('objects: Lamp added').waitFor()
     await serve.post('scene', 'null')
-    await page.getByText('No scene is shared now.').waitFor()
+    await page.getByText('No scene is shared.').waitFor()
     await page.locator('.changes').getByText('The scene was withdrawn').waitFor()
     expect(await page.locator('main').textContent()).not.to.contain('://')
     await page.getByRole('link', { name: 'Scene' }).click()
-    await page.getByText('The scene has no objects.').waitFor()
+    await page.getByText('No scene is shared.').waitFor()
     await serve.post('scene', sceneOf(0))
     await page.getByRole('treeitem', { name: 'Cube' }).waitFor()
     await page.getByRole('link', { name: 'Now' }).click()

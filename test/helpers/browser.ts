@@ -59,7 +59,8 @@ function visitOf(context: BrowserContext, page: Page): Visit {
     requests,
     async open(address) {
       await page.goto(address)
-      await page.locator('.connection.live').waitFor()
+      // Without a scene it waits for one.
+      await page.locator('.connection:is(.live, .waiting, .old)').waitFor()
     },
   }
 }

@@ -37,41 +37,39 @@ export class PageBrowser {
   readonly cookie: string
 
   constructor(base: string, login: Answer) {
-    if (login.status !== 204) throw new Error(`login: HTTP ${login.status} ${login.text}`)
+    if (login.status !== 200) throw new Error(`login: HTTP ${login.status} ${login.text}`)
     this.base = base
     this.cookie = cookieOf(login)
   }
 
-  /** The exchange of the cookie for a token, with other headers in place of the usual ones. */
-  askToken(headers: Record<string, string> = fromPage(this.base)): Promise<Answer> {
-    const url = `${this.base}/page/session/token`
-    return ask(url, { method: 'POST', headers: { Cookie: this.cookie, ...headers } })
+  /** What the browser sends with each request of the page. */
+  get headers(): Record<string, string> {
+    return { Cookie: this.cookie, ...fromPage(this.base) }
   }
 
-  async token(): Promise<string> {
-    const answer = await this.askToken()
-    if (answer.status !== 200) throw new Error(`token: HTTP ${answer.status} ${answer.text}`)
-    return answer.json.token
+  /** Asks whether it is logged in. */
+  ask(headers: Record<string, string> = this.headers): Promise<Answer> {
+    const url = `${this.base}/page/session`
+    return ask(url, { method: 'POST', headers: { ...json, ...headers }, body: '{}' })
   }
 
-  async bearer(): Promise<Record<string, string>> {
-    return { Authorization: `Bearer ${await this.token()}` }
+  async isLoggedIn(headers?: Record<string, string>): Promise<boolean> {
+    return (await this.ask(headers)).json.logged_in === true
   }
 
   logOut(): Promise<Answer> {
-    const headers = { Cookie: this.cookie, ...fromPage(this.base) }
-    return ask(`${this.base}/page/session`, { method: 'DELETE', headers })
+    return ask(`${this.base}/page/session`, { method: 'DELETE', headers: this.headers })
   }
 
-  /** A post of the page, with its token; an object is sent as JSON. */
-  async post(
+  /** A post of the page; an object is sent as JSON. */
+  post(
     path: string,
     body: object | string | Buffer,
     headers: Record<string, string> = {},
   ): Promise<Answer> {
     const isRaw = typeof body === 'string' || Buffer.isBuffer(body)
-    const own = { ...json, ...fromPage(this.base), ...(await this.bearer()), ...headers }
     const sent = isRaw ? body : JSON.stringify(body)
+    const own = { ...json, ...this.headers, ...headers }
     return ask(`${this.base}${path}`, { method: 'POST', headers: own, body: sent })
   }
 }

@@ -15,8 +15,6 @@ export const defaultArtefactLimits = {
   maxArtefactPageBytes: 1024 * 1024,
   /** Damaged artefacts kept for inspection; the oldest are removed; 0 = keep none. */
   maxArtefactQuarantineBytes: 1024 * 1024 * 1024,
-  /** What one login of the page may upload in an hour. */
-  maxPageUploadBytes: 1024 * 1024 * 1024,
   /** Expired artefacts and leftovers are removed this often; 0 = only at start. */
   artefactSweepMs: 60_000,
   /** Changes by other processes are looked for this often; 0 = never. */

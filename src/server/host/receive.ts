@@ -29,8 +29,6 @@ export async function receiveNote(
   answerJson(res, 200, { ok: true, note: await write(notes) })
 }
 
-type Source = AsyncIterable<Uint8Array>
-
 /** Streams raw bodies into the store, so many at a time. */
 export class UploadIntake {
   readonly #limits: HostLimits
@@ -40,15 +38,11 @@ export class UploadIntake {
     this.#limits = limits
   }
 
-  /**
-   * `store` is null when artefacts are switched off. `through` may end the body with an error;
-   * nothing stays behind of one that breaks off.
-   */
+  /** `store` is null when artefacts are switched off. Nothing stays behind of one that breaks off. */
   async receive(
     req: IncomingMessage,
     res: ServerResponse,
     store: Pick<ArtefactStore, 'put'> | null,
-    through = (source: Source): Source => source,
   ): Promise<void> {
     const { maxUploads } = this.#limits
     const tooMany = checkUploads(this.#running, maxUploads)
@@ -56,7 +50,7 @@ export class UploadIntake {
     this.#running++
     try {
       if (store === null) throw artefactsOff()
-      await this.#put(req, res, store, through)
+      await this.#put(req, res, store)
     } finally {
       this.#running--
     }
@@ -66,7 +60,6 @@ export class UploadIntake {
     req: IncomingMessage,
     res: ServerResponse,
     store: Pick<ArtefactStore, 'put'>,
-    through: (source: Source) => Source,
   ): Promise<void> {
     const limits = this.#limits
     const url = req.url ?? ''
@@ -80,7 +73,7 @@ export class UploadIntake {
       timeoutMs: limits.bodyTimeoutMs,
     })
     // An error of the request's body passes through the store unchanged and reaches the client.
-    const put = store.put(through(source), options).catch((error: unknown) => {
+    const put = store.put(source, options).catch((error: unknown) => {
       throw error instanceof PutOptionInvalid ? invalidMember(inWireName(error)) : error
     })
     const { ref, existed } = await put

@@ -4,6 +4,8 @@ import { Secret } from '../../lib/util/secret.ts'
 
 /** What is known of a request before anything of it is believed. */
 export interface Caller {
+  /** Absent: one that may change something. */
+  readonly method?: string
   readonly headers: IncomingHttpHeaders
   /** Address of the client; that of the proxy's client behind a trusted proxy. */
   readonly peer: string

@@ -33,7 +33,8 @@ export class Callers {
     res: ServerResponse,
     context: RequestContext,
   ): boolean | Promise<boolean> {
-    const outcome = this.#policy.authenticate({ headers: req.headers, peer: context.peer })
+    const { method, headers } = req
+    const outcome = this.#policy.authenticate({ method, headers, peer: context.peer })
     if (!(outcome instanceof Promise)) return this.#settle(res, context, outcome)
     return outcome.then(settled => this.#settle(res, context, settled))
   }

@@ -1,17 +1,26 @@
+import type { ServerResponse } from 'node:http'
 import { liveAppKey } from '../../lib/mcp/call-meta.ts'
 import { claimOf, metaKeys } from '../../lib/mcp/request-metadata.ts'
 import { Throttle } from '../../lib/mcp/throttle.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { withoutSecrets } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { type Clock, systemClock, systemTimer, type Timer, toRfc3339 } from '../../lib/util/time.ts'
+import {
+  type Clock,
+  repeat,
+  systemClock,
+  systemTimer,
+  type Timer,
+  toRfc3339,
+} from '../../lib/util/time.ts'
 import { anonymous } from '../http/authentication.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
 /** Clients choose their names: one that takes a new one per request must not fill the memory. */
 const maxClients = 100
-/** A client without a session is listed for this long after its last request. */
-const idleMs = 10 * 60_000
+/** A client that says nothing, and has nothing open, has left without a word after this time. */
+const goneMs = 60_000
+const sweepMs = 10_000
 /** A subscriber reads the list at each push. */
 const pushIntervalMs = 1000
 const maxNameChars = 100
@@ -26,6 +35,8 @@ export interface Client {
   readonly version: string
   readonly principal: string
   sessions: number
+  /** Streams and calls that are being answered. */
+  open: number
   lastSeenMs: number
   lastRead: { readonly atMs: number; readonly uri: string } | null
   lastCall: { readonly atMs: number; readonly tool: string } | null
@@ -36,12 +47,16 @@ export class ClientTable {
   readonly #clock: Clock
   readonly #clients = new Map<string, Client>()
   readonly #pushes: Throttle
+  readonly #stopSweeps: () => void
+  /** Rows at the last look. */
+  #shown = 0
   #listener = (): void => {}
 
   constructor({ clock = systemClock, timer = systemTimer }: { clock?: Clock; timer?: Timer } = {}) {
     this.#clock = clock
     const run = async () => this.#listener()
     this.#pushes = new Throttle({ timer, clock, minIntervalMs: pushIntervalMs, run })
+    this.#stopSweeps = repeat(timer, sweepMs, async () => this.#sweep())
   }
 
   /** The client of a request that has no session, by its metadata. */
@@ -68,9 +83,14 @@ export class ClientTable {
    * does not count, because it would wake its reader again; neither does a request of the live view in a
    * chat, which no model made.
    */
-  began(client: Client, { method, params }: RequestMessage): (() => void) | undefined {
+  began(
+    client: Client,
+    { method, params }: RequestMessage,
+    res: ServerResponse,
+  ): (() => void) | undefined {
     if (isOfLiveApp(params)) return undefined
     this.#seen(client)
+    if (method === 'tools/call' || method === 'subscriptions/listen') this.opened(client, res)
     const isRead = method === 'resources/read'
     if ((!isRead && method !== 'tools/call') || asksForClients(params)) return undefined
     const subject = isRead ? params.uri : params.name
@@ -83,11 +103,20 @@ export class ClientTable {
     }
   }
 
+  /** The client is there until the response closes, whatever it says meanwhile. */
+  opened(client: Client, res: ServerResponse): void {
+    client.open++
+    res.once('close', () => {
+      client.open--
+      client.lastSeenMs = this.#clock.now()
+    })
+  }
+
   /** Most recently seen first. */
   rows(): readonly object[] {
-    const afterMs = this.#clock.now() - idleMs
-    return [...this.#clients.values()]
-      .filter(({ sessions, lastSeenMs }) => sessions > 0 || lastSeenMs > afterMs)
+    const here = this.#here()
+    this.#shown = here.length
+    return here
       .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
       .map(({ name, version, principal, lastSeenMs, lastRead: read, lastCall: call }) => ({
         name,
@@ -106,6 +135,18 @@ export class ClientTable {
 
   close(): void {
     this.#pushes.stop()
+    this.#stopSweeps()
+  }
+
+  #here(): Client[] {
+    const afterMs = this.#clock.now() - goneMs
+    return [...this.#clients.values()].filter(
+      ({ open, lastSeenMs }) => open > 0 || lastSeenMs > afterMs,
+    )
+  }
+
+  #sweep(): void {
+    if (this.#here().length < this.#shown) this.#pushes.poke()
   }
 
   #named(info: unknown, principal: string): Client {
@@ -114,7 +155,7 @@ export class ClientTable {
     const known = this.#clients.get(key)
     if (known !== undefined) return known
     const shown = { name: shownName(name), version: shownName(version), principal }
-    return { key, ...shown, sessions: 0, lastSeenMs: 0, lastRead: null, lastCall: null }
+    return { key, ...shown, sessions: 0, open: 0, lastSeenMs: 0, lastRead: null, lastCall: null }
   }
 
   #seen(client: Client): void {

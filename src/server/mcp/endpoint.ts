@@ -318,7 +318,7 @@ export class Endpoint implements McpEndpoint {
     if (!call.isBatched) this.#assertAllowed(message, context)
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
-    const succeeded = call.client && this.#parts.clients?.began(call.client, message)
+    const succeeded = call.client && this.#parts.clients?.began(call.client, message, call.res)
     const running = Promise.try(() => {
       if (call.isBatched) this.#assertAllowed(message, context)
       return method.run(params, call)
@@ -379,6 +379,7 @@ export class Endpoint implements McpEndpoint {
     const stream = new EventStream(res, sessionEncoder, this.#parts.limits)
     stream.open()
     this.#sessions.attach(session, stream)
+    if (session.client !== undefined) this.#parts.clients?.opened(session.client, res)
     res.on('close', () => {
       if (session.stream !== stream) return
       session.stream = null

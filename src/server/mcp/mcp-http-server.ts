@@ -199,6 +199,11 @@ export class McpHttpServer {
     const pageLogin = () => page?.login() ?? null
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
     const metadata = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
+    const routes = publicRoutes({
+      readyFacts: this.#parts.readyFacts,
+      documents: new Map([...metadata, ...documents]),
+    })
+    if (page !== null) routes.route('/', page.files)
     this.#page = page
     this.#hostEndpoint = host
     this.#app = {
@@ -208,10 +213,7 @@ export class McpHttpServer {
       own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
       guarded: this.#downloads(),
       metrics,
-      routes: publicRoutes({
-        readyFacts: this.#parts.readyFacts,
-        documents: new Map([...metadata, ...documents]),
-      }),
+      routes,
       onRefused,
       log: this.#log,
       accessLog,

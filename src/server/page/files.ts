@@ -1,107 +1,51 @@
-import { hash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { extname, join } from 'node:path'
+import { serveStatic } from '@hono/node-server/serve-static'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { etag } from 'hono/etag'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isMissing, ServiceError } from '../../lib/util/errors.ts'
-import { matchesEtag } from '../http/etag.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { AppEnv } from '../http/app.ts'
 
 /** Where the build puts the files of the page. */
 export const builtFolder = fileURLToPath(new URL('../../page/', import.meta.url))
 
-const indexName = 'index.html'
-/** No other page than the index: one that allows more than this policy would have its origin. */
-const types: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.txt': 'text/plain; charset=utf-8',
-}
-
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ')
-
-const safetyHeaders = Object.freeze({
-  'Content-Security-Policy': policy,
+const headers = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
-})
-
-interface PageFile {
-  readonly bytes: Buffer
-  readonly type: string
-  readonly etag: string
+  'Cache-Control': 'no-cache',
 }
 
-/** The files of the page: those that are there at the first request, kept in memory. */
-export class PageFiles {
-  readonly #folder: string
-  #files: Promise<ReadonlyMap<string, PageFile>> | null = null
-
-  constructor(folder: string) {
-    this.#folder = folder
+/** Routes of the files of the page. `isHttps`: browsers reach the server over HTTPS. */
+export function pageFiles(folder: string, isHttps: (c: Context<AppEnv>) => boolean): Hono<AppEnv> {
+  const guardPage: MiddlewareHandler<AppEnv> = async (c, next) => {
+    await next()
+    for (const [name, value] of Object.entries(headers)) c.header(name, value)
+    // Browsers ignore it, with a warning, over plain HTTP.
+    if (isHttps(c)) c.header('Cross-Origin-Opener-Policy', 'same-origin')
   }
-
-  /** The file at a path. Throws `route_not_found`. */
-  async find(path: string): Promise<PageFile> {
-    this.#files ??= readFiles(this.#folder)
-    const files = await this.#files.catch((error: unknown) => {
-      this.#files = null
-      if (!isMissing(error)) throw error
+  const send = serveStatic<AppEnv>({
+    rewriteRequestPath: path => join(folder, path === '/' ? 'index.html' : basename(path)),
+    onNotFound(_, { req }) {
+      if (req.path !== '/') return
       throw new ServiceError('route_not_found', 'the files of the page are not there', {
         hint: 'build them with npm run build',
       })
-    })
-    const file = files.get(path === '/' ? indexName : path.slice('/page/'.length))
-    if (file !== undefined && (path === '/') === (file === files.get(indexName))) return file
-    throw new ServiceError('route_not_found', `nothing is served at ${path.slice(0, 200)}`)
-  }
-}
-
-/** Answers GET and HEAD. `isHttps`: browsers reach the server over HTTPS. */
-export function sendFile(
-  req: IncomingMessage,
-  res: ServerResponse,
-  { bytes, type, etag }: PageFile,
-  isHttps: boolean,
-): void {
-  const headers = {
-    ...safetyHeaders,
-    // Browsers ignore it, with a warning, over plain HTTP.
-    ...(isHttps && { 'Cross-Origin-Opener-Policy': 'same-origin' }),
-    'Cache-Control': 'no-cache',
-    ETag: etag,
-  }
-  if (matchesEtag(req.headers['if-none-match'], etag)) {
-    res.writeHead(304, headers).end()
-    return
-  }
-  res.writeHead(200, { ...headers, 'Content-Type': type, 'Content-Length': bytes.length })
-  res.end(req.method === 'HEAD' ? undefined : bytes)
-}
-
-async function readFiles(folder: string): Promise<ReadonlyMap<string, PageFile>> {
-  const entries = await readdir(folder, { withFileTypes: true })
-  const named = entries
-    .filter(entry => entry.isFile())
-    .map(({ name }) => ({ name, type: types[extname(name)] }))
-  const index = { name: indexName, type: 'text/html; charset=utf-8' }
-  const known = [index, ...named].flatMap(({ name, type }) => (type ? [{ name, type }] : []))
-  const read = known.map(async ({ name, type }) => {
-    const bytes = await readFile(join(folder, name))
-    const etag = `"${hash('sha256', bytes, 'base64url')}"`
-    return [name, { bytes, type, etag }] as const
+    },
   })
-  return new Map(await Promise.all(read))
+  // No other HTML than the index: a page that allows more than this policy would have its origin.
+  const paths = ['/', '/page/:file{[\\w-]+\\.(?:css|js|svg|txt)}']
+  return new Hono<AppEnv>().on('GET', paths, guardPage, etag(), send)
 }

@@ -1,33 +1,33 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { TLSSocket } from 'node:tls'
-import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import type { HostLimits } from '../host/limits.ts'
+import type { Hono } from 'hono'
+import { parse, serialize } from 'hono/utils/cookie'
+import { z } from 'zod'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
-import { FailureLimit } from '../auth/failure-limit.ts'
-import { checkArtefactMediaType, checkJsonMediaType, type Refusal } from '../host/guards.ts'
+import { answerJson, readJson } from '../host/json-post.ts'
+import type { HostLimits } from '../host/limits.ts'
 import { receiveNote, UploadIntake } from '../host/receive.ts'
-import { shortened } from '../http/access-log.ts'
-import type { NodeHandler } from '../http/app.ts'
-import type { RefusedRequest } from '../http/refusal-log.ts'
+import type { AppEnv, NodeHandler } from '../http/app.ts'
 import {
-  type AuthOutcome,
+  anonymous,
+  type AuthAccepted,
   type AuthPolicy,
-  type AuthRefused,
+  type Caller,
   writeRefused,
 } from '../http/authentication.ts'
-import { toProblem, writeProblem } from '../http/problem.ts'
+import { hostName, isSameOrigin } from '../http/guard.ts'
+import { toProblem } from '../http/problem.ts'
+import type { RefusedRequest } from '../http/refusal-log.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import { notePost, type NoteWriter } from '../notes/note-posts.ts'
-import { builtFolder, PageFiles, sendFile } from './files.ts'
-import { checkSameOrigin, findWriter } from './request-checks.ts'
-import { SessionRoutes, sessionPath, tokenPath } from './session-routes.ts'
-import { codeMs, type PageSession, PageSessions, tokenPrefix } from './sessions.ts'
+import { builtFolder, pageFiles } from './files.ts'
+import { codeMs, type Opening, type PageSession, PageSessions } from './sessions.ts'
 
 export interface PageParts {
-  /** Decides on requests without a token of the page, and on keys that people type. */
+  /** Decides on requests without a login of the page, and on keys that people type. */
   readonly auth: AuthPolicy
   /** False: only links let people in. Default true. */
   readonly keyLogin?: boolean
@@ -59,31 +59,40 @@ export interface PageLogin {
   readonly expires_in: number
 }
 
+/** The author of notes, and of actions on them, where the page names none. */
+const pageName = 'page'
+const maxLoginBytes = 1024
+const loginSchema = z.strictObject({ code: z.string().optional() })
+const linkHint = 'open a link of service-cli page'
+
 /** The live page of a server: its files, its logins, and what it writes. */
 export class Page {
-  /** The policy of the server, which also accepts the tokens of the page. */
+  /** The policy of the server, which also accepts the cookies of the page. */
   readonly auth: AuthPolicy
   readonly #parts: PageParts
-  readonly #files: PageFiles
   readonly #sessions: PageSessions
-  readonly #sessionRoutes: SessionRoutes
   readonly #uploads: UploadIntake
 
   constructor(parts: PageParts) {
-    const { auth, keyLogin = true, folder = builtFolder, limits, clock } = parts
+    const { auth, clock, limits } = parts
+    const sessions = new PageSessions(clock)
     this.#parts = parts
-    this.#files = new PageFiles(folder)
-    this.#sessions = new PageSessions({ clock, limits })
-    this.auth = acceptPageTokens(auth, this.#sessions)
-    this.#sessionRoutes = new SessionRoutes({
-      sessions: this.#sessions,
-      keys: keyLogin ? auth : null,
-      failures: new FailureLimit(),
-      isHttps: req => this.#isHttps(req),
-      limits,
-      clock,
-    })
+    this.#sessions = sessions
     this.#uploads = new UploadIntake(limits)
+    this.auth = {
+      authenticate: caller => this.#acceptCookie(caller) ?? auth.authenticate(caller),
+      refuseWrite: () => auth.refuseWrite?.() ?? writeRefused,
+      onRevoked(listener) {
+        const stops = [
+          sessions.onEnded(listener),
+          auth.onRevoked?.(principal => {
+            sessions.endOf(principal)
+            listener(principal)
+          }),
+        ]
+        return () => stops.forEach(stop => stop?.())
+      },
+    }
   }
 
   /** A fresh link, valid once; null before the server listens. */
@@ -93,53 +102,58 @@ export class Page {
     return { url: `${base}/#login=${this.#sessions.createCode()}`, expires_in: codeMs / 1000 }
   }
 
-  /** `/` and `/page/…`, by pattern. They throw a `ServiceError` for a request that is wrong. */
+  /** The files of the page. */
+  get files(): Hono<AppEnv> {
+    return pageFiles(this.#parts.folder ?? builtFolder, c => this.#isHttps(c.env.incoming))
+  }
+
+  /** What only the page may ask for, by pattern. */
   get routes(): Record<string, NodeHandler> {
-    const handle: NodeHandler = (req, res, context) => this.#handle(req, res, context)
-    return { '/': handle, '/page/*': handle }
-  }
-
-  async #handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
-    const refusal = await this.#answer(req, res, context.path, context)
-    if (refusal === null) return
-    const { reason, error, headers } = refusal
-    const { status } = toProblem(error)
-    if (status === 401 || status === 403) {
-      this.#parts.onRefused({ status, reason, peer: context.peer })
+    const session = this.#own(['POST', 'DELETE'], (req, res, { peer }) =>
+      req.method === 'DELETE' ? this.#logOut(req, res) : this.#logIn(req, res, peer),
+    )
+    const { writes } = this.#parts
+    if (writes === null) return { '/page/session': session }
+    const note = this.#own(['POST'], (req, res, context) =>
+      this.#postNote(req, res, context, writes.notes),
+    )
+    const upload = this.#own(['POST'], (req, res, context) => {
+      const { mayWrite } = this.#writer(req, context)
+      if (!mayWrite) throw refused('the key of this login may only read', linkHint)
+      return this.#uploads.receive(req, res, writes.store)
+    })
+    return {
+      '/page/session': session,
+      '/page/notes': note,
+      '/page/notes/:id/:action': note,
+      '/page/artefacts': upload,
     }
-    writeProblem(res, error, headers)
   }
 
-  async #answer(
-    req: IncomingMessage,
-    res: ServerResponse,
-    path: string,
-    caller: RequestContext,
-  ): Promise<Refusal | null> {
-    const write = this.#writeAt(path)
-    const isSession = path === sessionPath || path === tokenPath
-    if (write === null && !isSession) return this.#sendFile(req, res, path)
-    const foreign = checkSameOrigin(req.headers, this.#parts.publicUrl)
-    if (foreign !== null) return foreign
-    const methods = path === sessionPath ? ['POST', 'DELETE'] : ['POST']
-    const wrongMethod = checkMethod(req, path, methods)
-    if (wrongMethod !== null) return wrongMethod
-    if (write === null) return this.#sessionRoutes.handle(req, res, path, caller.peer)
-    const writer = findWriter(req.headers, this.#sessions)
-    if ('error' in writer) return writer
-    caller.principal = writer.principal
-    return write(req, res, writer)
-  }
-
-  async #sendFile(
-    req: IncomingMessage,
-    res: ServerResponse,
-    path: string,
-  ): Promise<Refusal | null> {
-    const file = await this.#files.find(path)
-    const wrongMethod = checkMethod(req, path, ['GET', 'HEAD'])
-    if (wrongMethod === null) sendFile(req, res, file, this.#isHttps(req))
-    return wrongMethod
+  /** A route for the page itself. A cookie alone is not enough: browsers send it for other pages. */
+  #own(methods: readonly string[], handle: NodeHandler): NodeHandler {
+    return async (req, res, context) => {
+      try {
+        if (!methods.includes(req.method ?? '')) {
+          res.setHeader('Allow', methods.join(', '))
+          const detail = `this address answers ${methods.join(' and ')}`
+          throw new ServiceError('method_not_allowed', detail)
+        }
+        const isFromPage = this.#isFromPage(req.headers)
+        if (!isFromPage) throw refused('only the page of this server may do this')
+        if (req.headers['service-page'] !== '1') {
+          throw refused('the header Service-Page is missing', 'send "Service-Page: 1"')
+        }
+        await handle(req, res, context)
+      } catch (error) {
+        const { status, code } = toProblem(error)
+        if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer')
+        if (status === 401 || status === 403) {
+          this.#parts.onRefused({ status, reason: code, peer: context.peer })
+        }
+        throw error
+      }
+    }
   }
 
   /** Whether the browser uses HTTPS, also where a proxy ends it. */
@@ -147,126 +161,144 @@ export class Page {
     return socket instanceof TLSSocket || this.#parts.publicUrl?.startsWith('https:') === true
   }
 
-  /** What a post to this address writes; null: nothing. */
-  #writeAt(path: string): Write | null {
-    const { writes, limits } = this.#parts
-    if (writes === null) return null
-    const { notes, store } = writes
-    if (path === '/page/artefacts') {
-      return (req, res, session) => this.#upload(req, res, store, session)
-    }
-    const post = notePost(path.slice('/page/'.length))
-    if (post === null) return null
-    return async (req, res, { mayNote }) => {
-      if (!mayNote) return keyRefused
-      const wrongType = checkJsonMediaType(req.headers['content-type'])
-      if (wrongType !== null) return wrongType
-      if (path.endsWith('/answer')) return answerRefused
-      const named = path === '/page/notes' ? { author: pageName } : { by: pageName }
-      const filled = (body: unknown) => post(isJsonObject(body) ? { ...named, ...body } : body)
-      await receiveNote(req, res, filled, { notes, limits })
-      return null
-    }
+  /**
+   * Whether a browser says that the request comes from the page of this server: in `Sec-Fetch-Site`,
+   * which it leaves out over plain HTTP under most names, or in `Origin`, which a GET does not have.
+   */
+  #isFromPage({ 'sec-fetch-site': site, origin, host = '' }: IncomingHttpHeaders): boolean {
+    const { publicUrl } = this.#parts
+    const isPublic = publicUrl !== undefined && origin === new URL(publicUrl).origin
+    const isOwn = origin !== undefined && (isPublic || isSameOrigin(origin, host))
+    return site === undefined ? isOwn : site === 'same-origin' && (isOwn || origin === undefined)
   }
 
-  async #upload(
+  /** The session of a request; null: it has none that counts. */
+  #sessionOf({ method = '', headers }: Pick<IncomingMessage, 'method' | 'headers'>) {
+    const { cookie, authorization } = headers
+    if (cookie === undefined || authorization !== undefined) return null
+    const isRead = method === 'GET' || method === 'HEAD'
+    if (!this.#isFromPage(headers) || !(isRead || headers['service-page'] === '1')) return null
+    return this.#sessions.find(cookieOf(headers))
+  }
+
+  /**
+   * A login reads what the key reads that it was opened with, a link reads all. It never answers
+   * notes: that is for agents. Null: the request has no login, and the policy of the server decides.
+   */
+  #acceptCookie(caller: Caller): AuthAccepted | null {
+    const session = this.#sessionOf(caller)
+    if (session === null) return null
+    const { principal, mayWrite, expiresAtMs, viewer } = session
+    return { ok: true, principal, mayWrite, mayAnswer: false, expiresAtMs, viewer }
+  }
+
+  /** Logs in by a code or a key; without either it only says whether the browser is logged in. */
+  async #logIn(req: IncomingMessage, res: ServerResponse, peer: string): Promise<void> {
+    const opening =
+      req.headers.authorization === undefined
+        ? await this.#byCode(req)
+        : await this.#byKey(req, peer)
+    if (opening !== null) {
+      const { cookie, seconds } = this.#sessions.open(opening)
+      this.#setCookie(req, res, cookie, seconds)
+    }
+    const session = opening ?? this.#sessionOf(req)
+    const needs_key = await this.#needsKey(peer)
+    answerJson(res, 200, { logged_in: session !== null, notes: mayNote(session), needs_key })
+  }
+
+  async #byCode(req: IncomingMessage): Promise<Opening | null> {
+    const body = await readJson(req, { ...this.#parts.limits, maxMessageBytes: maxLoginBytes })
+    const { success, data } = loginSchema.safeParse(body)
+    if (!success) {
+      throw new ServiceError('body_invalid', 'the body must be {"code": TEXT}, or {} to ask')
+    }
+    if (data.code === undefined) return null
+    if (this.#sessions.redeem(data.code)) return { mayWrite: true, keyHolder: null }
+    const detail = 'the login link is invalid: it works once, for five minutes'
+    throw new ServiceError('login_invalid', detail)
+  }
+
+  async #byKey({ headers }: IncomingMessage, peer: string): Promise<Opening> {
+    const { auth, keyLogin = true } = this.#parts
+    if (!keyLogin) throw new ServiceError('auth_refused', `this server takes no keys: ${linkHint}`)
+    const outcome = await auth.authenticate({ method: 'POST', headers, peer })
+    if (!outcome.ok) {
+      const { status, description } = outcome
+      throw new ServiceError(status === 429 ? 'limit_reached' : 'auth_refused', description)
+    }
+    const { principal, mayWrite = true, expiresAtMs, viewer, watch } = outcome
+    if (principal === anonymous) {
+      const detail = 'this server has no keys: none is needed to read'
+      throw new ServiceError('auth_refused', detail)
+    }
+    return { mayWrite, keyHolder: principal, expiresAtMs, viewer, watch }
+  }
+
+  async #needsKey(peer: string): Promise<boolean> {
+    const { auth, keyLogin = true } = this.#parts
+    return keyLogin && !(await auth.authenticate({ method: 'GET', headers: {}, peer })).ok
+  }
+
+  #logOut(req: IncomingMessage, res: ServerResponse): void {
+    this.#sessions.end(cookieOf(req.headers))
+    this.#setCookie(req, res, '', 0)
+    res.writeHead(204, { 'Cache-Control': 'no-store' }).end()
+  }
+
+  #setCookie(req: IncomingMessage, res: ServerResponse, value: string, maxAge: number): void {
+    const secure = this.#isHttps(req)
+    const attributes = { path: '/', httpOnly: true, sameSite: 'Strict', secure, maxAge } as const
+    res.setHeader('Set-Cookie', serialize(cookieName(req.headers), value, attributes))
+  }
+
+  /** Throws `auth_required` without a login. */
+  #writer(req: IncomingMessage, context: RequestContext): PageSession {
+    const session = this.#sessionOf(req)
+    if (session === null) {
+      throw new ServiceError('auth_required', 'this browser is not logged in', { hint: linkHint })
+    }
+    context.principal = session.principal
+    return session
+  }
+
+  async #postNote(
     req: IncomingMessage,
     res: ServerResponse,
-    store: PageWrites['store'],
-    session: PageSession,
-  ): Promise<Refusal | null> {
-    const wrongType = checkArtefactMediaType(req.headers['content-type'])
-    if (wrongType !== null) return wrongType
-    const { uploads } = session
-    const tooMuch = () =>
-      new ServiceError('limit_reached', 'the page has uploaded as much as it may in an hour', {
-        hint: `try again in ${Math.ceil(uploads.secondsLeft / 60)} minutes, or use service-cli artefacts put`,
-      })
-    // Said before the body is sent.
-    if (!uploads.has(Number(req.headers['content-length'] ?? 0))) throw tooMuch()
-    await this.#uploads.receive(req, res, store, async function* (source) {
-      for await (const piece of source) {
-        if (session.isEnded) throw new ServiceError('auth_refused', 'the login has ended')
-        if (!uploads.take(piece.length)) throw tooMuch()
-        yield piece
-      }
-    })
-    return null
+    context: RequestContext,
+    notes: NoteWriter | null,
+  ): Promise<void> {
+    const { path } = context
+    if (!mayNote(this.#writer(req, context))) {
+      const hint = `agents hold keys, too: ${linkHint}`
+      throw refused('a login by key makes and settles no notes', hint)
+    }
+    if (path.endsWith('/answer')) throw refused('the page answers no notes: agents do')
+    const post = notePost(path.slice('/page/'.length))
+    if (post === null) throw new ServiceError('route_not_found', 'no note has such an address')
+    const named = path === '/page/notes' ? { author: pageName } : { by: pageName }
+    const filled = (body: unknown) => post(isJsonObject(body) ? { ...named, ...body } : body)
+    await receiveNote(req, res, filled, { notes, limits: this.#parts.limits })
   }
 }
 
-type Write = (
-  req: IncomingMessage,
-  res: ServerResponse,
-  session: PageSession,
-) => Promise<Refusal | null>
-
-/** The author of notes, and of actions on them, where the page names none. */
-const pageName = 'page'
-
-const keyRefused: Refusal = {
-  reason: 'note_by_key',
-  error: new ServiceError('request_refused', 'a login by key makes and settles no notes', {
-    hint: 'agents hold keys, too: open a link of service-cli page',
-  }),
-  headers: {},
+/** A login by key makes and settles no notes: keys are what agents hold. */
+function mayNote(session: Opening | null): boolean {
+  return session !== null && session.keyHolder === null
 }
 
-const answerRefused: Refusal = {
-  reason: 'answer',
-  error: new ServiceError('request_refused', 'the page answers no notes: agents do'),
-  headers: {},
+/** Browsers send a cookie to every port of its host: each server has its own name for it. */
+function cookieName({ host = '' }: IncomingHttpHeaders): string {
+  // The port of a server that is reached without one is that of HTTPS, mostly behind a proxy.
+  return `service-page-${host.slice(hostName(host).length + 1) || '443'}`
 }
 
-function checkMethod(
-  { method = '' }: IncomingMessage,
-  path: string,
-  allowed: string[],
-): Refusal | null {
-  if (allowed.includes(method)) return null
-  const detail = `${shortened(path)} answers ${allowed.join(' and ')}`
-  const error = new ServiceError('method_not_allowed', detail)
-  return { reason: 'method', error, headers: { Allow: allowed.join(', ') } }
+/** Empty: there is none. */
+function cookieOf(headers: IncomingHttpHeaders): string {
+  const name = cookieName(headers)
+  return parse(headers.cookie ?? '', name)[name] ?? ''
 }
 
-/**
- * Accepts the bearer tokens of the page in front of another policy. A session reads what a key
- * reads, and never answers notes: that is for agents. It ends with the key that it was opened with.
- */
-function acceptPageTokens(policy: AuthPolicy, sessions: PageSessions): AuthPolicy {
-  return {
-    authenticate(caller) {
-      const token = bearerToken(caller.headers.authorization)
-      if (token?.startsWith(tokenPrefix) !== true) return policy.authenticate(caller)
-      return outcomeOf(token, sessions)
-    },
-    refuseWrite: () => policy.refuseWrite?.() ?? writeRefused,
-    onRevoked(listener) {
-      const stops = [
-        sessions.onEnded(listener),
-        policy.onRevoked?.(principal => {
-          sessions.endOf(principal)
-          listener(principal)
-        }),
-      ]
-      return () => stops.forEach(stop => stop?.())
-    },
-  }
-}
-
-function outcomeOf(token: string, sessions: PageSessions): AuthOutcome {
-  const session = sessions.ofToken(token)
-  if (session === null) return tokenRefused
-  const { principal, mayWrite, expiresAtMs, viewer } = session
-  // What is open lasts as long as the session: a stream that is cut every ten minutes would look
-  // like a server that is away.
-  return { ok: true, principal, mayWrite, mayAnswer: false, expiresAtMs, viewer }
-}
-
-/** Not counted as a guess: each page has an old one after the server was started again. */
-const tokenRefused: AuthRefused = {
-  ok: false,
-  status: 401,
-  error: 'invalid_token',
-  description: 'the token of the page has expired, or its login has ended',
+function refused(detail: string, hint?: string): ServiceError {
+  return new ServiceError('request_refused', detail, { hint })
 }

@@ -1,124 +1,59 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { ArtefactLimits } from '../artefacts/limits.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { AuthAccepted, Viewer } from '../http/authentication.ts'
 
-const minuteMs = 60_000
 /** A link is opened at once, or a new one is made. */
-export const codeMs = 5 * minuteMs
+export const codeMs = 5 * 60_000
 /** A working day. */
-export const sessionMs = 12 * 60 * minuteMs
-export const tokenMs = 10 * minuteMs
+export const sessionMs = 12 * 60 * 60_000
 const maxCodes = 20
-/** Sessions of all links together, and of each key. */
+/** Of all links together, and of each key: a further login ends the oldest one. */
 const maxSessions = 100
-/** Each tab has one, and a new one before the old one expires. */
-const maxTokens = 10
-
-export const tokenPrefix = 'spt_'
-
-const quotaWindowMs = 60 * 60_000
-
-/** How many bytes a login may upload in an hour, counted from its first upload. */
-export class UploadQuota {
-  readonly #maxBytes: number
-  readonly #clock: Clock
-  #sinceMs = -Infinity
-  #bytes = 0
-
-  constructor(maxBytes: number, clock: Clock) {
-    this.#maxBytes = maxBytes
-    this.#clock = clock
-  }
-
-  /** Counts the bytes; false, without counting them, when they are too many. */
-  take(bytes: number): boolean {
-    if (!this.has(bytes)) return false
-    this.#bytes += bytes
-    return true
-  }
-
-  /** Whether so many would be accepted. */
-  has(bytes: number): boolean {
-    const nowMs = this.#clock.now()
-    if (Math.abs(nowMs - this.#sinceMs) >= quotaWindowMs) {
-      this.#sinceMs = nowMs
-      this.#bytes = 0
-    }
-    return this.#bytes + bytes <= this.#maxBytes
-  }
-
-  /** Until more is taken. */
-  get secondsLeft(): number {
-    return Math.max(1, Math.ceil((this.#sinceMs + quotaWindowMs - this.#clock.now()) / 1000))
-  }
-}
-
-/** A browser that is logged in. */
-export interface PageSession {
-  /** Another one for each session: what one has open is not cut with another. */
-  readonly principal: string
-  /** False: it was opened with a key that may only read. */
-  readonly mayWrite: boolean
-  /** False: it was opened with a key, and keys are what agents hold. */
-  readonly mayNote: boolean
-  /** Milliseconds since the epoch. */
-  readonly expiresAtMs: number
-  /** Absent: sees everything. */
-  readonly viewer: Viewer | undefined
-  isEnded: boolean
-  /** Shared by the sessions of a key. */
-  readonly uploads: UploadQuota
-}
 
 /** What a session is opened with. */
 export interface Opening {
-  readonly mayWrite: boolean
   /** The principal of the key: the session ends when that is revoked. Null: a link. */
   readonly keyHolder: string | null
-  /** The session ends no later. */
+  /** False: the key may only read. */
+  readonly mayWrite: boolean
+  /** Milliseconds since the epoch; the session ends no later. */
   readonly expiresAtMs?: number
+  /** Absent: sees everything. */
   readonly viewer?: Viewer
   /** The session ends when this calls back. */
   readonly watch?: AuthAccepted['watch']
 }
 
-type SessionLimits = Pick<ArtefactLimits, 'maxPageUploadBytes'>
-
-interface Entry {
-  readonly session: PageSession
-  readonly keyHolder: string | null
-  readonly unwatch: () => void
-  /** Digests, oldest first. */
-  readonly tokens: string[]
+/** A browser that is logged in. */
+export interface PageSession extends Opening {
+  /** Another one for each session: what one has open is not cut with another. */
+  readonly principal: string
+  readonly expiresAtMs: number
+  unwatch?: () => void
 }
 
 /**
- * The logins of the page, in the memory of this run: codes of links, sessions by their cookie, and
- * the bearer tokens of each session. Only hashes of the secrets are kept.
+ * The logins of the page, in the memory of this run: codes of links, and sessions by their cookie.
+ * Only hashes of both are kept.
  */
 export class PageSessions {
   readonly #clock: Clock
-  readonly #limits: SessionLimits
-  /** When each code expires; oldest first, like all here. */
+  /** When each code expires; oldest first, like the sessions. */
   readonly #codes = new Map<string, number>()
-  readonly #sessions = new Map<string, Entry>()
-  readonly #tokens = new Map<string, { readonly session: PageSession; readonly untilMs: number }>()
-  /** By the principal of a key: a new login must not start a new hour. */
-  readonly #uploadsOfKeys = new Map<string, UploadQuota>()
+  readonly #sessions = new Map<string, PageSession>()
   readonly #listeners = new Set<(principal: string) => void>()
   #opened = 0
 
-  constructor(parts: { clock: Clock; limits: SessionLimits }) {
-    this.#clock = parts.clock
-    this.#limits = parts.limits
+  constructor(clock: Clock) {
+    this.#clock = clock
   }
 
   /** The code of a new link. */
   createCode(): string {
     const code = newSecret()
     this.#codes.set(digestOf(code), this.#clock.now() + codeMs)
-    for (const oldest of excess(this.#codes, maxCodes)) this.#codes.delete(oldest)
+    const [oldest] = this.#codes.keys()
+    if (oldest !== undefined && this.#codes.size > maxCodes) this.#codes.delete(oldest)
     return code
   }
 
@@ -130,62 +65,36 @@ export class PageSessions {
     return this.#clock.now() < untilMs
   }
 
-  /** Returns the cookie of a new session; the oldest one by links, or of its key, makes room. */
-  open({ mayWrite, keyHolder, expiresAtMs = Infinity, viewer, watch }: Opening): string {
+  /** Returns the cookie of a new session, and how many seconds it lasts. */
+  open(opening: Opening): { cookie: string; seconds: number } {
     const cookie = newSecret()
-    const nowMs = this.#clock.now()
-    const session: PageSession = {
-      principal: `page:${++this.#opened}`,
-      mayWrite,
-      mayNote: keyHolder === null,
-      expiresAtMs: Math.min(nowMs + sessionMs, expiresAtMs),
-      viewer,
-      isEnded: false,
-      uploads: this.#uploadsOf(keyHolder),
-    }
-    const unwatch = watch?.(() => this.#end(digestOf(cookie))) ?? (() => {})
-    this.#sessions.set(digestOf(cookie), { session, keyHolder, unwatch, tokens: [] })
-    for (const oldest of excess(this.#openedWith(keyHolder), maxSessions)) this.#end(oldest)
-    return cookie
-  }
-
-  /** A new bearer token of the session; null when there is none (any more). */
-  createToken(cookie: string): string | null {
     const digest = digestOf(cookie)
-    const entry = this.#sessions.get(digest)
-    if (entry === undefined) return null
-    const { session, tokens } = entry
     const nowMs = this.#clock.now()
-    if (nowMs >= session.expiresAtMs) {
-      this.#end(digest)
-      return null
-    }
-    const token = tokenPrefix + newSecret()
-    this.#tokens.set(digestOf(token), { session, untilMs: nowMs + tokenMs })
-    tokens.push(digestOf(token))
-    for (const oldest of tokens.splice(0, tokens.length - maxTokens)) this.#tokens.delete(oldest)
-    return token
+    const expiresAtMs = Math.min(nowMs + sessionMs, opening.expiresAtMs ?? Infinity)
+    const session: PageSession = { ...opening, principal: `page:${++this.#opened}`, expiresAtMs }
+    this.#sessions.set(digest, session)
+    session.unwatch = opening.watch?.(() => this.#end(digest))
+    const alike = this.#openedWith(opening.keyHolder)
+    if (alike.length > maxSessions) this.#end(alike[0]!)
+    return { cookie, seconds: Math.floor((expiresAtMs - nowMs) / 1000) }
   }
 
-  /** Whose token it is; null: unknown, expired, or its session has ended. */
-  ofToken(token: string): PageSession | null {
-    const found = this.#tokens.get(digestOf(token))
-    const nowMs = this.#clock.now()
-    if (found === undefined || nowMs >= Math.min(found.untilMs, found.session.expiresAtMs)) {
-      return null
-    }
-    return found.session
+  /** Null: the cookie is unknown, or its session has ended. */
+  find(cookie: string): PageSession | null {
+    const session = this.#sessions.get(digestOf(cookie))
+    if (session === undefined) return null
+    if (this.#clock.now() < session.expiresAtMs) return session
+    this.end(cookie)
+    return null
   }
 
-  /** Ends the session of a cookie with its tokens. */
   end(cookie: string): void {
     this.#end(digestOf(cookie))
   }
 
   /** Ends the sessions that were opened with a key. */
   endOf(keyHolder: string): void {
-    for (const digest of this.#openedWith(keyHolder).keys()) this.#end(digest)
-    this.#uploadsOfKeys.delete(keyHolder)
+    for (const digest of this.#openedWith(keyHolder)) this.#end(digest)
   }
 
   /** Calls back with the principal of each session that ends. Returns the way to stop listening. */
@@ -194,27 +103,19 @@ export class PageSessions {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Oldest first. Null: with links. */
-  #openedWith(keyHolder: string | null): ReadonlyMap<string, Entry> {
-    return new Map([...this.#sessions].filter(([, entry]) => entry.keyHolder === keyHolder))
-  }
-
-  #uploadsOf(keyHolder: string | null): UploadQuota {
-    const fresh = () => new UploadQuota(this.#limits.maxPageUploadBytes, this.#clock)
-    if (keyHolder === null) return fresh()
-    const quota = this.#uploadsOfKeys.get(keyHolder) ?? fresh()
-    this.#uploadsOfKeys.set(keyHolder, quota)
-    return quota
+  /** Digests, oldest first. */
+  #openedWith(keyHolder: string | null): readonly string[] {
+    return [...this.#sessions].flatMap(([digest, session]) =>
+      session.keyHolder === keyHolder ? digest : [],
+    )
   }
 
   #end(digest: string): void {
-    const entry = this.#sessions.get(digest)
-    if (entry === undefined) return
+    const session = this.#sessions.get(digest)
+    if (session === undefined) return
     this.#sessions.delete(digest)
-    entry.session.isEnded = true
-    entry.unwatch()
-    for (const token of entry.tokens) this.#tokens.delete(token)
-    for (const told of this.#listeners) told(entry.session.principal)
+    session.unwatch?.()
+    for (const listener of this.#listeners) listener(session.principal)
   }
 }
 
@@ -226,8 +127,4 @@ function newSecret(): string {
 /** A plain hash is enough for random secrets: neither it nor its look-up reveals a part of one. */
 function digestOf(secret: string): string {
   return hash('sha256', secret, 'base64url')
-}
-
-function excess(map: ReadonlyMap<string, unknown>, most: number): readonly string[] {
-  return map.size > most ? [...map.keys()].slice(0, map.size - most) : []
 }

@@ -14,24 +14,26 @@ describe('the rows of the tree', () => {
     { id: 'Sun', type: 'light' },
   )
 
-  it('puts children below their parents, in the order of the scene', () => {
-    expect(ids(flatten(family, new Set()))).to.deep.equal(['1 Body', '2 Arm', '3 Hand', '1 Sun'])
+  it('puts children below their parents, in the order of the scene, two levels deep at first', () => {
+    expect(ids(flatten(family, new Map()))).to.deep.equal(['1 Body', '2 Arm', '1 Sun'])
+    const opened = flatten(family, new Map([['Arm', true]]))
+    expect(ids(opened)).to.deep.equal(['1 Body', '2 Arm', '3 Hand', '1 Sun'])
   })
 
   it('leaves out the children of closed rows and says how many there are', () => {
-    const rows = flatten(family, new Set(['Body']))
+    const rows = flatten(family, new Map([['Body', false]]))
     expect(ids(rows)).to.deep.equal(['1 Body', '1 Sun'])
     expect(rows[0]).to.include({ isOpen: false, childCount: 1, position: 1, siblings: 2 })
   })
 
   it('shows objects whose parent is not listed, or is the object itself, as roots', () => {
     const rows = rowsOf({ id: 'A', parent: 'Gone' }, { id: 'B', parent: 'B' })
-    expect(ids(flatten(rows, new Set()))).to.deep.equal(['1 A', '1 B'])
+    expect(ids(flatten(rows, new Map()))).to.deep.equal(['1 A', '1 B'])
   })
 
   it('shows objects whose parents are in a circle, each once', () => {
     const rows = rowsOf({ id: 'A', parent: 'B' }, { id: 'B', parent: 'A' }, { id: 'C' })
-    expect(ids(flatten(rows, new Set()))).to.deep.equal(['1 C', '1 A', '2 B'])
+    expect(ids(flatten(rows, new Map()))).to.deep.equal(['1 C', '1 A', '2 B'])
   })
 
   it('shows chains of parents of any length', () => {
@@ -39,9 +41,10 @@ describe('the rows of the tree', () => {
       id: `O${at}`,
       ...(at > 0 && { parent: `O${at - 1}` }),
     }))
-    expect(flatten(rowsOf(...chain), new Set()).at(-1)).to.include({ level: 20_000 })
+    const opened = new Map(chain.map(({ id }) => [id, true]))
+    expect(flatten(rowsOf(...chain), opened).at(-1)).to.include({ level: 20_000 })
     const circle = [{ ...chain[0]!, parent: 'O19999' }, ...chain.slice(1)]
-    expect(flatten(rowsOf(...circle), new Set())).to.have.lengthOf(20_000)
+    expect(flatten(rowsOf(...circle), opened)).to.have.lengthOf(20_000)
   })
 
   it('finds objects by name and type in any case', () => {

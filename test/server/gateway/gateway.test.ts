@@ -292,16 +292,15 @@ describe('startGateway', () => {
       expect(link).to.match(new RegExp(`^${base}/#login=`))
       const own = new PageBrowser(base, await useLink(base, link))
       expect((await useLink(base, link)).status).to.equal(403)
-      const bearer = await own.bearer()
       expect((await readInstances(gateway.url, {})).status).to.equal(401)
-      const { json } = await readInstances(gateway.url, bearer)
+      const { json } = await readInstances(gateway.url, own.headers)
       expect(JSON.parse(json.result.contents[0].text).instances).to.have.length(1)
       for (const path of ['/page/notes', '/page/artefacts', '/host/v1/page-login']) {
         const answer = await own.post(path, { text: 'x' })
         expect([answer.status, answer.json.code], path).to.deep.equal([404, 'route-not-found'])
       }
       await own.logOut()
-      expect((await readInstances(gateway.url, bearer)).status).to.equal(401)
+      expect((await readInstances(gateway.url, own.headers)).status).to.equal(401)
     })
 
     it('has none unless it is asked for', async () => {

@@ -84,17 +84,17 @@ describe('a gateway whose users see what is theirs', () => {
     joined.push(instance)
     return instance
   }
-  const callAt = (url: string, token: string, method: string, params = {}) =>
+  const callAt = (url: string, token: string | PageBrowser, method: string, params = {}) =>
     ask(url, {
       method: 'POST',
       headers: { ...statelessHeaders(method, params), ...(token !== '' && bearer(token)) },
       body: JSON.stringify(statelessRequest(method, params)),
     })
-  const call = (token: string, method: string, params = {}) =>
+  const call = (token: string | PageBrowser, method: string, params = {}) =>
     callAt(`${base}/mcp`, token, method, params)
-  const read = async (token: string, uri: string) =>
+  const read = async (token: string | PageBrowser, uri: string) =>
     (await call(token, 'resources/read', { uri })).json
-  const idsOf = async (token: string): Promise<string[]> => {
+  const idsOf = async (token: string | PageBrowser): Promise<string[]> => {
     const { result } = await read(token, 'gateway://instances?include_dead=true')
     return JSON.parse(result.contents[0].text).instances.map((row: any) => row.instance_id)
   }
@@ -102,7 +102,8 @@ describe('a gateway whose users see what is theirs', () => {
     until(async () => (await idsOf(accessOf(name))).includes(id), `the instance, for ${name}`)
   const isHidden = (id: string, name: string) =>
     until(async () => !(await idsOf(accessOf(name))).includes(id), `no instance, for ${name}`)
-  const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
+  const bearer = (token: string | PageBrowser): Record<string, string> =>
+    typeof token === 'string' ? { Authorization: `Bearer ${token}` } : token.headers
   /** An instance of Ada whose answers the test writes. */
   const joinScripted = async (listener?: RequestListener, token = users.ada?.join ?? '') => {
     const id = randomUUID()
@@ -113,7 +114,7 @@ describe('a gateway whose users see what is theirs', () => {
   }
   const artefactOf = (id: string, hex = '0'.repeat(64)) =>
     `${base}/instances/${id}/artefacts/sha256/${hex}`
-  const open = async (token: string): Promise<[RawSession, Events]> => {
+  const open = async (token: string | PageBrowser): Promise<[RawSession, Events]> => {
     const session = await RawSession.open(`${base}/mcp`, '2025-11-25', bearer(token))
     const events = await session.listen()
     opened.push(events)
@@ -348,14 +349,14 @@ describe('a gateway whose users see what is theirs', () => {
     const own = await joinOf('ben', { visible_to: 'owner' })
     const { token, id } = await makeToken(accessOf('ben'), ['read'])
     const page = new PageBrowser(base, await useKey(base, token))
-    const shown = await idsOf(await page.token())
+    const shown = await idsOf(page)
     expect(shown).to.include(own.id).and.not.include(hidden.id)
-    const [, events] = await open(await page.token())
+    const [, events] = await open(page)
     await caller.call('DELETE', `/tokens/${id}`, accessOf('ben'))
     await events.untilEnded()
-    expect((await page.askToken()).status).to.equal(401)
+    expect(await page.isLoggedIn()).to.equal(false)
     const ofOperator = new PageBrowser(base, await useKey(base, key))
-    expect(await idsOf(await ofOperator.token())).to.include.members([own.id, hidden.id])
+    expect(await idsOf(ofOperator)).to.include.members([own.id, hidden.id])
   })
 
   it('reads and follows the schemes of the token alone', async () => {

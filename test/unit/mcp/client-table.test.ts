@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { type Client, ClientTable } from '../../../src/server/mcp/client-table.ts'
 import { statelessMeta } from '../../helpers/stateless.ts'
 import { ManualTime } from '../resources/manual-time.ts'
@@ -17,8 +19,11 @@ describe('ClientTable', () => {
   afterEach(() => table.close())
 
   const rows = () => table.rows() as any[]
-  const act = (client: Client, method: string, params: object = {}) =>
-    table.began(client, { kind: 'request', id: 1, method, params: { ...params } })?.()
+  const act = (client: Client, method: string, params: object = {}) => {
+    const response = new EventEmitter() as ServerResponse
+    table.began(client, { kind: 'request', id: 1, method, params: { ...params } }, response)?.()
+    return response
+  }
   const ask = (clientInfo: unknown = info, principal = 'anonymous', uri = 'scene://current') => {
     const params = { _meta: statelessMeta({ clientInfo }) }
     act(table.ofRequest(params, principal), 'resources/read', { uri })
@@ -65,12 +70,34 @@ describe('ClientTable', () => {
     expect(names.at(-1)).to.equal('client 50')
   })
 
-  it('lists a client for 10 minutes after its last request, and while it has a session', () => {
+  it('lists a client for a minute after its last request, and while it has a stream or call open', () => {
     ask()
-    const session = table.ofSession({ ...info, name: 'other' }, 'anonymous')
-    time.advance(10 * minuteMs)
-    expect(rows().map(({ name }) => name)).to.deep.equal(['other'])
+    const session = table.ofSession({ ...info, name: 'silent' }, 'anonymous')
+    const listener = table.ofRequest({ _meta: statelessMeta({ clientInfo: { name: 'open' } }) }, '')
+    const response = act(listener, 'subscriptions/listen')
+    time.advance(minuteMs)
+    expect(rows().map(({ name }) => name)).to.deep.equal(['open'])
+    response.emit('close')
+    time.advance(minuteMs - 1)
+    expect(rows()).to.have.length(1)
+    act(session, 'ping')
+    time.advance(1)
+    expect(rows().map(({ name }) => name)).to.deep.equal(['silent'])
     table.sessionEnded(session)
+    expect(rows()).to.deep.equal([])
+  })
+
+  it('pushes that a client has left without a word', async () => {
+    ask()
+    await new Promise(setImmediate)
+    expect(rows()).to.have.length(1)
+    let pushed = 0
+    table.onChange(() => pushed++)
+    for (let round = 0; round < 8; round++) {
+      time.advance(10_000)
+      await new Promise(setImmediate)
+    }
+    expect(pushed).to.be.at.least(1)
     expect(rows()).to.deep.equal([])
   })
 

@@ -1,0 +1,28 @@
+import { McpError } from './carrier.ts'
+
+/** `RequestInit` with plain headers. */
+interface RequestOptions extends RequestInit {
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * `fetch` of the page's own server, with the header without which a cookie does not count. Throws
+ * `McpError` when the server refuses, `Error` when it cannot be reached.
+ */
+export async function request(path: string, options: RequestOptions): Promise<Response> {
+  const headers = { 'Service-Page': '1', ...options.headers }
+  const response = await fetch(path, { ...options, headers, cache: 'no-store' }).catch(() => {
+    throw new Error('the server cannot be reached')
+  })
+  if (!response.ok) throw await refusalOf(response)
+  return response
+}
+
+/** What a server says of a refusal: a JSON-RPC error, an OAuth error, or problem details. */
+async function refusalOf(response: Response): Promise<McpError> {
+  const body: unknown = await response.json().catch(() => null)
+  const { error, error_description, detail } = (body ?? {}) as Record<string, unknown>
+  const { message } = (error ?? {}) as { message?: unknown }
+  const said = [message, error_description, detail].find(each => typeof each === 'string')
+  return new McpError(said ?? `the server answered ${response.status}`, response.status)
+}

@@ -1,0 +1,48 @@
+import type { Live } from '../live/live.ts'
+import { Action } from './small.tsx'
+
+interface NoteFormProps {
+  readonly live: Live
+  /** Name of the draft: what was typed stays while other screens are shown. */
+  readonly draft: string
+  readonly label: string
+  readonly onTyped?: () => void
+  readonly make: (text: string) => Promise<void>
+}
+
+/** Where a person writes a note; only a login by a link may. */
+export function NoteForm({ live, draft, label, onTyped, make }: NoteFormProps) {
+  const { login, drafts } = live
+  if (login?.mayNote.value !== true) {
+    return (
+      <p class="quiet">
+        To make notes, log in: run <code>service-cli page</code> and open its link.
+      </p>
+    )
+  }
+  const text = drafts.text(draft)
+  return (
+    <div>
+      <label>
+        {label}
+        <textarea
+          rows={3}
+          maxLength={4000}
+          placeholder="What should your AI change?"
+          value={text.value}
+          onInput={event => {
+            text.value = event.currentTarget.value
+            onTyped?.()
+          }}
+        />
+      </label>
+      <Action
+        kind="primary"
+        disabled={text.value.trim() === ''}
+        run={() => drafts.send(text, make)}
+      >
+        Make a note
+      </Action>
+    </div>
+  )
+}
