@@ -5,13 +5,14 @@ import { z } from 'zod'
 import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
+import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
+import { JobThread, scriptBeside } from '../thread/job-thread.ts'
+import { type ComparedScenes, compareScenes, type SceneComparison } from './compare-scenes.ts'
 import type { DocumentFolder } from './document-folder.ts'
-import type { SceneComparer } from './scene-comparer.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 
 /** Of one document. */
@@ -19,6 +20,10 @@ const maxCheckpoints = 64
 /** Of one document, as they are stored. */
 const maxBytes = 256 * 1024 * 1024
 const maxFactsBytes = 4096
+/** Texts that are longer together take too long for the main thread: the largest ones seconds. */
+const maxInlineChars = 1024 * 1024
+const maxCompareMs = 60_000
+const threadIdleMs = 30_000
 
 /** Members have the same names in memory, in the folder and on the wire. */
 export interface Checkpoint extends Unconfirmed {
@@ -52,7 +57,6 @@ interface CheckpointsParts {
   /** The one that is open in the application. */
   readonly document: () => DocumentFolder
   readonly scene: () => Promise<FreshScene>
-  readonly comparer: Pick<SceneComparer, 'compare'>
 }
 
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)]
@@ -63,15 +67,28 @@ const [pack, unpack] = [promisify(gzip), promisify(gunzip)]
  */
 export class Checkpoints {
   readonly #parts: CheckpointsParts
+  readonly #thread = new JobThread<ComparedScenes, string>({
+    script: scriptBeside(import.meta.url, 'compare-thread'),
+    idleMs: threadIdleMs,
+    timer: systemTimer,
+  })
   #told: () => void = () => {}
 
   constructor(parts: CheckpointsParts) {
     this.#parts = parts
   }
 
-  /** What changed between the texts of any two scenes. */
-  compare(compared: ComparedScenes): Promise<SceneComparison> {
-    return this.#parts.comparer.compare(compared)
+  /** What changed between any two scenes. Large ones are compared in a thread. */
+  async compare(scenes: ComparedScenes): Promise<SceneComparison> {
+    const { base, current } = scenes
+    const chars = (base?.length ?? 0) + (current?.length ?? 0)
+    if (chars <= maxInlineChars || base === current) return compareScenes(scenes)
+    const answer = await this.#thread.run(scenes, [], AbortSignal.timeout(maxCompareMs))
+    return parseExact(answer) as SceneComparison
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 
   /** Sets the listener of changes. */

@@ -4,7 +4,15 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { isJsonObject, type JsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
-import { nextState, type Note, type NoteAction, type NoteEntry, type NoteState } from './note.ts'
+import {
+  addedNote,
+  nextState,
+  type Note,
+  noteAct,
+  type NoteAction,
+  type NoteEntry,
+  type NoteState,
+} from './note.ts'
 
 /** What is kept of one note, by the names of its files. */
 export type NoteFiles = ReadonlyMap<string, string | Uint8Array>
@@ -32,21 +40,6 @@ export function stepFile(number: number, action: NoteAction | 'proof'): string {
 const text = z.string()
 const lines = z.array(text).optional()
 const box = z.object({ left: z.number(), top: z.number(), width: z.number(), height: z.number() })
-const added = z.object({
-  id: text.regex(/^[0-9a-f]{8}$/),
-  text,
-  author: text,
-  created_at: text,
-  targets: z.array(z.object({ id: text, name: text, uid: text.optional() })),
-  position: z.array(z.number()).length(3).optional(),
-  pin: z.tuple([z.number(), z.number()]).optional(),
-  view: z.record(z.string(), z.unknown()).optional(),
-  frame: z.int().optional(),
-  checkpoint: text.nullable(),
-  before: text.optional(),
-  no_picture: text.optional(),
-})
-const acted = z.object({ by: text, at: text, text: text.optional() })
 const proved = z.looseObject({
   settled: z.boolean(),
   revision: z.int().nullable(),
@@ -54,9 +47,6 @@ const proved = z.looseObject({
   also_changed: lines,
   difference: z.object({ uri: text, share: z.number(), box: box.nullable() }).optional(),
 })
-
-/** What a note is when it is made. */
-export type AddedNote = z.infer<typeof added>
 
 /**
  * The note that its actions make, taken in the order of the names of their files. One that does not
@@ -75,13 +65,13 @@ export function noteOf(number: number, files: NoteFiles): Note {
     entries.push({
       number: Number(digits),
       action: action as NoteAction,
-      ...parsed(name, files.get(name), acted),
+      ...parsed(name, files.get(name), noteAct),
       ...(next === null && { late: true }),
       ...(action === 'answer' &&
         proof !== undefined && { proof: parsed(name, proof, proved) as NoteProof }),
     })
   }
-  const { id, ...rest } = parsed(addFile, files.get(addFile), added)
+  const { id, ...rest } = parsed(addFile, files.get(addFile), addedNote)
   return { id, number, state, ...rest, entries }
 }
 

@@ -3,7 +3,6 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
-import { compareScenes } from '../../../src/server/checkpoints/compare-scenes.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
@@ -17,7 +16,6 @@ describe('the folder of checkpoints', () => {
     new Checkpoints({
       document: () => new DocumentFolder(join(root, 'shot')),
       scene: async () => ({ revision: 1, text, unconfirmed: {} }),
-      comparer: { compare: async scenes => compareScenes(scenes) },
     })
   const by = 'ada'
 
