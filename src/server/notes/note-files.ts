@@ -17,9 +17,10 @@ import {
 /** What is kept of one note, by the names of its files. */
 export type NoteFiles = ReadonlyMap<string, string | Uint8Array>
 
-/** Of JSON: an action with the longest texts, or a proof with the longest lines, has less. */
-export const maxJsonBytes = 1024 * 1024
-export const maxPictureBytes = 16 * 1024 * 1024
+/** An action with the longest texts, or a proof with the longest lines, has less. */
+const maxStepBytes = 1024 * 1024
+/** A picture, or the details of objects. */
+const maxBytes = 16 * 1024 * 1024
 
 export const addFile = '0000-add.json'
 export const detailsFile = 'details.json'
@@ -30,6 +31,16 @@ const keptName =
 /** Whether a note keeps a file under this name. Any other in its folder is left alone. */
 export function isKeptName(name: string): boolean {
   return keptName.test(name)
+}
+
+/** A larger file of this name is not read. */
+export function maxBytesOf(name: string): number {
+  return isStepName(name) ? maxStepBytes : maxBytes
+}
+
+/** Whether it is an action or a proof, of which the note is made. */
+export function isStepName(name: string): boolean {
+  return keptName.test(name) && /^\d/.test(name)
 }
 
 /** The file of the action, or the proof, with this number. */
@@ -110,9 +121,7 @@ export function importedNote(value: unknown): { id: string; number: number; file
       const file =
         name === addFile && isJsonObject(content) ? { ...content, checkpoint: null } : content
       const data = isJson(name) ? JSON.stringify(file) : Buffer.from(String(file), 'base64')
-      if (Buffer.byteLength(data) > (isJson(name) ? maxJsonBytes : maxPictureBytes)) {
-        throw new Error(`${name} is too large`)
-      }
+      if (Buffer.byteLength(data) > maxBytesOf(name)) throw new Error(`${name} is too large`)
       files.set(name, data)
     }
     return { id: noteOf(number, files).id, number, files }

@@ -2,7 +2,7 @@ import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import type { Note } from './note.ts'
-import { isKeptName, maxJsonBytes, maxPictureBytes, type NoteFiles, noteOf } from './note-files.ts'
+import { isKeptName, isStepName, maxBytesOf, type NoteFiles, noteOf } from './note-files.ts'
 
 /** Of one document, which numbers them; closed ones count. */
 const maxNotes = 1000
@@ -85,7 +85,7 @@ export class NoteFolder {
 
   /** Null: the note has no such file. */
   read({ number }: Note, name: string): Promise<Buffer | null> {
-    return this.#of(number).read(name, name.endsWith('.json') ? maxJsonBytes : maxPictureBytes)
+    return this.#of(number).read(name, maxBytesOf(name))
   }
 
   /** All that is kept of a note. */
@@ -128,12 +128,12 @@ export class NoteFolder {
   async #read(number: number) {
     const before = this.#known.get(number)
     try {
-      const steps = (await this.#namesIn(number)).filter(name => /^\d.*json$/.test(name))
+      const steps = (await this.#namesIn(number)).filter(isStepName)
       const names = steps.join()
       if (before?.note != null && before.names === names) return { ...before, number }
       const files = new Map<string, Uint8Array>()
       for (const name of steps) {
-        files.set(name, (await this.#of(number).read(name, maxJsonBytes)) ?? Buffer.alloc(0))
+        files.set(name, (await this.#of(number).read(name, maxBytesOf(name))) ?? Buffer.alloc(0))
       }
       return { number, names, note: noteOf(number, files) }
     } catch (error) {

@@ -59,6 +59,13 @@ interface NotesParts {
   readonly log: Logger
 }
 
+interface SavedDocument {
+  /** Where it was kept before. */
+  readonly from: DocumentFolder
+  /** It had no path before: nothing stays there. */
+  readonly isMove: boolean
+}
+
 interface OpenNotes {
   readonly document: DocumentFolder
   readonly folder: NoteFolder
@@ -135,33 +142,36 @@ export class Notes {
     this.#stopLooking = null
   }
 
-  /**
-   * Another document may be open now. `saved`: it is the one that was kept in `from`, saved under
-   * this path; its notes and checkpoints are copied, or moved when it had no path before.
-   */
-  documentChanged(saved: { from: DocumentFolder; isMove: boolean } | null = null): void {
+  /** Another document may be open now, or the same one under the path where it was just saved. */
+  documentChanged(saved: SavedDocument | null = null): void {
     const before = this.#opened
     const document = this.#parts.document()
     if (before?.document.path === document.path || (before === null && saved === null)) return
     const folder = this.#folderOf(document)
-    const { from, isMove } = saved ?? {}
-    const source =
-      from && (before?.document.path === from.path ? before.folder : this.#folderOf(from))
-    const follow = async () => {
-      if (from === undefined || source === undefined) return
-      await Promise.allSettled([before?.ready, ...this.#adding])
-      await source.serially(() => source.copyTo(folder))
-      await this.#parts.checkpoints.copy(from, document)
-      if (isMove) await from.remove()
-    }
-    const ready = follow().catch((error: unknown) => {
-      this.#parts.log.warn(
-        { err: error, path: from?.path },
-        'notes could not follow a saved document',
-      )
-    })
+    const ready = saved === null ? Promise.resolve() : this.#follow(saved, document, folder)
     this.#opened = { document, folder, ready }
     void ready.then(() => this.#tell())
+  }
+
+  /** Copies notes and checkpoints of a saved document to its new folder, or moves them. */
+  async #follow(
+    { from, isMove }: SavedDocument,
+    document: DocumentFolder,
+    folder: NoteFolder,
+  ): Promise<void> {
+    const before = this.#opened
+    const source = before?.document.path === from.path ? before.folder : this.#folderOf(from)
+    await Promise.allSettled([before?.ready, ...this.#adding])
+    try {
+      // An action that comes later finds no note there, and is refused.
+      await source.serially(async () => {
+        await source.copyTo(folder)
+        await this.#parts.checkpoints.copy(from, document)
+        if (isMove) await from.remove()
+      })
+    } catch (error) {
+      this.#parts.log.warn({ err: error, path: from.path }, 'notes could not follow their document')
+    }
   }
 
   /** By number, with the names that their objects have now. */
