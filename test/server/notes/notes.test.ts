@@ -215,12 +215,7 @@ describe('notes of people', () => {
     ['notes', { text: ' ' }, 400, '/text Too small'],
     ['notes', { text: 'x'.repeat(4001) }, 400, '/text Too big: expected string to have <=4000'],
     ['notes', { text: 'x', targets: [1] }, 400, '/targets/0 must be an id'],
-    [
-      'notes',
-      { text: 'x', position: [1, 2] },
-      400,
-      '/position Too small: expected array',
-    ],
+    ['notes', { text: 'x', position: [1, 2] }, 400, '/position Too small: expected array'],
     ['notes', { text: 'x', pin: [0.5, 2] }, 400, '/pin/1 Too big: expected number to be <=1'],
     ['notes', { text: 'x', colour: 1 }, 400, 'Unrecognized key: "colour"'],
     ['notes/1/answer', {}, 400, '/text Invalid input: expected string'],

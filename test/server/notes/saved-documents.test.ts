@@ -112,6 +112,21 @@ for (const where of ['of their own', 'on a share']) {
       expect(await list()).to.have.length(1)
     })
 
+    it('stay where they are when they cannot follow, and the log has the reason', async () => {
+      await open({ path: '/shots/060.paint' })
+      await serve.post('notes', { text: 'There before' })
+      const [there = ''] = (await readdir(documents)).filter(name => !name.endsWith('.local'))
+      await open(unsaved)
+      const note = await answered()
+      await rm(join(documents, there), { recursive: true })
+      await writeFile(join(documents, there), 'no folder')
+      await open({ path: '/shots/060.paint', saved_from: unsaved.name })
+      const isSaid = () => serve.output().stderr.includes('notes could not follow their document')
+      await until(isSaid, 'the log line')
+      await open(unsaved)
+      expect(await whole(note.id)).to.deep.equal(note)
+    })
+
     it('are exported to one file and imported from it, with proofs and pictures', async () => {
       await open({ path: '/shots/010.paint' })
       const note = await answered()

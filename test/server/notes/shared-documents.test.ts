@@ -116,6 +116,19 @@ describe('a folder of documents on a project share', () => {
     }
   })
 
+  it('is not made again when it is gone, and is used again when it is back', async () => {
+    await openInBoth('/shots/010.hip')
+    await add(ada)
+    await rename(share, join(root, 'unmounted'))
+    expect((await all(bob)).total).to.equal(0)
+    await bob.post('scene', { objects: [] })
+    expect((await bob.post('notes', { text: 'Lost?' })).status).to.equal(500)
+    expect((await bob.post('checkpoints', { name: 'lost' })).status).to.equal(500)
+    expect(await readdir(root)).not.to.include('share')
+    await rename(join(root, 'unmounted'), share)
+    expect((await all(bob)).total).to.equal(1)
+  })
+
   it('must be there when the server starts', async () => {
     const { code, stderr } = await runServe(['--documents-dir', join(root, 'none')])
     expect(code).to.equal(2)
