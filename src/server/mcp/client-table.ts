@@ -14,6 +14,7 @@ import {
   toRfc3339,
 } from '../../lib/util/time.ts'
 import { anonymous } from '../http/authentication.ts'
+import { uriOf } from './call.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
 /** Clients choose their names: one that takes a new one per request must not fill the memory. */
@@ -34,6 +35,8 @@ export interface Client {
   readonly name: string
   readonly version: string
   readonly principal: string
+  /** The program that asks for the client, such as a gateway. */
+  readonly via: string
   sessions: number
   /** Streams and calls that are being answered. */
   open: number
@@ -42,7 +45,7 @@ export interface Client {
   lastCall: { readonly atMs: number; readonly tool: string } | null
 }
 
-/** The clients of a server: one for each name, version and principal. */
+/** The clients of a server: one for each name, version, principal and program on the way. */
 export class ClientTable {
   readonly #clock: Clock
   readonly #clients = new Map<string, Client>()
@@ -88,11 +91,14 @@ export class ClientTable {
     { method, params }: RequestMessage,
     res: ServerResponse,
   ): (() => void) | undefined {
-    if (isOfLiveApp(params)) return undefined
+    const { _meta } = params
+    if (isJsonObject(_meta) && _meta[liveAppKey] === true) return undefined
     this.#seen(client)
     if (method === 'tools/call' || method === 'subscriptions/listen') this.opened(client, res)
     const isRead = method === 'resources/read'
-    if ((!isRead && method !== 'tools/call') || asksForClients(params)) return undefined
+    if (!isRead && method !== 'tools/call') return undefined
+    const uri = uriOf(method, params)
+    if (typeof uri === 'string' && /(?:^| )server:/i.test(uri)) return undefined
     const subject = isRead ? params.uri : params.name
     return () => {
       const atMs = this.#clock.now()
@@ -118,10 +124,11 @@ export class ClientTable {
     this.#shown = here.length
     return here
       .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
-      .map(({ name, version, principal, lastSeenMs, lastRead: read, lastCall: call }) => ({
+      .map(({ name, version, principal, via, lastSeenMs, lastRead: read, lastCall: call }) => ({
         name,
         version,
         ...(principal !== anonymous && { principal }),
+        ...(via !== '' && { via }),
         last_seen_at: toRfc3339(lastSeenMs),
         ...(read && { last_read: { at: toRfc3339(read.atMs), uri: shownUri(read.uri) } }),
         ...(call && { last_call: { at: toRfc3339(call.atMs), tool: call.tool } }),
@@ -150,12 +157,22 @@ export class ClientTable {
   }
 
   #named(info: unknown, principal: string): Client {
-    const [name, version] = isJsonObject(info) ? [cut(info.name), cut(info.version)] : ['', '']
-    const key = `${name}\n${version}\n${principal}`
+    const { name: named, version: revision, via: by } = isJsonObject(info) ? info : {}
+    const [name, version, via] = [cut(named), cut(revision), cut(by)]
+    const key = `${name}\n${version}\n${via}\n${principal}`
     const known = this.#clients.get(key)
     if (known !== undefined) return known
     const shown = { name: shownName(name), version: shownName(version), principal }
-    return { key, ...shown, sessions: 0, open: 0, lastSeenMs: 0, lastRead: null, lastCall: null }
+    return {
+      key,
+      ...shown,
+      via: via && shownName(via),
+      sessions: 0,
+      open: 0,
+      lastSeenMs: 0,
+      lastRead: null,
+      lastCall: null,
+    }
   }
 
   #seen(client: Client): void {
@@ -183,18 +200,4 @@ function shownName(text: string): string {
 
 function shownUri(uri: string): string {
   return cleanText(withoutSecrets(uri), maxUriChars)
-}
-
-function isOfLiveApp({ _meta }: JsonObject): boolean {
-  return isJsonObject(_meta) && _meta[liveAppKey] === true
-}
-
-/** Whether the request names a resource of the scheme, also in a tool argument. */
-function asksForClients({ uri, arguments: args }: JsonObject): boolean {
-  if (!isJsonObject(args)) return isOfServer(uri)
-  return isOfServer(args.uri) || (Array.isArray(args.uris) && args.uris.some(isOfServer))
-}
-
-function isOfServer(uri: unknown): boolean {
-  return typeof uri === 'string' && /^server:/i.test(uri)
 }

@@ -1,7 +1,14 @@
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import { wellFormedJson } from '../../lib/util/json.ts'
 import { asBuffer, base64Length } from '../resources/base64.ts'
-import type { BlobContent, Content, RelayedJson, StreamedBlob } from '../resources/producer.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type {
+  BlobContent,
+  Content,
+  RelayedContents,
+  RelayedJson,
+  StreamedBlob,
+} from '../resources/producer.ts'
 
 /**
  * A piece of a JSON text: text, ASCII bytes inside a string, bytes still to be base64-encoded, or
@@ -76,24 +83,37 @@ export function errorMessage(id: RequestId | null | undefined, error: RpcError):
   return JsonText.membersOf(error).within(`{"jsonrpc":"2.0",${named}"error":{`, '}}')
 }
 
-/** The member `contents` of the result of a read. */
-export function contentsText(contents: readonly Content[]): JsonText {
-  const parts: JsonPart[] = []
-  let text = '"contents":['
-  contents.forEach((content, index) => {
-    if (index > 0) text += ','
-    if ('text' in content) {
-      text += JSON.stringify(content)
-      return
-    }
-    const { blob, ...rest } = content
-    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"blob":"`, blobPart(blob))
-    text = '"}'
-  })
-  return new JsonText([...parts, `${text}]`])
+/** The result of another server as it comes. */
+export function relayedText(members: RelayedContents, isBatched: boolean): JsonText {
+  // One that breaks off would break the other answers of a batch, too.
+  if (typeof members !== 'string' && isBatched) {
+    members.discard()
+    throw new ServiceError('resource_failed', 'too large for a batch: ask for it alone')
+  }
+  return new JsonText([members])
 }
 
-export function blobPart(blob: BlobContent['blob']): JsonPart {
+/** The member `contents` of the result of a read. */
+export function contentsText(contents: readonly Content[]): JsonText {
+  return new JsonText(listParts('"contents":[', contents, 'blob', ']'))
+}
+
+/** Objects of a list between two texts. Bytes in the member `key` become a part of their own. */
+export function listParts(head: string, items: readonly object[], key: string, tail: string) {
+  const parts: JsonPart[] = []
+  let text = head
+  items.forEach((item, index) => {
+    const { [key]: bytes, ...rest } = item as Record<string, unknown>
+    const json = JSON.stringify(rest)
+    text += index > 0 ? `,${json}` : json
+    if (bytes === undefined) return
+    parts.push(`${text.slice(0, -1)},"${key}":"`, blobPart(bytes as BlobContent['blob']))
+    text = '"}'
+  })
+  return [...parts, text + tail]
+}
+
+function blobPart(blob: BlobContent['blob']): JsonPart {
   if (typeof blob === 'string') return blob
   if (blob instanceof Uint8Array) return asBuffer(blob).toString('base64')
   return 'base64' in blob ? blob.base64 : blob

@@ -1,4 +1,5 @@
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
+import type { Named } from '../../lib/instances/select-instance.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
@@ -22,7 +23,7 @@ import type { ResourceRegistry } from '../resources/registry.ts'
 import type { ClientTable } from './client-table.ts'
 import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
-import type { ToolBox, ToolParts } from './tools/tools.ts'
+import type { Tool, ToolParts } from './tools/tool.ts'
 
 /**
  * Settings of a server; by default on a free port of 127.0.0.1. Not an authentication boundary:
@@ -79,6 +80,8 @@ export interface ServerParts extends McpServices {
   limits?: Partial<McpLimits & CaptureLimits>
   clock?: Clock
   store?: ArtefactStore
+  /** The instance that this server is. Default: none, no address names it. */
+  instance?: () => Named
   /** Default: there are no notes. */
   notes?: Notes
   /** Default: there are none. */
@@ -92,7 +95,7 @@ export interface ServerParts extends McpServices {
   /** Well-known documents. */
   documents?: PublicDocuments
   /** Replaced by the conformance tests. */
-  tools?: (parts: ToolParts) => ToolBox
+  tools?: (parts: ToolParts) => readonly Tool[]
   /** Of the page, when that is enabled. */
   page?: Pick<PageParts, 'keyLogin' | 'folder'>
   /** Makes what answers `/host` and `/host/…`. */

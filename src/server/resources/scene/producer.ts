@@ -180,7 +180,7 @@ export class SceneProducer implements SchemeProducer {
         const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
         // The reader takes the whole scene and goes on from there.
         if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
-        return deltaPayload({ run: ownRun, base_revision: base, revision }, found)
+        return JSON.stringify({ run: ownRun, base_revision: base, revision, ...found })
       }
       return this.#answers.get(version, uri.text, build, meta)
     }
@@ -207,9 +207,10 @@ export class SceneProducer implements SchemeProducer {
     const text = end ?? current.text
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
-    const found = await checkpoints.compare({ base, current: text, maxChanges, targets: [] })
-    const payload = deltaPayload({ base_checkpoint: since, ...to }, found)
-    return jsonContents(uri.text, payload, this.#freshMeta())
+    const compared = { base, current: text, maxChanges, targets: [] as [] }
+    const { changes, truncated } = await checkpoints.compare(compared)
+    const payload = { base_checkpoint: since, ...to, changes, truncated }
+    return jsonContents(uri.text, JSON.stringify(payload), this.#freshMeta())
   }
 
   /** `since` is a revision, or the name of a checkpoint, which has a letter. */
@@ -247,9 +248,4 @@ export class SceneProducer implements SchemeProducer {
     }
     return this.#meta
   }
-}
-
-/** The payload of `scene://delta`. `ends` says from what to what the scene changed. */
-function deltaPayload(ends: object, { changes, truncated }: JsonDifferences): string {
-  return JSON.stringify({ ...ends, changes, truncated })
 }
