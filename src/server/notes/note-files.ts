@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { isJsonObject, type JsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
@@ -97,37 +97,35 @@ function parsed<Value>(
   throw new Error(`${name} is damaged: ${json.ok ? firstIssue(checked.error) : 'it is not JSON'}`)
 }
 
-const exported = z.object({ number: z.int().min(1), files: z.record(z.string(), z.unknown()) })
+const exported = z.object({ files: z.record(z.string(), z.unknown()) })
 
 /** A note with its proofs and pictures as JSON: pictures are base64. */
-export function exportedNote(number: number, files: NoteFiles): JsonObject {
-  const entries = Array.from(files, ([name, data]) => {
+export function exportedNote(kept: NoteFiles): JsonObject {
+  const files = Array.from(kept, ([name, data]) => {
     const bytes = Buffer.from(data)
     return [name, isJson(name) ? parseExact(String(bytes)) : bytes.toString('base64')]
   })
-  return { number, files: Object.fromEntries(entries) }
+  return { files: Object.fromEntries(files) }
 }
 
 /**
  * The files of a note that `exportedNote` made, without the name of a scene that its server kept.
  * Throws `body_invalid`.
  */
-export function importedNote(value: unknown): { id: string; number: number; files: NoteFiles } {
+export function importedNote(value: unknown): { id: string; files: NoteFiles } {
   try {
-    const { number, files: given } = exported.parse(value)
     const files = new Map<string, string | Uint8Array>()
-    for (const [name, content] of Object.entries(given)) {
+    for (const [name, content] of Object.entries(exported.parse(value).files)) {
       if (!isKeptName(name)) throw new Error(`"${name}" is not the name of a file of a note`)
-      const file =
-        name === addFile && isJsonObject(content) ? { ...content, checkpoint: null } : content
+      const isAdd = name === addFile && isJsonObject(content)
+      const file = isAdd ? { ...content, checkpoint: null } : content
       const data = isJson(name) ? JSON.stringify(file) : Buffer.from(String(file), 'base64')
       if (Buffer.byteLength(data) > maxBytesOf(name)) throw new Error(`${name} is too large`)
       files.set(name, data)
     }
-    return { id: noteOf(number, files).id, number, files }
+    return { id: noteOf(0, files).id, files }
   } catch (error) {
-    const reason =
-      error instanceof z.ZodError ? firstIssue(error) : String((error as Error).message)
+    const reason = error instanceof z.ZodError ? firstIssue(error) : messageOf(error)
     throw new ServiceError('body_invalid', `this is no exported note: ${reason}`)
   }
 }

@@ -54,27 +54,21 @@ export class NoteFolder {
     return written
   }
 
-  /** The number of the next note. Throws `limit_reached`. */
-  async nextNumber(): Promise<number> {
+  /** The number of the next note, after those that are `taken`. Throws `limit_reached`. */
+  async nextNumber(taken = 0): Promise<number> {
     await this.notes()
-    const next = Math.max(0, ...this.#known.keys()) + 1
+    const next = Math.max(taken, ...this.#known.keys()) + 1
     if (next <= maxNotes) return next
     throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
   }
 
-  /**
-   * Keeps the files of a new note, under the number `wanted` if that is free. Returns false when
-   * there is a note of this id. Throws `limit_reached`.
-   */
-  async add(id: string, files: NoteFiles, wanted?: number): Promise<boolean> {
-    for (let taken = 0; ;) {
-      const next = await this.nextNumber()
+  /** Keeps a new note. False: there is one of this id. Throws `limit_reached`. */
+  async add(id: string, files: NoteFiles): Promise<boolean> {
+    for (let number = 0; ;) {
+      // A share may show a moment late that another machine has taken a number.
+      number = await this.nextNumber(number)
       if (this.known.some(note => note.id === id)) return false
-      const isFree = wanted !== undefined && wanted <= maxNotes && !this.#known.has(wanted)
-      // A share may show what another machine wrote a moment late.
-      const number = isFree && taken === 0 ? wanted : Math.max(next, taken + 1)
       if (await this.#of(number).createWith(files)) return true
-      taken = number
     }
   }
 
@@ -101,7 +95,7 @@ export class NoteFolder {
   /** Gives another document the notes of this one that it does not have. */
   async copyTo(other: NoteFolder): Promise<void> {
     for (const note of await this.notes()) {
-      await other.add(note.id, await this.filesOf(note), note.number)
+      await other.add(note.id, await this.filesOf(note))
     }
   }
 

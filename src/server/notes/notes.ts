@@ -293,7 +293,7 @@ export class Notes {
     const folder = await this.#folder()
     let start = '{"notes":['
     for (const note of await folder.notes()) {
-      yield start + JSON.stringify(exportedNote(note.number, await folder.filesOf(note)))
+      yield start + JSON.stringify(exportedNote(await folder.filesOf(note)))
       start = ',\n'
     }
     yield start.startsWith('{') ? `${start}]}\n` : ']}\n'
@@ -302,9 +302,9 @@ export class Notes {
   /** Adds an exported note. Resolves with false when the document has it. Throws as `add`. */
   async import(value: unknown): Promise<{ note: Note; isNew: boolean }> {
     this.#assertShared()
-    const { id, number, files } = importedNote(value)
+    const { id, files } = importedNote(value)
     const folder = await this.#folder()
-    const isNew = await folder.serially(() => folder.add(id, files, number))
+    const isNew = await folder.serially(() => folder.add(id, files))
     const note = findNote(await folder.notes(), id)
     if (isNew) this.#changed(note, 'import', 'host')
     return { note, isNew }
