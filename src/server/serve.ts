@@ -12,7 +12,6 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
-import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
@@ -100,9 +99,8 @@ export async function startServe(
   const folderOf = ({ app, document: open }: Partial<Presence>) =>
     documentFolder(documents, options, dccTypeOf(options.dccType, app), open)
   const document = () => folderOf(presences.current ?? {})
-  const comparer = new SceneComparer()
-  opened.defer(() => comparer.close())
-  const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh(), comparer })
+  const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh() })
+  opened.defer(() => checkpoints.close())
   const pictures = createPictureMaker()
   opened.defer(() => pictures.close())
   const notes = options.notes
