@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
-import { collect } from './instance-answer.ts'
 import type { Instances } from './instances.ts'
 import { refusedError } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
@@ -55,7 +54,7 @@ export async function relayDownload(
     const answer = await connection.download(method, `/artefacts/sha256/${hex}`, asked, signal)
     const { status, headers, body } = answer
     if (!passedOn.has(status)) {
-      const { bytes } = await collect(body)
+      const { bytes } = await body.collect()
       body.destroy()
       throw refusedError(status, bytes, path)
     }
@@ -85,9 +84,10 @@ async function passBody(
   signal: AbortSignal,
 ): Promise<void> {
   let missing = Number(headers['content-length'] ?? Infinity)
-  body.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+  const bytes = body.stream()
+  bytes.on('data', (chunk: Buffer) => void (missing -= chunk.length))
   try {
-    await pipeline(body, res, { signal, end: false })
+    await pipeline(bytes, res, { signal, end: false })
   } catch {
     if (missing !== 0) return void res.destroy()
   }
