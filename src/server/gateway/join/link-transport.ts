@@ -34,13 +34,20 @@ export class LinkTransport {
         { ...headers, ...length, ':method': method, ':path': path },
         { endStream: sent === undefined },
       )
+      let hasBegun = false
+      let isCancelled = false
+      const abort = (): void => {
+        isCancelled = true
+        stream.destroy()
+      }
       const body = new AnswerBody({
         pause: () => stream.pause(),
         resume: () => stream.resume(),
-        abort: () => stream.destroy(),
+        abort,
       })
-      const release = onAbort(signal, () => stream.destroy())
+      const release = onAbort(signal, abort)
       stream.once('response', answer => {
+        hasBegun = true
         resolve({ status: answer[':status'] ?? 0, headers: answer, body })
       })
       stream.on('data', (chunk: Buffer) => body.push(chunk))
@@ -49,10 +56,11 @@ export class LinkTransport {
       stream.once('close', () => {
         release()
         // Node ends its own stream also when the answer is cut.
-        const isWhole = stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded
+        const isEnded = stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded
+        if (isEnded && hasBegun && !isCancelled) return body.end(null)
         const error = signal.aborted ? signal.reason : cut()
         reject(error)
-        body.end(isWhole ? null : error)
+        body.end(error)
       })
       if (sent !== undefined) stream.end(sent)
     })
