@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
-import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
+import { type NoteRow, waitsForPerson } from '../live/notes.ts'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
+import type { Note } from '../../src/server/notes/note.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import { actOnNote, addNote } from '../mcp/writes.ts'
 import { Compare } from '../parts/compare.tsx'
@@ -90,7 +91,7 @@ export function NotesScreen({ live }: { live: Live }) {
                 All notes
               </button>
             )}
-            {id === null ? <NoNotes /> : <Note key={id} live={live} id={id} />}
+            {id === null ? <NoNotes /> : <NoteDetail key={id} live={live} id={id} />}
           </>
         )}
       </section>
@@ -122,7 +123,7 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
   return <span class={`state ${row.state}`}>{stateWords[row.state]}</span>
 }
 
-function Note({ live, id }: { live: Live; id: string }) {
+function NoteDetail({ live, id }: { live: Live; id: string }) {
   const version = live.notes.version.value
   const reading = useRead(() => live.notes.detail(id), [id, version])
   const { value: note, trouble } = reading.value
@@ -157,7 +158,7 @@ function Note({ live, id }: { live: Live; id: string }) {
 
 const maxNameChars = 100
 
-function targetText({ name, was, gone }: NoteDetail['targets'][number]): string {
+function targetText({ name, was, gone }: Note['targets'][number]): string {
   const [clean, before] = [name, was ?? ''].map(each => cleanText(each, maxNameChars))
   if (gone === true) return `${clean} (not in the scene)`
   return was === undefined ? `${clean}` : `${clean} (was ${before})`
@@ -169,7 +170,7 @@ function Pictures({
   proof,
 }: {
   live: Live
-  note: NoteDetail
+  note: Note
   proof: NoteProof | undefined
 }) {
   if (before === undefined) {
@@ -293,7 +294,7 @@ const verbs = {
   close: 'closed',
 } as const
 
-function Entry({ entry: { action, by, at, text } }: { entry: NoteEntry }) {
+function Entry({ entry: { action, by, at, text } }: { entry: Note['entries'][number] }) {
   return (
     <li>
       <span class="quiet">
