@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import type { Interfaces } from '@oclif/core'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
 import { parseBucketUrl } from '../server/artefacts/bucket/settings.ts'
@@ -32,6 +33,7 @@ export async function readServeSettings(
   const { SERVICE_HOST_TOKEN: hostToken } = env
   return {
     ...(await readMcpServerSettings(flags, env)),
+    documentsDir: await readDocumentsDir(flags),
     sceneFile: checkPath('scene-file', flags['scene-file']),
     hostTokenFile: checkPath('host-token-file', flags['host-token-file']),
     capture: readCapture(flags),
@@ -44,6 +46,14 @@ export async function readServeSettings(
     name: checkLine('name', flags.name),
     hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }
+}
+
+/** It must be there: a share that is not mounted would otherwise be an empty folder of this disk. */
+async function readDocumentsDir(flags: ServeFlags): Promise<string | undefined> {
+  const path = checkPath('documents-dir', flags['documents-dir'])
+  const found = path === undefined ? null : await stat(path).catch(() => null)
+  if (path === undefined || found?.isDirectory()) return path
+  throw usage(`--documents-dir ${path} is not a folder`, 'make it, or mount the share')
 }
 
 function readArtefacts(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOptions['artefacts'] {

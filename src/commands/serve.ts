@@ -98,6 +98,10 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 's3://BUCKET/PREFIX',
       exclusive: ['no-artefacts'],
     }),
+    'documents-dir': Flags.string({
+      description: 'folder of notes and checkpoints on a project share [default: your own]',
+      helpValue: 'DIR',
+    }),
     'no-artefacts': Flags.boolean({ description: 'serve no artefacts', default: false }),
     ...databaseFlag,
     'no-resources': Flags.boolean({

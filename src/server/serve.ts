@@ -10,8 +10,8 @@ import { createFsStore } from './artefacts/fs-store.ts'
 import type { openBucketStore } from './artefacts/bucket/open-bucket-store.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
-import { CheckpointFolder } from './checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
+import { DocumentFolder } from './checkpoints/document-folder.ts'
 import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
@@ -21,7 +21,7 @@ import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-
 import type { CaptureLimits } from './capture/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { removeLeftovers } from './host/leftovers.ts'
-import { dccTypeOf, PresenceNews, presencePatch } from './host/link/presence.ts'
+import { dccTypeOf, type Presence, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from './http/server-socket.ts'
@@ -30,7 +30,6 @@ import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
-import { NoteFolder } from './notes/note-folder.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
 import { Notes } from './notes/notes.ts'
@@ -97,27 +96,21 @@ export async function startServe(
     enableArtefactResources: options.artefacts !== false,
     enablePage: options.page === true,
   }
-  const document = () => {
-    const { app, document: now } = presences.current ?? {}
-    return documentName(dccTypeOf(options.dccType, app), now)
-  }
   const documents = documentsPath(process.env)
-  const folder = () => join(documents, document())
+  const folderOf = ({ app, document: open }: Partial<Presence>) =>
+    documentFolder(documents, options, dccTypeOf(options.dccType, app), open)
+  const document = () => folderOf(presences.current ?? {})
   const comparer = new SceneComparer()
   opened.defer(() => comparer.close())
-  const checkpoints = new Checkpoints({
-    store: () => new CheckpointFolder(join(folder(), 'checkpoints')),
-    scene: () => registry.scene.fresh(),
-    comparer,
-  })
+  const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh(), comparer })
   const pictures = createPictureMaker()
   opened.defer(() => pictures.close())
   const notes = options.notes
     ? new Notes({
         document,
-        open: name => new NoteFolder(join(documents, name, 'notes'), log),
+        checkpoints,
         prover: new Prover({
-          folder,
+          document,
           scene: () => registry.scene.fresh(),
           checkpoints,
           camera: capture?.source ?? null,
@@ -159,8 +152,13 @@ export async function startServe(
         onRefused,
         pageLogin,
         onPresence: presence => {
+          const before = presences.current
           presences.next(presence)
-          notes?.documentChanged()
+          const { savedFrom } = presence.document ?? {}
+          const { path, name } = before?.document ?? {}
+          const isSaved = savedFrom !== undefined && savedFrom === (path ?? name)
+          const from = before !== null && isSaved ? folderOf(before) : null
+          notes?.documentChanged(from && { from, isMove: path === undefined })
           capture?.follow(presence)
         },
       })
@@ -266,17 +264,18 @@ async function openStore(
 }
 
 /**
- * The name of the folder of a document: files of one name in two folders stay apart. A document
- * without a path has the suffix `.local`.
+ * The folder of a document: files of one name in two folders stay apart. A document without a path
+ * is of this user alone, and its folder has the suffix `.local`.
  */
-function documentName(
+function documentFolder(
+  ownDocuments: string,
+  { documentsDir }: Pick<ServeOptions, 'documentsDir'>,
   dccType: string,
-  open: { path?: string; name?: string } | null | undefined,
-): string {
+  open: Presence['document'] | undefined,
+): DocumentFolder {
   const { path, name = '' } = open ?? {}
-  const hash = createHash('sha256')
-    .update(`${dccType}\n${path ?? name}`)
-    .digest('hex')
-    .slice(0, 32)
-  return path === undefined ? `${hash}.local` : hash
+  const identity = createHash('sha256').update(`${dccType}\n${path ?? name}`)
+  const hash = identity.digest('hex').slice(0, 32)
+  if (path === undefined) return new DocumentFolder(join(ownDocuments, `${hash}.local`))
+  return new DocumentFolder(join(documentsDir ?? ownDocuments, hash), documentsDir !== undefined)
 }

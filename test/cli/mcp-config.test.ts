@@ -204,7 +204,7 @@ describe('mcp-config', () => {
     await writeFile(path, '{} // mine')
     const { code, err } = await mcpConfig('claude-code --write')
     expect(code).to.equal(2)
-    expect(err).to.include(`${path}:1:4 has a comment, which JSON does not allow`)
+    expect(err).to.include(`${path}:1:4 is not valid JSON: invalid comment token`)
   })
 
   it('refuses a symbolic link', async function () {
@@ -323,8 +323,8 @@ describe('mcp-config', () => {
 
   it('prints YAML that starts the bridge and refers to the key', async () => {
     const { out } = await mcpConfig('continue --auth api-key')
-    expect(out).to.include('args: [').and.include('"serve","--stdio"')
-    expect(out).to.match(/\n +SERVICE_MCP_API_KEY: "\$\{\{ secrets\.SERVICE_MCP_API_KEY \}\}"\n$/)
+    expect(out).to.match(/^mcpServers:\n {2}- \{.*"serve","--stdio".*\}\n$/)
+    expect(out).to.include('"env":{"SERVICE_MCP_API_KEY":"${{ secrets.SERVICE_MCP_API_KEY }}"}')
   })
 
   it('warns about a key over unencrypted HTTP', async () => {

@@ -58,7 +58,6 @@ export const linkRequest = (path: string) => ({
   url: new URL(path, 'http://instance'),
   method: 'GET' as const,
   headers: {},
-  repeatable: false,
   answerMs: 60_000,
   signal: new AbortController().signal,
 })

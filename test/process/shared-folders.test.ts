@@ -5,9 +5,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { withFolder } from '../helpers/folder.ts'
-import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { RawSession } from '../helpers/mcp.ts'
-import { startServeProcess } from '../helpers/serve-process.ts'
 import { bytesOf, hexOf } from '../unit/artefacts/support.ts'
 
 const script = join(import.meta.dirname, '../helpers/scripts', 'put-same.ts')
@@ -41,28 +38,5 @@ describe('folders that several processes write to', () => {
       expect(readdirSync(join(root, 'tmp'))).to.deep.equal([])
       expect(readdirSync(join(root, 'locks'))).to.deep.equal([])
       await watching.close()
-    }))
-
-  it('have each note of two servers once, under a number of its own, with both answers', () =>
-    withFolder(async home => {
-      const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-      const [own, other] = [await serveInProcess({ env }), await startServeProcess({ env })]
-      try {
-        const post = (at: number) =>
-          (at % 2 === 0 ? own : other).post('notes', { text: `note ${at}` })
-        await Promise.all(Array.from({ length: 20 }, (_, at) => post(at)))
-        const answer = { text: 'done' }
-        await Promise.all([own, other].map(each => each.post('notes/1/answer', answer)))
-        for (const { url } of [own, other]) {
-          const session = await RawSession.open(url)
-          const { notes } = await session.readJson('notes://all')
-          expect(notes.map(({ number }: any) => number)).to.deep.equal(
-            Array.from({ length: 20 }, (_, at) => at + 1),
-          )
-          expect((await session.readJson('notes://1')).entries).to.have.length(2)
-        }
-      } finally {
-        await Promise.all([own.stop(), other.stop()])
-      }
     }))
 })

@@ -17,7 +17,7 @@ async function askByHttpLink(url: URL, key: string): Promise<string> {
   const parts = { limits: { connectMs: 60_000 }, env: {}, timer: systemTimer }
   const link = new HttpLink({ ...parts, key: new Secret(key) })
   const { signal } = new AbortController()
-  const ask = { url, method: 'GET', headers: {}, repeatable: true, answerMs: 60_000 } as const
+  const ask = { url, method: 'GET', headers: {}, answerMs: 60_000 } as const
   const answer = link.ask({ ...ask, signal }).then(({ statusCode }) => String(statusCode))
   return answer.catch((error: Error) => error.message).finally(() => link.close())
 }

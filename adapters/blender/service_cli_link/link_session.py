@@ -34,6 +34,7 @@ class LinkSession:
         self._marked = False
         self._objects = OfferedObjects()
         self._document = None
+        self._opened = None  # which document that was
         self._key = None
         self._unheard = False
         self._file = None  # as it was before the save
@@ -240,9 +241,14 @@ class LinkSession:
         if not self.settings.scene:
             return
         document = self._document_now()
-        if document != self._document:
-            self._document = document
-            self.link.set_document(document["path"], document["name"], document["modified"])
+        before, self._document = self._document, document
+        opened, self._opened = self._opened, scene_facts.opened(bpy)
+        if document == before:
+            return
+        saved_from = None
+        if before is not None and opened is self._opened and before["path"] != document["path"]:
+            saved_from = before["path"] or before["name"]
+        self.link.set_document(document["path"], document["name"], document["modified"], saved_from)
 
     def _document_now(self):
         return scene_facts.document(bpy, self._loading > 0)

@@ -35,9 +35,6 @@ class SERVICE_CLI_PT_notes(bpy.types.Panel):
         column = self.layout.column(align=True)
         column.operator("service_cli.note_on_selection", icon="TEXT")
         column.operator("service_cli.note_at_point", icon="PINNED")
-        warning = notes.warning()
-        if warning is not None:
-            _write(self.layout, [warning], context)
         shown, folder = notes.all_shown()
         if not shown:
             _write(self.layout, [notes.why_none()], context)
@@ -144,7 +141,8 @@ def _draw_pictures(box, note, folder, context):
     difference = proof.get("difference") or {}
     pictures = (("Before", note.get("before")), ("After", proof.get("after")),
                 ("Where", difference.get("uri")))
-    paths = [(title, os.path.join(folder, uri[len("notes://") :].replace("/", "-") + ".png"))
+    kept = "%04d" % int(note.get("number", 0))
+    paths = [(title, os.path.join(folder, kept, uri.rsplit("/", 1)[-1] + ".png"))
              for title, uri in pictures if folder is not None and isinstance(uri, str)]
     if not paths:
         return

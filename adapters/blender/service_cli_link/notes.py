@@ -1,10 +1,6 @@
 """What is known of the notes of the open document."""
 
-import bpy
-
 from . import preferences
-
-UNSAVED = "Unsaved file: its notes stay behind when you save it."
 
 
 def all_shown():
@@ -21,11 +17,6 @@ def why_none():
     if not can_note():
         return "Notes need the scene and document, which are not shared: see the preferences."
     return "The server has told of no notes." if all_shown()[1] is None else "No notes"
-
-
-def warning():
-    """A sentence for a person who makes notes, or None."""
-    return UNSAVED if can_note() and not bpy.data.filepath else None
 
 
 def is_open(note):

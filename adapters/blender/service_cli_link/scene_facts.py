@@ -8,6 +8,7 @@ from . import finite, share
 MAX_SELECTED = 200
 MAX_LISTED = 200
 _UNSAVED = "service_cli_unsaved"
+_OPENED = "service_cli_opened"
 
 
 def application(bpy):
@@ -35,6 +36,11 @@ def unsaved_name(bpy):
     # Blender empties it when another document is opened, and at no other time.
     return bpy.app.driver_namespace.setdefault(
         _UNSAVED, strftime("unsaved %Y-%m-%d %H:%M:%S"))
+
+
+def opened(bpy):
+    """Another object for each document that is opened; the same one after it is saved elsewhere."""
+    return bpy.app.driver_namespace.setdefault(_OPENED, object())
 
 
 def conventions(scene, cleaner):

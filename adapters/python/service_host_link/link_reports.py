@@ -40,13 +40,21 @@ class LinkReports(object):
             return not self._scene_news and not self._scene_work and (
                 self._scene_text is None or self._scene_taken_by is not None)
 
-    def set_document(self, path=None, name=None, modified=None):
-        """The open document; without arguments: none."""
+    def set_document(self, path=None, name=None, modified=None, saved_from=None):
+        """The open document; without arguments: none.
+
+        saved_from: when it was just saved under this path: the path, or the name without one, that it
+        had before. Its notes come with it."""
         document = omit_none(
             path=whole_text(path), name=whole_text(name),
-            modified=None if modified is None else bool(modified))
+            modified=None if modified is None else bool(modified),
+            saved_from=whole_text(saved_from))
         with self._lock:
-            if document != (self._document or {}):
+            before = self._document or {}
+            if before.get("saved_from") and before.get("path") == document.get("path"):
+                # The server may still have to be told of it.
+                document.setdefault("saved_from", before["saved_from"])
+            if document != before:
                 self._document = document or None
                 self._app_news = True
         self._wake()

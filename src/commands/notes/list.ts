@@ -36,9 +36,10 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     await output.result(notes.map(note => onScreen(lineOf(note, listedChars))).join('\n'), list)
     if (shared === false) output.note('no document is shared')
     else if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
-    for (const id of Array.isArray(damaged) ? damaged : []) {
-      const short = cleanText(asText(id), 8)
-      output.warn(`note ${short} cannot be read; the log of the server names its file`)
+    for (const number of Array.isArray(damaged) ? damaged : []) {
+      output.warn(
+        `note ${cleanText(asText(number), 8)} cannot be read; the log of the server says why`,
+      )
     }
   }
 }

@@ -37,9 +37,10 @@ function isWholeNote(
   return isNote(value) && Array.isArray(value.entries) && value.entries.every(isJsonObject)
 }
 
-function entryLines({ action, by, at, text = '', proof }: JsonObject): readonly string[] {
+function entryLines({ action, by, at, text = '', late, proof }: JsonObject): readonly string[] {
   const words = [asText(at), asText(action), `by ${asText(by)}`].map(word => cleanText(word, 60))
-  const head = `   ${words.join('  ')}${text === '' ? '' : `: ${cleanText(asText(text), 4000)}`}`
+  const was = late === true ? ' (late, changed nothing)' : ''
+  const head = `   ${words.join('  ')}${was}${text === '' ? '' : `: ${cleanText(asText(text), 4000)}`}`
   const seen = proof === undefined ? [] : proofLines(proof as NoteProof)
   return [head, ...seen.map(line => `     ${cleanText(line, 400)}`)]
 }

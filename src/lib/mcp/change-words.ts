@@ -93,16 +93,13 @@ function spotOf(change: JsonChange): Spot {
   return { change, key, list: holder.at(-2) ?? '', label: labelOf({ id, name }), member }
 }
 
-/** An object or setting, and what is said of it. */
-interface Thing extends Pick<Spot, 'key' | 'list' | 'label'> {
-  readonly words: string
-  readonly isUnsure: boolean
-}
+type Thing = ReturnType<typeof thingsIn>[number]
 
+/** The objects and settings that changed, and what is said of each. */
 function thingsIn(
   changes: readonly JsonChange[],
   shown: (change: JsonChange, at: number) => boolean = () => true,
-): readonly Thing[] {
+) {
   const spots = changes.map(spotOf)
   const { isExplained, renamingOf } = explanationsIn(spots)
   const told = spots.filter((spot, at) => shown(spot.change, at) && !isExplained(spot))

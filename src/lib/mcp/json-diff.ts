@@ -198,13 +198,6 @@ function areAligned(before: readonly JsonObject[], after: readonly JsonObject[])
   return before.every(isSameObject) && new Set(before.map(({ id }) => id)).size === before.length
 }
 
-interface Matched {
-  /** What items of the new list were in the old one. */
-  readonly partners: ReadonlyMap<JsonObject, JsonObject>
-  /** Items that may be other ones: they were matched by their places. */
-  readonly unsure: ReadonlySet<JsonObject>
-}
-
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
  * `name`. Then those with one identity among themselves, and those without any, by their places.
@@ -214,9 +207,11 @@ function matchObjects(
   before: readonly JsonObject[],
   after: readonly JsonObject[],
   others: () => readonly JsonObject[],
-): Matched {
+) {
+  /** What items of the new list were in the old one. */
   const partners = new Map<JsonObject, JsonObject>()
   const taken = new Set<JsonObject>()
+  /** Items that may be other ones: they were matched by their places. */
   const unsure = new Set<JsonObject>()
   let read: readonly JsonObject[] | undefined
   const equal = () => (read ??= others())

@@ -47,31 +47,19 @@ export function statelessHeaders(
   }
 }
 
-const encodedForm = /^=\?base64\?(.*)\?=$/s
-/** RFC 4648, section 4, with its padding. */
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
-const printable = /^[\t\x20-\x7e]*$/
 /** What a header transmits unchanged; surrounding spaces, for example, get lost. */
-const headerText = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const headerText = /^(?!=\?base64\?.*\?=$)[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
 
 /** The value itself, or base64 of its UTF-8 when a header cannot carry it. */
 export function encodeHeaderValue(value: string): string {
-  if (headerText.test(value) && !encodedForm.test(value)) return value
-  return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
+  return headerText.test(value) ? value : inBase64(value)
 }
 
-/**
- * Decodes an `Mcp-Name` header: plain text, or base64 of UTF-8 in `=?base64?…?=`. Null when it is
- * invalid.
- */
-export function decodeHeaderValue(value: string): string | null {
-  const encoded = encodedForm.exec(value)?.[1]
-  if (encoded === undefined) return printable.test(value) ? value : null
-  if (!base64.test(encoded)) return null
-  try {
-    return utf8.decode(Buffer.from(encoded, 'base64'))
-  } catch {
-    return null
-  }
+/** Whether the header has this value, as it is or in base64. */
+export function isHeaderOf(value: string, header: string): boolean {
+  return header === encodeHeaderValue(value) || header === inBase64(value)
+}
+
+function inBase64(value: string): string {
+  return `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`
 }

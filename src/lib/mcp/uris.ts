@@ -1,4 +1,3 @@
-const prefix = 'artefact://sha256/'
 const hexForm = /^[0-9a-f]{64}$/
 const uriForm = /^artefact:\/\/sha256\/([0-9a-f]{64})(?:\?[^#]*)?$/
 
@@ -8,7 +7,7 @@ export function isArtefactHex(text: string): boolean {
 }
 
 export function artefactUri(hex: string): string {
-  return prefix + hex
+  return `artefact://sha256/${hex}`
 }
 
 /** The hash in `artefact://sha256/<hex>`, ignoring a query. Null for any other URI. */

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto'
-import { readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import { listPrivateFolder, withFileLock, writePrivateFile } from '../../lib/config/private-file.ts'
+import { z } from 'zod'
 import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
-import { errnoOf, messageOf, ServiceError } from '../../lib/util/errors.ts'
-import { isJsonObject, parseJson } from '../../lib/util/json.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { parseJson } from '../../lib/util/json.ts'
+import type { DocumentFolder } from './document-folder.ts'
 
 /** Of one document. */
 const maxCheckpoints = 64
 /** Of one document, as they are stored. */
 const maxBytes = 256 * 1024 * 1024
-const maxFactsChars = 4096
+const maxFactsBytes = 4096
 
-/** Members have the same names in memory, in the store and on the wire. */
+/** Members have the same names in memory, in the folder and on the wire. */
 export interface Checkpoint extends Unconfirmed {
   readonly name: string
   /** RFC 3339 */
@@ -26,73 +25,68 @@ export interface Checkpoint extends Unconfirmed {
   readonly of_note?: boolean
 }
 
-/**
- * The checkpoints of one document, two files each: the scene and what is said of it. Several
- * servers may share it.
- */
-export class CheckpointFolder {
-  readonly #path: string
+const facts = z.looseObject({
+  name: z.string(),
+  created_at: z.string(),
+  by: z.string(),
+  size: z.int(),
+  stored_bytes: z.int(),
+})
 
-  constructor(path: string) {
-    this.#path = path
+/** The checkpoints of one document, two files each: the scene, then the facts about it. */
+export class CheckpointFolder {
+  readonly #folder: DocumentFolder
+
+  constructor(folder: DocumentFolder) {
+    this.#folder = folder
   }
 
-  /** The oldest first. */
+  /** The oldest first, without those whose facts are damaged. */
   async list(): Promise<readonly Checkpoint[]> {
-    const names = await listPrivateFolder(this.#path)
-    const files = names.filter(name => /^[0-9a-f]{32}\.json$/.test(name))
-    // A name is not free because its file cannot be read now.
-    const texts = files.map(name => readFacts(join(this.#path, name)))
-    const found = (await Promise.all(texts)).map(parseCheckpoint).filter(each => each !== null)
+    const names = (await this.#folder.list()).filter(name => /^[0-9a-f]{32}\.json$/.test(name))
+    const texts = names.map(name => this.#folder.read(name, maxFactsBytes).catch(() => null))
+    const found = (await Promise.all(texts)).flatMap(bytes => {
+      const json = parseJson(String(bytes), 2)
+      return json.ok && facts.safeParse(json.value).success ? [json.value as Checkpoint] : []
+    })
     return found.toSorted((a, b) => (a.created_at < b.created_at ? -1 : 1))
   }
 
-  /** The packed scene. Rejects when it is not there or cannot be read. */
-  read(name: string): Promise<Buffer> {
-    return readFile(this.#scenePath(name))
+  /** The packed scene; null: it is not there. */
+  read(name: string): Promise<Buffer | null> {
+    return this.#folder.read(sceneFile(name), maxBytes)
   }
 
   /** Throws `name_taken` for a name in use, `limit_reached` when there is no room. */
-  add(checkpoint: Checkpoint, packed: Buffer): Promise<void> {
-    return withFileLock(`${this.#path}.lock`, async () => {
-      for (const each of makeRoom(await this.list(), checkpoint)) await this.#removeFiles(each.name)
-      // The facts come last: without them a scene does not count.
-      await writePrivateFile(this.#scenePath(checkpoint.name), packed)
-      await writePrivateFile(this.#factsPath(checkpoint.name), JSON.stringify(checkpoint))
-    })
+  async add(checkpoint: Checkpoint, packed: Buffer): Promise<void> {
+    const { name } = checkpoint
+    const kept = await this.list()
+    if (kept.some(each => each.name === name)) throw nameTaken(name)
+    for (const each of checkpointsToEvict(kept, packed.length)) await this.remove(each.name)
+    await this.#folder.make()
+    if (!(await this.#folder.create(sceneFile(name), packed))) throw nameTaken(name)
+    await this.#folder.create(factsFile(name), JSON.stringify(checkpoint))
   }
 
   /** False: no checkpoint has this name. */
-  remove(name: string): Promise<boolean> {
-    return withFileLock(`${this.#path}.lock`, async () => {
-      const isThere = (await this.list()).some(each => each.name === name)
-      if (isThere) await this.#removeFiles(name)
-      return isThere
-    })
+  async remove(name: string): Promise<boolean> {
+    const isThere = (await this.#folder.list()).includes(sceneFile(name))
+    await this.#folder.remove(factsFile(name))
+    await this.#folder.remove(sceneFile(name))
+    return isThere
   }
 
-  async #removeFiles(name: string): Promise<void> {
-    await rm(this.#factsPath(name), { force: true })
-    await rm(this.#scenePath(name), { force: true })
-  }
-
-  #factsPath(name: string): string {
-    return join(this.#path, `${keyOf(name)}.json`)
-  }
-
-  #scenePath(name: string): string {
-    return join(this.#path, `${keyOf(name)}.scene.gz`)
-  }
-}
-
-/** The text of the file; empty when it was removed meanwhile. */
-async function readFacts(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return ''
-    const message = `the checkpoint in ${path} cannot be read: ${messageOf(error)}`
-    throw new ServiceError('storage_failed', message, { cause: error })
+  /** Gives another document the checkpoints of this one, as far as there is room for them. */
+  async copyTo(other: CheckpointFolder): Promise<void> {
+    for (const checkpoint of await this.list()) {
+      const packed = await this.read(checkpoint.name)
+      if (packed === null) continue
+      await other.add(checkpoint, packed).catch((error: unknown) => {
+        const isKept = error instanceof ServiceError && error.code === 'name_taken'
+        if (!isKept && !(error instanceof ServiceError && error.code === 'limit_reached'))
+          throw error
+      })
+    }
   }
 }
 
@@ -101,19 +95,22 @@ function keyOf(name: string): string {
   return createHash('sha256').update(name).digest('hex').slice(0, 32)
 }
 
-/** Which ones go to make room for this one. Throws as `add` does. */
-function makeRoom(
-  kept: readonly Checkpoint[],
-  { name, stored_bytes }: Checkpoint,
-): readonly { readonly name: string }[] {
-  if (!kept.some(each => each.name === name)) return leaving(kept, stored_bytes)
-  throw new ServiceError('name_taken', `there is a checkpoint "${name}" already`, {
+function sceneFile(name: string): string {
+  return `${keyOf(name)}.scene.gz`
+}
+
+function factsFile(name: string): string {
+  return `${keyOf(name)}.json`
+}
+
+function nameTaken(name: string): ServiceError {
+  return new ServiceError('name_taken', `there is a checkpoint "${name}" already`, {
     hint: `take another name, or remove it: service-cli checkpoint "${name}" --remove`,
   })
 }
 
 /** Which ones go to make room for one of so many bytes. Throws `limit_reached`. */
-export function leaving(
+export function checkpointsToEvict(
   kept: readonly Pick<Checkpoint, 'name' | 'stored_bytes' | 'of_note'>[],
   newBytes: number,
 ): readonly { readonly name: string }[] {
@@ -131,20 +128,4 @@ export function leaving(
   throw new ServiceError('limit_reached', `a document has at most ${most}`, {
     hint: 'remove one: service-cli checkpoint NAME --remove',
   })
-}
-
-/** Null: it was removed meanwhile, or is damaged. */
-function parseCheckpoint(text: string): Checkpoint | null {
-  const parsed = parseJson(text.slice(0, maxFactsChars), 2)
-  return parsed.ok && isCheckpoint(parsed.value) ? parsed.value : null
-}
-
-function isCheckpoint(value: unknown): value is Checkpoint {
-  if (!isJsonObject(value)) return false
-  const { name, created_at, size, stored_bytes } = value
-  return (
-    typeof name === 'string' &&
-    typeof created_at === 'string' &&
-    [size, stored_bytes].every(each => Number.isSafeInteger(each))
-  )
 }

@@ -5,8 +5,9 @@ import { type MemberFailure, MemberReader } from '../../lib/host-link/member-rea
 import type { Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import type { Checkpoint, CheckpointFolder } from './checkpoint-folder.ts'
+import { type Checkpoint, CheckpointFolder } from './checkpoint-folder.ts'
 import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
+import type { DocumentFolder } from './document-folder.ts'
 import type { SceneComparer } from './scene-comparer.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 
@@ -18,7 +19,7 @@ export interface CheckpointInput {
 
 interface CheckpointsParts {
   /** Of the document that is open in the application. */
-  readonly store: () => CheckpointFolder
+  readonly document: () => DocumentFolder
   readonly scene: () => Promise<FreshScene>
   readonly comparer: Pick<SceneComparer, 'compare'>
 }
@@ -50,35 +51,26 @@ export class Checkpoints {
 
   /** The oldest first. */
   list(): Promise<readonly Checkpoint[]> {
-    return this.opened.list()
+    return this.of().list()
   }
 
   /** Throws `resource_not_found`, which names those that there are. */
   async find(name: string): Promise<string> {
-    const store = this.opened
-    const kept = await store.list()
-    const found = kept.find(each => each.name === name)
-    if (found === undefined) throw notFound(name, kept)
-    const text = await store
-      .read(name)
-      .then(packed => unpack(packed))
-      .catch((error: unknown) => {
-        if (error instanceof ServiceError) throw error
-        const message = `checkpoint "${name}" cannot be read: ${messageOf(error)}`
-        throw new ServiceError('resource_failed', message, { hint: 'remove it and make it again' })
-      })
-    return text.toString()
-  }
-
-  /** Stays that of the document that is open now when another one is opened. */
-  get opened(): CheckpointFolder {
-    return this.#parts.store()
+    const folder = this.of()
+    const kept = await folder.list()
+    if (!kept.some(each => each.name === name)) throw notFound(name, kept)
+    try {
+      return String(await unpack((await folder.read(name)) ?? ''))
+    } catch (error) {
+      const message = `checkpoint "${name}" cannot be read: ${messageOf(error)}`
+      throw new ServiceError('resource_failed', message, { hint: 'remove it and make it again' })
+    }
   }
 
   /** Throws `name_taken` for a name in use, `limit_reached` when there is no room. */
   async add(
     { name, by, ofNote = false }: CheckpointInput,
-    into?: CheckpointFolder,
+    document = this.#parts.document(),
   ): Promise<Checkpoint> {
     const { text, unconfirmed } = await this.#parts.scene()
     if (text === null) {
@@ -86,20 +78,25 @@ export class Checkpoints {
         hint: 'connect the application, then make the checkpoint again',
       })
     }
-    const store = into ?? this.opened
     const packed = await pack(text)
     const created_at = toRfc3339(systemClock.now())
     const size = Buffer.byteLength(text)
     const facts = { name, created_at, by, size, stored_bytes: packed.length }
     const checkpoint = { ...facts, ...unconfirmed, ...(ofNote && { of_note: true }) }
-    await store.add(checkpoint, packed)
+    await this.of(document).add(checkpoint, packed)
     this.#told()
     return checkpoint
   }
 
-  async remove(name: string, store = this.opened): Promise<void> {
-    if (!(await store.remove(name))) throw notFound(name, await store.list())
+  async remove(name: string, document = this.#parts.document()): Promise<void> {
+    const folder = this.of(document)
+    if (!(await folder.remove(name))) throw notFound(name, await folder.list())
     this.#told()
+  }
+
+  /** Those of any document; by default of the one that is open. */
+  of(document = this.#parts.document()): CheckpointFolder {
+    return new CheckpointFolder(document.folder('checkpoints'))
   }
 }
 

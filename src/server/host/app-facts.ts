@@ -10,6 +10,8 @@ export interface DocumentFacts {
   readonly path?: string
   readonly name?: string
   readonly modified?: boolean
+  /** Path, or name without one, that it had before it was saved under this path. */
+  readonly savedFrom?: string
 }
 
 /** What an application says of itself that only posts. */
@@ -46,13 +48,17 @@ export function readDocument(
     path: documentText(document, 'path'),
     name: documentText(document, 'name'),
     modified: document.flag('modified'),
+    savedFrom: documentText(document, 'saved_from'),
   })
   reader.inherit(document.failure)
   return facts
 }
 
 /** File names may hold anything. One of no characters says as little as none. */
-function documentText(document: MemberReader, member: 'path' | 'name'): string | undefined {
+function documentText(
+  document: MemberReader,
+  member: 'path' | 'name' | 'saved_from',
+): string | undefined {
   const text = document.text(member)
   if (text === undefined || text.length <= maxDocumentChars) return text || undefined
   return document.refuse(member, `must not be longer than ${maxDocumentChars} characters`)

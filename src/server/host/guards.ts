@@ -77,7 +77,7 @@ export function checkToken(authorization: string | undefined, token: Secret): Re
 
 export function checkMethod(
   method: string | undefined,
-  allowed: 'POST' | 'DELETE' | 'POST, PATCH',
+  allowed: 'POST' | 'DELETE' | 'POST, PATCH' | 'GET, POST',
 ): Refusal | null {
   const methods = allowed.split(', ')
   if (methods.includes(method ?? '')) return null

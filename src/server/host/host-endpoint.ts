@@ -71,7 +71,7 @@ export interface HostSink {
   closeSessionEventBuffer(buffer: SessionEventBuffer): void
   readonly checkpoints: Pick<Checkpoints, 'add' | 'remove'>
   /** Null when notes are switched off. */
-  readonly notes: (NoteWriter & Pick<Notes, 'watch' | 'shown'>) | null
+  readonly notes: (NoteWriter & Pick<Notes, 'watch' | 'shown' | 'exported' | 'import'>) | null
   /** Null when artefacts are switched off. */
   readonly artefacts: Pick<ArtefactStore, 'put' | 'remove'> | null
 }

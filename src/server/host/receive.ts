@@ -88,7 +88,7 @@ export function artefactsOff(): ServiceError {
   })
 }
 
-function notesOff(): ServiceError {
+export function notesOff(): ServiceError {
   return new ServiceError('resource_not_enabled', 'notes are switched off', {
     hint: 'start the server without --no-notes',
   })

@@ -1,5 +1,6 @@
 import type { HostLimits } from './limits.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
@@ -22,7 +23,7 @@ import { parseAuditPost, parseEventsPost, parseSessionId } from './messages.ts'
 import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
 import { checkpointInput, isCheckpointName } from '../checkpoints/checkpoints.ts'
 import { notePost } from '../notes/note-posts.ts'
-import { artefactsOff, receiveNote, UploadIntake } from './receive.ts'
+import { artefactsOff, notesOff, receiveNote, UploadIntake } from './receive.ts'
 import { MemberReader } from '../../lib/host-link/member-reader.ts'
 import { readScenePatch } from '../../lib/host-link/scene-patch.ts'
 
@@ -54,6 +55,7 @@ interface Route {
 const eventsPrefix = '/host/v1/events/'
 const artefactsPrefix = '/host/v1/artefacts/'
 const checkpointsPrefix = '/host/v1/checkpoints/'
+const notesPath = '/host/v1/notes'
 
 /**
  * The plain form of the host link (docs/host-link.md): requests below `/host/`. The returned
@@ -97,9 +99,16 @@ export function createHostRoutes(deps: HostRoutesDeps): NodeHandler {
     const input = accepted(checkpointInput(await readJson(req, limits)))
     answerJson(res, 200, { ok: true, checkpoint: await sink.checkpoints.add(input) })
   })
+  const importRoute = jsonRoute(async (req, res) => {
+    if (sink.notes === null) throw notesOff()
+    const body = jsonOf(await readText(req, limits))
+    const { note, isNew } = await sink.notes.import(body)
+    answerJson(res, 200, { ok: true, note, existed: !isNew })
+  })
   const routes = new Map<string, Route>([
     ['/host/v1/checkpoints', checkpointsRoute],
     ['/host/v1/scene', sceneRoute],
+    [`${notesPath}/import`, importRoute],
     ['/host/v1/app', appRoute],
     ['/host/v1/audit', auditRoute],
     ['/host/v1/artefacts', artefactsRoute],
@@ -143,6 +152,7 @@ export function createHostRoutes(deps: HostRoutesDeps): NodeHandler {
       const wrongMethod = checkMethod(req.method, methodsOf(path))
       if (wrongMethod !== null) return refuse(res, wrongMethod)
       if (req.method === 'DELETE') return await remove(res, path, sink)
+      if (req.method === 'GET') return await exportNotes(res, sink)
       const route = find(path)
       const wrongType = route.checkMediaType(req.headers['content-type'])
       if (wrongType !== null) return refuse(res, wrongType)
@@ -182,7 +192,18 @@ function pageOff(): ServiceError {
 
 function methodsOf(path: string) {
   if (path.startsWith(artefactsPrefix) || path.startsWith(checkpointsPrefix)) return 'DELETE'
+  if (path === notesPath) return 'GET, POST'
   return path === '/host/v1/scene' ? 'POST, PATCH' : 'POST'
+}
+
+/** The notes of the document with their proofs and pictures, as `import` takes each of them. */
+async function exportNotes(res: ServerResponse, { notes }: HostSink): Promise<void> {
+  if (notes === null) throw notesOff()
+  const pieces = notes.exported()
+  const first = await pieces.next()
+  res.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
+  res.write(first.value)
+  await pipeline(pieces, res)
 }
 
 function patchScene(sink: HostSink, json: string): number {

@@ -29,6 +29,8 @@ export interface ServeOptions extends ListenOptions {
   page?: boolean
   /** Keep notes of people about the document. Default false. */
   notes?: boolean
+  /** A folder for notes and checkpoints, for several users; absent: one of this user. */
+  documentsDir?: string
   /** A JSON file to watch and serve as the scene. */
   sceneFile?: string
   /** File with the host token; absent: `hostTokenEnv`, else one is made for this run. */

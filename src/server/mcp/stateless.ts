@@ -1,12 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
 import type { RpcError } from '../../lib/mcp/json-rpc.ts'
-import {
-  claimOf,
-  decodeHeaderValue,
-  metaKeys,
-  namedMembers,
-} from '../../lib/mcp/request-metadata.ts'
+import { claimOf, isHeaderOf, metaKeys, namedMembers } from '../../lib/mcp/request-metadata.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { rpcCodes } from './errors.ts'
 import type { Inbound } from './json-rpc.ts'
@@ -144,14 +139,8 @@ function nameProblem(
   if (member === undefined) return null
   const value = params[member]
   if (header === undefined) return typeof value === 'string' ? missingHeader('Mcp-Name') : null
-  const decoded = typeof header === 'string' ? decodeHeaderValue(header) : null
-  if (decoded === null) {
-    const message =
-      'header Mcp-Name must be visible ASCII, or =?base64?<base64 of UTF-8, padded>?= for anything else'
-    return { code: rpcCodes.headerMismatch, message }
-  }
   // The method answers for a member that is missing.
-  return typeof value !== 'string' || decoded === value
+  return typeof value !== 'string' || isHeaderOf(value, String(header))
     ? null
     : mismatch('Mcp-Name', `params.${member}`)
 }

@@ -1,124 +1,152 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { z } from 'zod'
-import { listPrivateFolder, withFileLock, writePrivateFile } from '../../lib/config/private-file.ts'
-import { messageOf } from '../../lib/util/errors.ts'
-import { FileFollower } from '../../lib/util/file-follower.ts'
-import { parseJson } from '../../lib/util/json.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type Note, noteStates } from './note.ts'
+import type { DocumentFolder } from '../checkpoints/document-folder.ts'
+import type { Note } from './note.ts'
+import { isKeptName, maxJsonBytes, maxPictureBytes, type NoteFiles, noteOf } from './note-files.ts'
 
-/** A note with the most entries and the longest texts has less. */
-const maxChars = 16 * 1024 * 1024
-const maxDepth = 16
+/** Of one document, which numbers them; closed ones count. */
+const maxNotes = 1000
+/** Of one note: its actions, their proofs and pictures. */
+const maxFiles = 1000
 
-/** The notes of one document, a file each. Several servers may share it. */
+/**
+ * The notes of one document: a folder for each, named by its number, with a file for each action.
+ * Several servers may share it, also from several machines.
+ */
 export class NoteFolder {
-  readonly #path: string
+  readonly #folder: DocumentFolder
   readonly #log: Logger
-  readonly #follower: FileFollower
-  #notes: readonly Note[] = []
-  #damaged: readonly string[] = []
+  /** As read last, by number: a note is the identical one until there is another file of it. */
+  #known = new Map<number, { readonly names: string; readonly note: Note | null }>()
+  #looking: Promise<unknown> = Promise.resolve()
+  /** A look that has not begun: it serves every caller until then. */
+  #next: Promise<readonly Note[]> | null = null
+  #writing: Promise<unknown> = Promise.resolve()
 
-  constructor(path: string, log: Logger) {
-    this.#path = path
+  constructor(folder: DocumentFolder, log: Logger) {
+    this.#folder = folder
     this.#log = log
-    this.#follower = new FileFollower(path)
   }
 
-  /** By number, the oldest first. */
-  async notes(): Promise<readonly Note[]> {
-    await this.#follower.look(async () => {
-      await this.#read()
-      // A file that is mended in its place leaves the folder as it is.
-      return this.#damaged.length === 0
+  get path(): string {
+    return this.#folder.path
+  }
+
+  /** By number. The look begins after the call. */
+  notes(): Promise<readonly Note[]> {
+    this.#next ??= this.#looking.then(() => {
+      this.#next = null
+      return this.#look()
     })
-    return this.#notes
+    this.#looking = this.#next.catch(() => {})
+    return this.#next
   }
 
-  /** Those of the last look: the identical ones that did not change since. */
+  /** Those of the last look. */
   get known(): readonly Note[] {
-    return this.#notes
+    return [...this.#known.values()].flatMap(({ note }) => note ?? [])
   }
 
-  /** Ids of those that the last look could not read. */
-  get damaged(): readonly string[] {
-    return this.#damaged
+  /** Numbers of those that the last look could not read. */
+  get damaged(): readonly number[] {
+    return [...this.#known].flatMap(([number, { note }]) => (note === null ? [number] : []))
   }
 
-  /** False when a server, this one included, may have written since `notes` was called. */
-  get isUnchanged(): boolean {
-    return this.#follower.isUnchanged()
+  /** Runs writes of this server one after the other. Other servers may write between them. */
+  serially<Value>(write: () => Promise<Value>): Promise<Value> {
+    const written = this.#writing.then(write)
+    this.#writing = written.catch(() => {})
+    return written
   }
 
-  /** Writes a single note, as `write` does. */
-  async writeOne(change: (notes: readonly Note[]) => Note): Promise<Note> {
-    const [note] = await this.write(notes => [change(notes)])
-    return note as Note
+  /** The number of the next note. Throws `limit_reached`. */
+  async nextNumber(): Promise<number> {
+    await this.notes()
+    const next = Math.max(0, ...this.#known.keys()) + 1
+    if (next <= maxNotes) return next
+    throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
   }
 
   /**
-   * Writes the notes that `change` makes of those that are there, in order. No other writer comes
-   * between. Resolves with the notes as they are `known` now.
+   * Keeps the files of a new note, under the number `wanted` if that is free. Returns false when
+   * there is a note of this id. Throws `limit_reached`.
    */
-  async write(change: (notes: readonly Note[]) => readonly Note[]): Promise<readonly Note[]> {
-    return withFileLock(`${this.#path}.lock`, async () => {
-      // What another process has written may have the time of what is known.
-      const notes = change(await this.#read())
-      for (const note of notes) {
-        await writePrivateFile(join(this.#path, `${note.id}.json`), JSON.stringify(note))
-      }
-      const known = new Map((await this.#read()).map(note => [note.id, note]))
-      return notes.map(note => known.get(note.id) ?? note)
-    })
-  }
-
-  async #read(): Promise<readonly Note[]> {
-    const names = await listPrivateFolder(this.#path)
-    const files = names.filter(name => /^[0-9a-f]{8}\.json$/.test(name))
-    const known = new Map(this.#notes.map(note => [note.id, note]))
-    const read = await Promise.all(files.map(name => this.#readFile(name, known)))
-    const notes = read.filter(note => note !== null)
-    this.#notes = notes.toSorted((a, b) => a.number - b.number)
-    this.#damaged = files.filter((_, at) => read[at] === null).map(idOf)
-    return this.#notes
-  }
-
-  /** A damaged file is said and left where it is; the other notes are not lost with it. */
-  async #readFile(name: string, known: Map<string, Note>): Promise<Note | null> {
-    const path = join(this.#path, name)
-    const text = await readFile(path, 'utf8').catch((error: unknown) => error)
-    const before = known.get(idOf(name))
-    if (before !== undefined && JSON.stringify(before) === text) return before
-    const note = typeof text === 'string' ? parseNote(text) : null
-    if (note === null && !this.#damaged.includes(idOf(name))) {
-      const reason = typeof text === 'string' ? 'damaged' : messageOf(text)
-      this.#log.warn({ path, reason }, 'a note cannot be read')
+  async add(id: string, files: NoteFiles, wanted?: number): Promise<boolean> {
+    for (let taken = 0; ;) {
+      const next = await this.nextNumber()
+      if (this.known.some(note => note.id === id)) return false
+      const isFree = wanted !== undefined && wanted <= maxNotes && !this.#known.has(wanted)
+      // A share may show what another machine wrote a moment late.
+      const number = isFree && taken === 0 ? wanted : Math.max(next, taken + 1)
+      if (await this.#of(number).createWith(files)) return true
+      taken = number
     }
-    return note
   }
-}
 
-function idOf(name: string): string {
-  return name.slice(0, -'.json'.length)
-}
+  /** Adds a file to a note. False: it has one of this name. */
+  create({ number }: Note, name: string, data: string | Uint8Array): Promise<boolean> {
+    return this.#of(number).create(name, data)
+  }
 
-const text = z.string()
-/** Only as much as keeps a damaged text from harm: it was written by a server. */
-const kept = z.object({
-  // Files are named by it.
-  id: text.regex(/^[0-9a-f]{8}$/),
-  number: z.int(),
-  state: z.enum(noteStates),
-  text,
-  author: text,
-  created_at: text,
-  targets: z.array(z.object({ id: text, name: text })),
-  entries: z.array(z.object({ action: text, by: text, at: text, text: text.optional() })),
-})
+  /** Null: the note has no such file. */
+  read({ number }: Note, name: string): Promise<Buffer | null> {
+    return this.#of(number).read(name, name.endsWith('.json') ? maxJsonBytes : maxPictureBytes)
+  }
 
-/** Null: the text is damaged. The other notes are not lost with it. */
-function parseNote(json: string): Note | null {
-  const parsed = parseJson(json.slice(0, maxChars), maxDepth)
-  return parsed.ok && kept.safeParse(parsed.value).success ? (parsed.value as Note) : null
+  /** All that is kept of a note. */
+  async filesOf(note: Note): Promise<NoteFiles> {
+    const files = new Map<string, Uint8Array>()
+    for (const name of await this.#namesIn(note.number)) {
+      const data = await this.read(note, name)
+      if (data !== null) files.set(name, data)
+    }
+    return files
+  }
+
+  /** Gives another document the notes of this one that it does not have. */
+  async copyTo(other: NoteFolder): Promise<void> {
+    for (const note of await this.notes()) {
+      await other.add(note.id, await this.filesOf(note), note.number)
+    }
+  }
+
+  #of(number: number): DocumentFolder {
+    return this.#folder.folder(String(number).padStart(4, '0'))
+  }
+
+  async #namesIn(number: number): Promise<string[]> {
+    return (await this.#of(number).list()).filter(isKeptName).toSorted().slice(0, maxFiles)
+  }
+
+  async #look(): Promise<readonly Note[]> {
+    const names = (await this.#folder.list()).filter(name => /^\d{4}$/.test(name))
+    const numbers = names.map(Number).filter(number => number > 0 && number <= maxNotes)
+    const read = numbers.toSorted((a, b) => a - b).map(number => this.#read(number))
+    const found = await Promise.all(read)
+    this.#known = new Map(found.map(each => [each.number, each]))
+    // Two servers that copy the same note at the same time may both make it.
+    const ids = new Set<string>()
+    return this.known.filter(({ id }) => !ids.has(id) && ids.add(id))
+  }
+
+  /** A damaged note is named in the log and left where it is; the others are not lost with it. */
+  async #read(number: number) {
+    const before = this.#known.get(number)
+    try {
+      const steps = (await this.#namesIn(number)).filter(name => /^\d.*json$/.test(name))
+      const names = steps.join()
+      if (before?.note != null && before.names === names) return { ...before, number }
+      const files = new Map<string, Uint8Array>()
+      for (const name of steps) {
+        files.set(name, (await this.#of(number).read(name, maxJsonBytes)) ?? Buffer.alloc(0))
+      }
+      return { number, names, note: noteOf(number, files) }
+    } catch (error) {
+      if (before?.note !== null) {
+        const { path } = this.#of(number)
+        this.#log.warn({ path, reason: messageOf(error) }, 'a note cannot be read')
+      }
+      return { number, names: '', note: null }
+    }
+  }
 }

@@ -8,7 +8,7 @@ export const openNotesUri = 'notes://open'
 
 const maxShownIds = 5
 
-/** Members of a note have the same names in memory, in its file and on the wire. */
+/** Members of a note have the same names in memory, in its files and on the wire. */
 export interface Note {
   /** 8 hex digits. */
   readonly id: string
@@ -48,13 +48,17 @@ export interface NoteTarget {
   readonly gone?: true
 }
 
-interface NoteEntry {
+export interface NoteEntry {
+  /** Counts the actions of the note. Two that were taken at the same moment may have the same one. */
+  readonly number: number
   readonly action: NoteAction
   /** The author, or the principal of the endpoint. */
   readonly by: string
   /** RFC 3339 */
   readonly at: string
   readonly text?: string
+  /** It did not fit the state that the note already had, and changed nothing. */
+  readonly late?: true
   /** Of an answer; absent while it is made, or when the server was ended meanwhile. */
   readonly proof?: NoteProof
 }
@@ -146,25 +150,24 @@ export function targetsNow(
 
 /**
  * The note of this id, unique beginning of it, or number. Throws `resource_not_found`, and
- * `resource_failed` for one of the ids that are `damaged`.
+ * `resource_failed` for one of the numbers that are `damaged`.
  */
-export function findNote(notes: readonly Note[], word: string, damaged: readonly string[]): Note {
+export function findNote(notes: readonly Note[], word: string, damaged: readonly number[]): Note {
   // An id may begin with digits alone.
   const numbered = notes.filter(({ number }) => String(number) === word)
   const named = notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
   const found = numbered.length > 0 ? numbered : named
   const [note, ...others] = found
   if (note !== undefined && others.length === 0) return note
-  const unread = word.length >= 4 ? damaged.find(id => id.startsWith(word)) : undefined
-  if (found.length === 0 && unread !== undefined) {
-    throw new ServiceError('resource_failed', `note ${unread} cannot be read`, {
+  if (damaged.some(number => String(number) === word)) {
+    throw new ServiceError('resource_failed', `note ${word} cannot be read`, {
       hint: 'the log of the server has the reason',
     })
   }
   const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
   const known =
     open.length === 0 ? 'all its notes are settled' : `unsettled: ${open.slice(0, 10).join(', ')}`
-  // The number may be that of one of these.
+  // The id may be that of one of these.
   const lost = damaged.length === 0 ? '' : `; cannot be read: ${damaged.slice(0, 10).join(', ')}`
   throw new ServiceError('resource_not_found', `this document has no such note; ${known}${lost}`)
 }

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
-import type { NoteFolder } from './note-folder.ts'
+import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import type { DocumentFolder } from '../checkpoints/document-folder.ts'
+import { NoteFolder } from './note-folder.ts'
+import { addFile, exportedNote, importedNote, stepFile } from './note-files.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import type { SceneNow } from '../resources/scene/producer.ts'
@@ -21,14 +24,13 @@ import {
 } from './note.ts'
 import { NotesProducer } from './notes-producer.ts'
 
-/** Of one document; closed ones count. */
-const maxNotes = 1000
 const maxEntries = 100
+const maxEntryNumber = 9999
 /** In the application, which shows little of what is over. */
 const maxSettledShown = 10
 const maxEntriesShown = 10
-/** How often the store is looked at while a client follows the notes: other servers write, too. */
-const lookMs = 1000
+/** How often the folder is read while a client follows the notes: other servers write, too. */
+const lookMs = 2000
 
 export const noDocument = 'no document is shared'
 
@@ -47,21 +49,30 @@ export interface NoteAct {
 }
 
 interface NotesParts {
-  /** Names the document that is open in the application. */
-  readonly document: () => string
-  readonly open: (document: string) => NoteFolder
+  /** The one that is open in the application. */
+  readonly document: () => DocumentFolder
   /** False: the application has left and taken its scene with it. */
   readonly isShared: () => boolean
+  readonly checkpoints: Checkpoints
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
   readonly log: Logger
+}
+
+interface OpenNotes {
+  readonly document: DocumentFolder
+  readonly folder: NoteFolder
+  /** Resolves when the notes that follow a saved document are there. */
+  readonly ready: Promise<void>
 }
 
 /** The notes of the document that is open in the application. */
 export class Notes {
   readonly #parts: NotesParts
   readonly #followed = new Set<string>()
-  #opened: { readonly document: string; readonly store: NoteFolder } | null = null
+  #opened: OpenNotes | null = null
+  /** A document that is saved elsewhere waits for the notes that are being made. */
+  readonly #adding = new Set<Promise<unknown>>()
   readonly #watchers = new Set<() => void>()
   /** Those that followers were told of: a read in between does not hide what others have written. */
   readonly #seen = new WeakSet<Note>()
@@ -109,14 +120,13 @@ export class Notes {
     const notes = all
       .filter(note => isOpen(note) || settled.has(note))
       .map(note => ({ ...note, entries: note.entries.slice(-maxEntriesShown) }))
-    const { folder } = this.#parts.prover.pictures()
-    return { notes: fittingNotes(notes, maxBytes), pictures: folder }
+    return { notes: fittingNotes(notes, maxBytes), pictures: this.#open().folder.path }
   }
 
   #lookIfWanted(): void {
     if (this.#followed.size + this.#watchers.size === 0) return this.close()
     if (this.#stopLooking !== null) return
-    for (const note of this.#opened?.store.known ?? []) this.#seen.add(note)
+    for (const note of this.#opened?.folder.known ?? []) this.#seen.add(note)
     this.#stopLooking = this.#lookAgain()
   }
 
@@ -125,11 +135,34 @@ export class Notes {
     this.#stopLooking = null
   }
 
-  /** Another document may be open now. */
-  documentChanged(): void {
-    if (this.#opened === null || this.#opened.document === this.#parts.document()) return
-    this.#opened = null
-    this.#tell()
+  /**
+   * Another document may be open now. `saved`: it is the one that was kept in `from`, saved under
+   * this path; its notes and checkpoints are copied, or moved when it had no path before.
+   */
+  documentChanged(saved: { from: DocumentFolder; isMove: boolean } | null = null): void {
+    const before = this.#opened
+    const document = this.#parts.document()
+    if (before?.document.path === document.path || (before === null && saved === null)) return
+    const folder = this.#folderOf(document)
+    const { from, isMove } = saved ?? {}
+    const source =
+      from && (before?.document.path === from.path ? before.folder : this.#folderOf(from))
+    const follow = async () => {
+      if (from === undefined || source === undefined) return
+      await Promise.allSettled([before?.ready, ...this.#adding])
+      await source.serially(() => source.copyTo(folder))
+      const { checkpoints } = this.#parts
+      await checkpoints.of(from).copyTo(checkpoints.of(document))
+      if (isMove) await from.remove()
+    }
+    const ready = follow().catch((error: unknown) => {
+      this.#parts.log.warn(
+        { err: error, path: from?.path },
+        'notes could not follow a saved document',
+      )
+    })
+    this.#opened = { document, folder, ready }
+    void ready.then(() => this.#tell())
   }
 
   /** By number, with the names that their objects have now. */
@@ -141,7 +174,7 @@ export class Notes {
 
   async #stored(): Promise<readonly Note[]> {
     try {
-      return await this.#store.notes()
+      return await (await this.#folder()).notes()
     } catch (error) {
       this.#isUnread = true
       throw error
@@ -153,9 +186,9 @@ export class Notes {
     return this.#parts.isShared()
   }
 
-  /** Ids of those that the last `list` could not read. */
-  get damaged(): readonly string[] {
-    return this.#store.damaged
+  /** Numbers of those that the last `list` could not read. */
+  get damaged(): readonly number[] {
+    return this.#open().folder.damaged
   }
 
   /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
@@ -170,43 +203,46 @@ export class Notes {
    * marks targets that are not in the scene.
    */
   async add(given: NoteInput): Promise<Note> {
-    const { prover } = this.#parts
     this.#assertShared()
+    const adding = this.#add(given)
+    this.#adding.add(adding)
+    try {
+      const note = await adding
+      this.#changed(note, 'add', given.author)
+      return withTargets(note, this.#scene?.())
+    } finally {
+      this.#adding.delete(adding)
+    }
+  }
+
+  async #add(given: NoteInput): Promise<Note> {
+    const { prover } = this.#parts
     const resolved = (targets: readonly NoteTarget[]) => {
       const scene = targets.length === 0 ? undefined : this.#scene?.()
       return scene === undefined ? targets : resolveTargets(targets, scene)
     }
     const input = { ...given, targets: resolved(given.targets) }
-    const store = this.#store
-    const place = prover.place()
+    const { document, folder, ready } = this.#open()
+    await ready
     // Else the checkpoint of a note that is refused would take the place of another.
-    assertRoom(await store.notes())
+    await folder.nextNumber()
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
-    const kept = await prover.keep(place, id, input)
-    const note = await store
-      .writeOne(notes => {
-        assertRoom(notes)
-        return {
-          id,
-          number: (notes.at(-1)?.number ?? 0) + 1,
-          state: 'open',
-          ...input,
-          created_at: toRfc3339(systemClock.now()),
-          ...kept,
-          // The application was asked for its newest scene meanwhile.
-          targets: resolved(kept.targets),
-          entries: [],
-        }
-      })
-      .catch(async (error: unknown) => {
-        const notes = await store.notes().catch(() => null)
-        // Writing may fail after the note was stored.
-        if (notes?.every(note => note.id !== id) === true) await prover.discard(place, id)
-        throw error
-      })
-    this.#changed(note, 'add', input.author)
-    return withTargets(note, this.#scene?.())
+    const { facts, files } = await prover.keep(document, id, input)
+    try {
+      // The application was asked for its newest scene meanwhile.
+      const targets = resolved(facts.targets)
+      const created_at = toRfc3339(systemClock.now())
+      files.set(
+        addFile,
+        Buffer.from(JSON.stringify({ id, ...input, created_at, ...facts, targets })),
+      )
+      await folder.serially(() => folder.add(id, files))
+    } catch (error) {
+      await prover.discard(document, id)
+      throw error
+    }
+    return findNote(await folder.notes(), id, folder.damaged)
   }
 
   /**
@@ -215,43 +251,67 @@ export class Notes {
    */
   async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     this.#assertShared()
-    const at = toRfc3339(systemClock.now())
-    const store = this.#store
-    const note = await store.writeOne(notes => {
-      const before = findNote(notes, word, store.damaged)
-      const state = nextState(before.state, action)
-      if (state === null) throw notNow(before, action)
+    const folder = await this.#folder()
+    const said = JSON.stringify({ by, at: toRfc3339(systemClock.now()), text })
+    const { note, number } = await folder.serially(() => this.#take(folder, word, action, said))
+    this.#changed(note, action, actor)
+    return action === 'answer' ? this.#prove(folder, note, number) : note
+  }
+
+  async #take(folder: NoteFolder, word: string, action: NoteAction, said: string) {
+    for (let taken = 0; ;) {
+      const before = findNote(await folder.notes(), word, folder.damaged)
+      if (nextState(before.state, action) === null) throw notNow(before, action)
       // Agents cannot fill a note up: a person still settles it.
       const most = action === 'answer' ? maxEntries : 2 * maxEntries
-      if (before.entries.length >= most) {
+      const number = Math.max(before.entries.at(-1)?.number ?? 0, taken) + 1
+      if (before.entries.length >= most || number > maxEntryNumber) {
         throw new ServiceError('limit_reached', `a note with ${most} entries takes no ${action}`)
       }
-      const entry = { action, by, at, ...(text !== undefined && { text }) }
-      return { ...before, state, entries: [...before.entries, entry] }
-    })
-    this.#changed(note, action, actor)
-    return action === 'answer' ? this.#prove(store, note) : note
+      if (await folder.create(before, stepFile(number, action), said)) {
+        return { note: findNote(await folder.notes(), before.id, folder.damaged), number }
+      }
+      taken = number
+    }
   }
 
   /** A picture of a note. Throws `resource_not_found`. */
   async picture(word: string, name: string): Promise<Buffer> {
-    const { id } = await this.find(word)
-    return this.#parts.prover.pictures().read(id, name)
+    const note = await this.find(word)
+    const png = await (await this.#folder()).read(note, `${name}.png`)
+    if (png !== null) return png
+    throw new ServiceError('resource_not_found', `note ${note.number} has no picture "${name}"`)
+  }
+
+  /** The text of a JSON document with all notes, their proofs and pictures, in pieces. */
+  async *exported(): AsyncGenerator<string> {
+    this.#assertShared()
+    const folder = await this.#folder()
+    let start = '{"notes":['
+    for (const note of await folder.notes()) {
+      yield start + JSON.stringify(exportedNote(note.number, await folder.filesOf(note)))
+      start = ',\n'
+    }
+    yield start.startsWith('{') ? `${start}]}\n` : ']}\n'
+  }
+
+  /** Adds an exported note. Resolves with false when the document has it. Throws as `add`. */
+  async import(value: unknown): Promise<{ note: Note; isNew: boolean }> {
+    this.#assertShared()
+    const { id, number, files } = importedNote(value)
+    const folder = await this.#folder()
+    const isNew = await folder.serially(() => folder.add(id, files, number))
+    const note = findNote(await folder.notes(), id, folder.damaged)
+    if (isNew) this.#changed(note, 'import', 'host')
+    return { note, isNew }
   }
 
   /** The answer is kept already; this adds what it has changed. */
-  async #prove(store: NoteFolder, answered: Note): Promise<Note> {
-    const place = answered.entries.length - 1
-    const answer = answered.entries.filter(({ action }) => action === 'answer').length
+  async #prove(folder: NoteFolder, answered: Note, number: number): Promise<Note> {
     try {
-      const proof = await this.#parts.prover.prove(answered, answer)
-      const note = await store.writeOne(notes => {
-        const before = findNote(notes, answered.id, store.damaged)
-        const entries = before.entries.map((entry, at) =>
-          at === place ? { ...entry, proof } : entry,
-        )
-        return { ...before, entries }
-      })
+      const proof = await this.#parts.prover.prove(folder, answered, number)
+      await folder.create(answered, stepFile(number, 'proof'), JSON.stringify(proof))
+      const note = findNote(await folder.notes(), answered.id, folder.damaged)
       this.#tell(note)
       return note
     } catch (error) {
@@ -260,7 +320,7 @@ export class Notes {
     }
   }
 
-  #changed(note: Note, action: NoteAction | 'add', actor: string): void {
+  #changed(note: Note, action: NoteAction | 'add' | 'import', actor: string): void {
     const { id, number } = note
     // Without the text, which `notes://` has for those who may read it.
     this.#parts.audit.record({ action: `note.${action}`, actor, params: { id, number } })
@@ -281,21 +341,28 @@ export class Notes {
     throw new ServiceError(code, noDocument, { hint: 'connect the application first' })
   }
 
-  get #store(): NoteFolder {
+  #folderOf(document: DocumentFolder): NoteFolder {
+    return new NoteFolder(document.folder('notes'), this.#parts.log)
+  }
+
+  async #folder(): Promise<NoteFolder> {
+    const { folder, ready } = this.#open()
+    await ready
+    return folder
+  }
+
+  #open(): OpenNotes {
     const document = this.#parts.document()
-    if (this.#opened?.document !== document) {
-      this.#opened = { document, store: this.#parts.open(document) }
+    if (this.#opened?.document.path !== document.path) {
+      this.#opened = { document, folder: this.#folderOf(document), ready: Promise.resolve() }
     }
-    return this.#opened.store
+    return this.#opened!
   }
 
   #lookAgain(): () => void {
     return systemTimer.after(lookMs, () => {
-      const store = this.#store
       this.#stopLooking = this.#lookAgain()
-      const isKnown = store.isUnchanged && !this.#isUnread
-      const looked = isKnown ? Promise.resolve(store.known) : this.#stored()
-      void looked.then(
+      void this.#stored().then(
         notes => {
           const changed = notes.filter(note => !this.#seen.has(note))
           if (changed.length === 0 && !this.#isUnread) return
@@ -311,11 +378,6 @@ export class Notes {
 /** With the objects as they are now. */
 function withTargets(note: Note, scene: SceneNow | undefined): Note {
   return scene === undefined ? note : { ...note, targets: targetsNow(note.targets, scene) }
-}
-
-function assertRoom(notes: readonly Note[]): void {
-  if (notes.length < maxNotes) return
-  throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
 }
 
 /** As many as fit into so many bytes of JSON, in their order: open ones first, and newer ones. */

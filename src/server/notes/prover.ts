@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
 import { messageOf, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import type { PictureShot } from '../../lib/host-link/wire.ts'
@@ -8,13 +7,14 @@ import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { asText } from '../../lib/util/text.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
-import type { CheckpointFolder } from '../checkpoints/checkpoint-folder.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 import { detailChanges } from '../resources/object-detail.ts'
 import type { Note } from './note.ts'
+import { detailsFile } from './note-files.ts'
+import type { NoteFolder } from './note-folder.ts'
 import { noteTarget } from './note-posts.ts'
-import { NotePictures } from './note-pictures.ts'
 import type { NoteInput } from './notes.ts'
 import type { SceneComparison } from '../checkpoints/compare-scenes.ts'
 import { describeChanges } from '../../lib/mcp/change-words.ts'
@@ -28,7 +28,7 @@ const pictureWidth = 1024
 const maxChanges = 1000
 /** Objects of a note that are compared in detail: each costs the application time. */
 const maxDetailed = 20
-const otherDocument = 'another document was opened meanwhile'
+const otherDocument = 'another document was opened meanwhile, or this one was saved elsewhere'
 
 /** The application as it draws pictures from a given place. Rejects when it does not. */
 export interface NoteCamera {
@@ -39,8 +39,8 @@ export interface NoteCamera {
 }
 
 interface ProverParts {
-  /** Of the document that is open in the application. */
-  readonly folder: () => string
+  /** The one that is open in the application. */
+  readonly document: () => DocumentFolder
   readonly scene: () => Promise<FreshScene>
   readonly checkpoints: Checkpoints
   /** Null when no pictures are taken. */
@@ -51,12 +51,6 @@ interface ProverParts {
   readonly timer?: Timer
 }
 
-interface NotePlace {
-  readonly folder: string
-  readonly pictures: NotePictures
-  readonly checkpoints: CheckpointFolder
-}
-
 /** Sees for itself what is there when a note is made, and what an answer has changed. */
 export class Prover {
   readonly #parts: ProverParts
@@ -65,15 +59,11 @@ export class Prover {
     this.#parts = parts
   }
 
-  /** Where a note of the open document is kept, also when another one is opened meanwhile. */
-  place(): NotePlace {
-    const { folder, checkpoints } = this.#parts
-    return { folder: folder(), pictures: this.pictures(), checkpoints: checkpoints.opened }
-  }
-
-  /** Keeps the scene, a picture of it and the details of its objects for a note with this id. */
-  async keep(place: NotePlace, id: string, input: NoteInput) {
-    const { folder, pictures, checkpoints } = place
+  /**
+   * Keeps the scene for a note with this id. Returns what else there is to keep: the facts, and the
+   * files of a picture and of the details of the objects.
+   */
+  async keep(document: DocumentFolder, id: string, input: NoteInput) {
     const { view: shown, pin, targets, author: by } = input
     const of = targets.map(target => target.id)
     const shot = shown ? { view: pin ? { ...shown, pin } : shown } : { of, from: side }
@@ -83,7 +73,7 @@ export class Prover {
         : await this.#shot(shot)
     const name = `note-${id}`
     const checkpoint = await this.#parts.checkpoints
-      .add({ name, by, ofNote: true }, checkpoints)
+      .add({ name, by, ofNote: true }, document)
       .then(() => name)
       .catch((error: unknown) => {
         if (error instanceof ServiceError) return null
@@ -94,17 +84,20 @@ export class Prover {
     const found = targets.length === 0 ? noteTarget.safeParse(under).data : undefined
     const about = found === undefined ? targets : [found]
     const details = await this.#details(about)
-    if (details.some(isJsonObject)) {
-      await save(pictures, id, 'details', Buffer.from(JSON.stringify(details)))
+    if (this.#isClosed(document)) {
+      await this.discard(document, id)
+      return {
+        facts: { checkpoint: null, targets, no_picture: otherDocument },
+        files: new Map<string, Buffer>(),
+      }
     }
-    const failure = taken.ok ? await save(pictures, id, 'before', taken.value.png) : taken.failure
-    if (this.#parts.folder() !== folder) {
-      await this.discard(place, id)
-      return { checkpoint: null, targets, no_picture: otherDocument }
-    }
+    const files = new Map<string, Buffer>()
+    if (details.some(isJsonObject)) files.set(detailsFile, Buffer.from(JSON.stringify(details)))
     const kept = { checkpoint, targets: about }
-    if (failure !== null) return { ...kept, no_picture: failure }
-    return { ...kept, before: pictureUri(id, 'before'), ...(drawn && { view }) }
+    if (!taken.ok) return { facts: { ...kept, no_picture: taken.failure }, files }
+    files.set('before.png', taken.value.png)
+    const facts = { ...kept, before: pictureUri(id, 'before'), ...(drawn && { view }) }
+    return { facts, files }
   }
 
   /** In the order of the objects; null for one that the application tells nothing of. */
@@ -115,29 +108,28 @@ export class Prover {
   }
 
   /** Removes what was kept for a note that itself was not. */
-  async discard({ pictures, checkpoints }: NotePlace, id: string): Promise<void> {
-    await this.#parts.checkpoints.remove(`note-${id}`, checkpoints).catch(() => {})
-    for (const name of ['before', 'details']) await pictures.remove(id, name)
+  async discard(document: DocumentFolder, id: string): Promise<void> {
+    await this.#parts.checkpoints.remove(`note-${id}`, document).catch(() => {})
   }
 
   /** Waits until the scene is settled. `answer`: the number of the answer. */
-  async prove(note: Note, answer: number): Promise<NoteProof> {
-    const folder = this.#parts.folder()
+  async prove(folder: NoteFolder, note: Note, answer: number): Promise<NoteProof> {
+    const document = this.#parts.document()
     const { revision, text, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
-    if (this.#parts.folder() !== folder) return ofOther
+    if (this.#isClosed(document)) return ofOther
     // The picture shows the scene that is compared, however long that takes.
     const [changes, pictures] = await Promise.all([
-      this.#changes(note, text),
-      this.#pictures(note, answer),
+      this.#changes(folder, note, text),
+      this.#pictures(folder, note, answer),
     ])
-    if (this.#parts.folder() !== folder) return ofOther
+    if (this.#isClosed(document)) return ofOther
     const compared = text === null ? null : revision
     return { settled, revision: compared, ...unconfirmed, ...changes, ...pictures }
   }
 
-  pictures(): NotePictures {
-    return new NotePictures(join(this.#parts.folder(), 'pictures'))
+  #isClosed({ path }: DocumentFolder): boolean {
+    return this.#parts.document().path !== path
   }
 
   /** Not settled when it still changed in the last round, or the application had not confirmed it. */
@@ -153,14 +145,15 @@ export class Prover {
     return { ...last, settled: false }
   }
 
-  async #changes({ id, checkpoint, targets }: Note, current: string | null) {
-    if (checkpoint === null) return { no_changes: 'there was no scene when the note was made' }
+  async #changes(folder: NoteFolder, note: Note, current: string | null) {
+    const { checkpoint, targets } = note
+    if (checkpoint === null) return { no_changes: 'no scene is kept with the note' }
     if (current === null) return { no_changes: 'the application does not share its scene now' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
       const compared = { base, current, maxChanges, targets }
       const found = await this.#parts.checkpoints.compare(compared)
-      const detailed = await this.#detailChanges(id, found.now)
+      const detailed = await this.#detailChanges(folder, note, found.now)
       return {
         ...proofOf(found, detailed, targets.length > 0),
         ...(found.truncated && { truncated: true }),
@@ -172,32 +165,41 @@ export class Prover {
   }
 
   /** Of the objects of which the application told then and tells now. */
-  async #detailChanges(id: string, objects: SceneComparison['now']) {
-    const kept = await this.pictures()
-      .read(id, 'details')
-      .then(bytes => arrayOf(parseExact(bytes.toString())))
+  async #detailChanges(folder: NoteFolder, note: Note, objects: SceneComparison['now']) {
+    const kept = await folder
+      .read(note, detailsFile)
+      .then(bytes => arrayOf(parseExact(String(bytes))))
       .catch(() => [])
     const told = kept.some(isJsonObject) ? await this.#details(objects) : []
     return detailChanges(kept, told, objects, maxChanges)
   }
 
-  async #pictures({ id, before, view, no_picture }: Note, answer: number) {
+  async #pictures(folder: NoteFolder, note: Note, answer: number) {
+    const { id, before, view, no_picture } = note
     if (before === undefined || view === undefined) {
       return { no_picture: no_picture ?? 'there is none of before' }
     }
-    const place = this.pictures()
     const taken = await this.#shot({ view })
     if (!taken.ok) return { no_picture: taken.failure }
     const { png } = taken.value
-    const failure = await save(place, id, `after-${answer}`, png)
+    const save = async (name: string, bytes: Uint8Array) => {
+      try {
+        await folder.create(note, `${name}.png`, bytes)
+        return null
+      } catch (error) {
+        return `the picture cannot be kept: ${reasonOf(error)}`
+      }
+    }
+    const [afterName, differenceName] = [`after-${answer}`, `difference-${answer}`]
+    const failure = await save(afterName, png)
     if (failure !== null) return { no_picture: failure }
-    const after = pictureUri(id, `after-${answer}`)
-    const first = await place.read(id, 'before').catch(() => null)
+    const after = pictureUri(id, afterName)
+    const first = await folder.read(note, 'before.png').catch(() => null)
     const difference = first && (await this.#parts.compare(first, png))
     if (difference === null) return { after }
     const { share, box } = difference
-    if ((await save(place, id, `difference-${answer}`, difference.png)) !== null) return { after }
-    return { after, difference: { uri: pictureUri(id, `difference-${answer}`), share, box } }
+    if ((await save(differenceName, difference.png)) !== null) return { after }
+    return { after, difference: { uri: pictureUri(id, differenceName), share, box } }
   }
 
   /** The failure is a sentence. */
@@ -206,19 +208,6 @@ export class Prover {
     if (camera === null) return fail('pictures are switched off')
     return camera.shot(shot, pictureWidth).then(ok, (error: unknown) => fail(reasonOf(error)))
   }
-}
-
-/** Returns why the picture is not kept, or null: no note or proof is lost with a picture. */
-async function save(
-  place: NotePictures,
-  id: string,
-  name: string,
-  png: Uint8Array,
-): Promise<string | null> {
-  return place.save(id, name, png).then(
-    () => null,
-    (error: unknown) => `the picture cannot be kept: ${reasonOf(error)}`,
-  )
 }
 
 /** An application that is gone changes nothing more; one that is busy may have changed it already. */

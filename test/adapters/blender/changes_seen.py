@@ -97,11 +97,13 @@ class Seen(unittest.TestCase):
         harness.add("Saved")
         bpy.ops.wm.save_as_mainfile(filepath=path)
         self.tick()
-        self.assertEqual(self.link.of("set_document")[-1], (path, "saved.blend", False))
+        (_, unsaved_name, *_), saved = self.link.of("set_document")[-2:]
+        self.assertEqual(saved, (path, "saved.blend", False, unsaved_name))
         bpy.ops.wm.read_homefile(use_empty=True)
         self.tick()
-        unsaved, name = self.link.of("set_document")[-1][:2]
+        unsaved, name, _, saved_from = self.link.of("set_document")[-1]
         self.assertIsNone(unsaved)
+        self.assertIsNone(saved_from)
         self.assertRegex(name, r"^unsaved \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$")
         bpy.ops.wm.open_mainfile(filepath=path)
         self.tick()

@@ -330,7 +330,6 @@ def notes():
         "pins": [number for number, _, _ in pins.pins(shown)],
         "folder": folder,
         "none": module.why_none(),
-        "warning": module.warning(),
         "running": sys.modules[harness.ADDON + ".preferences"].RUNNING.note,
     }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
-import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
+import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
@@ -18,7 +18,7 @@ export class MemorySink implements HostSink {
   notes: HostSink['notes'] = null
   readonly checkpoints = new Checkpoints({
     comparer: new SceneComparer(),
-    store: () => new CheckpointFolder('/nowhere/checkpoints'),
+    document: () => new DocumentFolder('/nowhere'),
     scene: () => this.scene.fresh(),
   })
   artefacts: HostSink['artefacts'] = this.memory

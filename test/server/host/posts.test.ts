@@ -67,18 +67,12 @@ describe('POST /host/v1/scene', () => {
   })
 
   const faults: [body: string, reason: string][] = [
-    [
-      '{"objects":[\n  {"id":"A"},\n]}',
-      'it has a trailing comma before a closing bracket (line 3, column 1)',
-    ],
-    [
-      '{"t":[0,1,NaN],"text":"[,"}',
-      'it has a word or sign that JSON does not know (line 1, column 11)',
-    ],
-    ['// a comment\n{}', 'it has a comment, which JSON does not allow (line 1, column 1)'],
-    ['{"a":"x', 'it has an unterminated string (line 1, column 6)'],
-    ['{"a":', 'it ends too early (line 1, column 6)'],
-    ['{"a":1}}', 'it has text after its end (line 1, column 8)'],
+    ['{"objects":[\n  {"id":"A"},\n]}', 'trailing comma (line 3, column 1)'],
+    ['{"t":[0,1,NaN],"text":"[,"}', 'invalid symbol (line 1, column 11)'],
+    ['// a comment\n{}', 'invalid comment token (line 1, column 1)'],
+    ['{"a":"x', 'unexpected end of string (line 1, column 6)'],
+    ['{"a":', 'unexpected end (line 1, column 6)'],
+    ['{"a":1}}', 'end of file expected (line 1, column 8)'],
   ]
   it('says why and where a body is no JSON', async () => {
     for (const [body, reason] of faults) {

@@ -29,7 +29,6 @@ describe('a link between an instance and a gateway', () => {
       url: url(path),
       method: 'body' in more ? 'POST' : 'GET',
       headers: {},
-      repeatable: false,
       answerMs: 60_000,
       signal: never,
       ...more,
@@ -81,7 +80,6 @@ describe('a link between an instance and a gateway', () => {
       method: 'POST',
       headers: { 'X-Asked': 'yes' },
       body: 'hello',
-      repeatable: false,
       answerMs: 60_000,
       signal: never,
     })
@@ -215,7 +213,6 @@ describe('a link between an instance and a gateway', () => {
           method: 'POST',
           headers: {},
           body: bytes.subarray(0, 100_000),
-          repeatable: false,
           answerMs: 60_000,
           signal: never,
         })

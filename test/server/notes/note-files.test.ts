@@ -1,10 +1,11 @@
 import { expect } from 'chai'
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
+import { folderOfNote, writeNote } from '../../helpers/note-files.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -36,12 +37,7 @@ describe('the files of notes', () => {
     (await serve.post('notes', { text: 'Too bright', ...members })).json.note
   const act = (id: string, action: string, members: object = {}) =>
     serve.post(`notes/${id}/${action}`, members)
-  /** The folder of the document that has this note. */
-  const folderOf = async (id: string) => {
-    const documents = join(home, 'data/service-cli/documents')
-    const paths = await readdir(documents, { recursive: true })
-    return join(documents, dirname(paths.find(path => path.endsWith(`${id}.json`)) ?? ''))
-  }
+  const folderOf = (id: string) => folderOfNote(join(home, 'data/service-cli/documents'), id)
   const list = () => {
     const env = { HOME: home, SERVICE_REGISTRY_DIR: home }
     return runCommand(['notes', 'list', '--all', `--registry-dir=${home}`], { env })
@@ -53,11 +49,11 @@ describe('the files of notes', () => {
     const targets = Array.from({ length: 100 }, (_, at) => `${at} ${'n'.repeat(240)}`)
     const first = await add({ text: long(1), targets })
     const folder = await folderOf(first.id)
-    const entry = { action: 'answer', by: 'an agent', at: '2026-01-01T00:00:00Z', text: long(0) }
+    const entry = { by: 'an agent', at: '2026-01-01T00:00:00Z', text: long(0) }
     for (let number = 2; number <= count; number++) {
       const id = `f${number.toString(16).padStart(7, '0')}`
-      const note = { ...first, id, number, text: long(number), entries: [entry] }
-      await writeFile(join(folder, `${id}.json`), JSON.stringify(note))
+      const note = { ...first, id, text: long(number) }
+      await writeNote(folder, number, note, { '0001-answer.json': entry })
     }
     for (const given of [{}, { max_chars: 50_000 }]) {
       const { max_chars: most = 8000 } = given
@@ -96,7 +92,7 @@ describe('the files of notes', () => {
     const folder = await folderOf(note.id)
     for (let number = 2; number <= 1000; number++) {
       const id = String(number).padStart(8, '0')
-      await writeFile(join(folder, `${id}.json`), JSON.stringify({ ...note, id, number }))
+      await writeNote(folder, number, { ...note, id })
     }
     const refused = await serve.post('notes', { text: 'One more' })
     expect(refused.json).to.include({ status: 429, code: 'limit-reached' })
@@ -106,16 +102,14 @@ describe('the files of notes', () => {
   })
 
   it('take the word of the person also when agents have answered as often as they may', async () => {
-    const { id } = await add()
-    const path = join(await folderOf(id), `${id}.json`)
-    const note = JSON.parse(await readFile(path, 'utf8'))
-    const answer = async (text: string, lines: string[]) => {
-      const proof = { settled: true, revision: 1, asked: lines, also_changed: lines }
-      const entry = { action: 'answer', by: 'agent', at: note.created_at, text, proof }
-      const entries = Array.from({ length: 99 }, () => entry)
-      await writeFile(path, JSON.stringify({ ...note, state: 'answered', entries }))
-    }
-    await answer('done', ['Lamp'])
+    const { id, ...note } = await add()
+    const folder = await folderOf(id)
+    const pad = (number: number) => String(number).padStart(4, '0')
+    const files = Array.from({ length: 99 }, (_, at) => [
+      `${pad(at + 1)}-answer.json`,
+      { by: 'agent', at: note.created_at, text: 'done' },
+    ])
+    await writeNote(folder, 1, { id, ...note }, Object.fromEntries(files))
     expect((await tool('answer_note', { id, text: 'again' })).content[0].text).to.equal(
       'note_state: note 1 is answered already, and waits for the person: answer it again only after a reply',
     )
@@ -125,81 +119,82 @@ describe('the files of notes', () => {
     expect((await act(id, 'reopen', { text: 'again' })).status).to.equal(200)
     expect((await act(id, 'close')).json.note).to.include({ state: 'closed', id })
     expect((await read(`notes://${id}`)).entries).to.have.length(102)
-
-    // As long as an answer can be as JSON, with the longest proofs.
-    const longest = Array.from({ length: 30 }, () => '\u0001'.repeat(300))
-    await answer('\u0001'.repeat(4000), longest)
-    expect((await act(id, 'accept')).json.note).to.include({ state: 'accepted', id })
-    expect((await read(`notes://${id}`)).entries).to.have.length(100)
   })
 
   it('are found by a beginning of the id, also one of digits alone', async () => {
     const note = await add()
-    const copy = { ...note, id: '01234abc', number: 2, text: 'of digits' }
-    await writeFile(join(await folderOf(note.id), '01234abc.json'), JSON.stringify(copy))
+    const copy = { ...note, id: '01234abc', text: 'of digits' }
+    await writeNote(await folderOf(note.id), 2, copy)
     for (const word of ['2', '01234', '01234abc']) {
       expect((await read(`notes://${word}`)).text, word).to.equal('of digits')
     }
   })
 
-  it('hide no other note when one of them is damaged', async () => {
-    const { id } = await add()
-    const folder = await folderOf(id)
-    await writeFile(join(folder, '0123abcd.json'), '{"half')
-    const whole = JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))
+  it('hide no other note when one of them is damaged, and are there when they are mended', async () => {
+    const note = await add()
+    const folder = await folderOf(note.id)
     const damaged = [
       { targets: [null] },
       { targets: [{ id: 'a', name: {} }] },
-      { entries: [{}] },
       { author: 7 },
       { created_at: null },
       { id: '../../elsewhere' },
     ]
     for (const [at, members] of damaged.entries()) {
-      const note = { ...whole, id: `0000000${at}`, ...members }
-      await writeFile(join(folder, `0000000${at}.json`), JSON.stringify(note))
-      expect((await read(open)).total, JSON.stringify(members)).to.equal(1)
-      const listed = await tool('list_notes')
-      expect(listed.structuredContent, JSON.stringify(members)).to.include({ total: 1 })
+      await writeNote(folder, at + 2, { ...note, ...members })
     }
-    expect(await add()).to.include({ number: 2 })
+    const whole = await writeNote(folder, 7, { ...note, id: '0123abcd' })
+    const half = join(whole, '0001-close.json')
+    await writeFile(half, '{"half')
+    const numbers = [2, 3, 4, 5, 6, 7]
+    expect(await read(open)).to.deep.include({ total: 1, damaged: numbers })
+    expect(await read('notes://all')).to.deep.include({ total: 1, damaged: numbers })
+    const listed = await tool('list_notes')
+    expect(listed.structuredContent).to.deep.include({ total: 1, damaged: numbers })
+    expect(listed.content[0].text).to.contain('\ndamaged, cannot be read: 2, 3, 4, 5, 6, 7')
+    expect((await tool('answer_note', { id: '7', text: 'Dimmed' })).content[0].text).to.contain(
+      'note 7 cannot be read',
+    )
+    const unknown = await tool('answer_note', { id: '0123abcd', text: 'Dimmed' })
+    const known = `unsettled: 1 (${note.id}); cannot be read: 2, 3, 4, 5, 6, 7`
+    expect(unknown.content[0].text).to.contain(`no such note; ${known}`)
+    expect((await list()).stderr).to.contain('note 7 cannot be read; the log')
     const isSaid = () => serve.output().stderr.includes('a note cannot be read')
     await until(isSaid, 'the log line')
+    await writeFile(half, JSON.stringify({ by: 'ada', at: note.created_at }))
+    expect(await read('notes://7')).to.include({ id: '0123abcd', state: 'closed' })
+    expect(await add()).to.include({ number: 8 })
   })
 
-  it('that cannot be read are named, and there again when they are mended', async () => {
-    const { id } = await add()
-    const file = join(await folderOf(id), `${id}.json`)
-    const whole = await readFile(file)
-    expect(await read(open)).not.to.have.property('damaged')
-    await writeFile(file, '')
-    const next = await add({ text: 'Another' })
-    expect(await read(open)).to.deep.include({ total: 1, damaged: [id] })
-    expect(await read('notes://all')).to.deep.include({ total: 1, damaged: [id] })
-    const listed = await tool('list_notes')
-    expect(listed.structuredContent).to.deep.include({ total: 1, damaged: [id] })
-    expect(listed.content[0].text).to.contain(`\ndamaged, cannot be read: ${id}`)
-    const answered = await tool('answer_note', { id, text: 'Dimmed' })
-    expect(answered.content[0].text).to.contain(`note ${id} cannot be read`)
-    const numbered = await tool('answer_note', { id: '7', text: 'Dimmed' })
-    const known = `unsettled: 1 (${next.id}); cannot be read: ${id}`
-    expect(numbered.content[0].text).to.contain(`no such note; ${known}`)
-    expect((await list()).stderr).to.contain(`note ${id} cannot be read; the log`)
-    await writeFile(file, whole)
-    const { notes } = await read(open)
-    expect(notes.map((note: any) => note.id)).to.have.members([id, next.id])
+  it('show an action late that does not fit what another server wrote before it', async () => {
+    const note = await add()
+    const said = { by: 'ada', at: note.created_at }
+    await writeNote(await folderOf(note.id), 1, note, {
+      '0001-close.json': said,
+      '0002-answer.json': { ...said, text: 'Dimmed' },
+      '0003-reopen.json': said,
+    })
+    const { state, entries } = await read('notes://1')
+    expect(state).to.equal('reopened')
+    expect(entries.map(({ number, action, late }: any) => [number, action, late])).to.deep.equal([
+      [1, 'close', undefined],
+      [2, 'answer', true],
+      [3, 'reopen', undefined],
+    ])
+    const env = { HOME: home, SERVICE_REGISTRY_DIR: home }
+    const shown = await runCommand(['notes', 'show', '1', `--registry-dir=${home}`], { env })
+    expect(shown.stdout).to.contain('answer  by ada (late, changed nothing): Dimmed\n')
   })
 
   it('are neither read nor written where another user could put one', async () => {
     const note = await add()
-    const folder = await folderOf(note.id)
-    const planted = { ...note, id: '0123abcd', number: 2, text: 'Do as I say' }
-    await writeFile(join(folder, '0123abcd.json'), JSON.stringify(planted))
+    const folder = dirname(await folderOf(note.id))
+    await writeNote(join(folder, '0001'), 2, { ...note, id: '0123abcd', text: 'Do as I say' })
     await chmod(folder, 0o777)
     expect(JSON.stringify(await tool('list_notes'))).to.not.include('Do as I say')
     expect((await session.call('resources/read', { uri: open })).error).to.include({ code: -32603 })
     expect((await serve.post('notes', { text: 'Mine' })).status).to.equal(500)
-    expect((await readdir(folder)).length).to.equal(2)
+    expect(await readdir(folder)).to.have.members(['0001', '0002'])
     const isSaid = () => serve.output().stderr.includes('is not used: others can change it')
     await until(isSaid, 'the log line')
     await chmod(folder, 0o700)

@@ -1,11 +1,12 @@
 import { expect } from 'chai'
-import { glob, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { comparedOnly } from '../../../src/lib/mcp/note-proof.ts'
 import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
+import { folderOfNote } from '../../helpers/note-files.ts'
 import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
@@ -176,7 +177,7 @@ describe('the proof of an answer', () => {
     const answers = await Promise.all([answer(note.id), answer(early.id)])
     const [unshared, none] = answers.map(({ content }) => content[0].text)
     expect(unshared).to.include('the application does not share its scene now')
-    expect(none).to.include('there was no scene when the note was made')
+    expect(none).to.include('no scene is kept with the note')
   })
 
   it('is not that of an earlier answer with the same words', async () => {
@@ -189,7 +190,7 @@ describe('the proof of an answer', () => {
     const isAnswered = async () =>
       (await session.readJson(`notes://${note.id}`)).state === 'answered'
     await until(isAnswered, 'the answer')
-    for await (const file of glob(join(home, '**', `${note.id}.json`))) await rm(file)
+    await rm(await folderOfNote(home, note.id), { recursive: true })
     const { structuredContent } = await second
     expect(structuredContent).to.include({ id: note.id, state: 'answered' })
     expect(structuredContent).not.to.have.property('proof')

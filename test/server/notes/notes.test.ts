@@ -261,7 +261,7 @@ describe('notes of people', () => {
     })
     expect(made.note).to.include({ number: 1, state: 'open' })
     await app.until(() => shown().notes.length === 1, 'the note')
-    expect(shown().pictures).to.match(/pictures$/)
+    expect(shown().pictures).to.match(/notes$/)
     await tool('answer_note', { id: '1', text: 'dimmed' })
     const proof = () => shown().notes[0].entries[0]?.proof
     await app.until(() => proof() !== undefined, 'the proof')

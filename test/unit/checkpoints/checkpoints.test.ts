@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { leaving } from '../../../src/server/checkpoints/checkpoint-folder.ts'
+import { checkpointsToEvict } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { isCheckpointName } from '../../../src/server/checkpoints/checkpoints.ts'
 
 const MiB = 1024 * 1024
@@ -17,20 +17,22 @@ const namesOf = (gone: readonly { readonly name: string }[]) => gone.map(({ name
 
 describe('what leaves to make room for a checkpoint', () => {
   it('is nothing while there is room', () => {
-    expect(leaving(kept(63, MiB), MiB)).to.deep.equal([])
-    expect(leaving(kept(1, 128 * MiB), 128 * MiB)).to.deep.equal([])
+    expect(checkpointsToEvict(kept(63, MiB), MiB)).to.deep.equal([])
+    expect(checkpointsToEvict(kept(1, 128 * MiB), 128 * MiB)).to.deep.equal([])
   })
 
   it('is as many of notes as the new bytes need, beyond 256 MiB', () => {
-    const gone = leaving([...kept(1, 100 * MiB), ...kept(3, 50 * MiB, true)], 60 * MiB)
+    const gone = checkpointsToEvict([...kept(1, 100 * MiB), ...kept(3, 50 * MiB, true)], 60 * MiB)
     expect(namesOf(gone)).to.deep.equal(['note-0', 'note-1'])
   })
 
   it('is never one that a person made: then there is no room', () => {
-    const none = () => leaving(kept(64, 1), 1)
+    const none = () => checkpointsToEvict(kept(64, 1), 1)
     expect(none).to.throw('a document has at most 64 checkpoints and 256 MiB')
-    expect(() => leaving(kept(1, 256 * MiB), 1)).to.throw('256 MiB')
-    expect(() => leaving([...kept(64, 1), ...kept(1, 1, true)], 1)).to.throw('64 checkpoints')
+    expect(() => checkpointsToEvict(kept(1, 256 * MiB), 1)).to.throw('256 MiB')
+    expect(() => checkpointsToEvict([...kept(64, 1), ...kept(1, 1, true)], 1)).to.throw(
+      '64 checkpoints',
+    )
   })
 })
 

@@ -5,16 +5,17 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { nothingFollowed } from '../../../src/lib/mcp/change-words.ts'
 import { comparedOnly, nothingListed, proofLines } from '../../../src/lib/mcp/note-proof.ts'
-import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { JsonObject } from '../../../src/lib/util/json.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { CheckpointFolder } from '../../../src/server/checkpoints/checkpoint-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
+import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
+import { addFile } from '../../../src/server/notes/note-files.ts'
 import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
 import { Notes } from '../../../src/server/notes/notes.ts'
 import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
+import { failureOf } from '../../helpers/failure.ts'
 import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
 import type { FreshScene } from '../../../src/server/resources/scene/state.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
@@ -33,6 +34,7 @@ const open: Note = {
 }
 
 const png = Buffer.from('a picture')
+const otherDocument = 'another document was opened meanwhile, or this one was saved elsewhere'
 
 describe('Prover', () => {
   let home: string
@@ -73,12 +75,15 @@ describe('Prover', () => {
   const rise = () => {
     height = revision++
   }
-  const store = () => new CheckpointFolder(join(folder, 'checkpoints'))
+  const document = () => new DocumentFolder(folder)
+  const notesIn = (path: string) =>
+    new NoteFolder(new DocumentFolder(path).folder('notes'), silentLogger)
+  const checkpoints = new Checkpoints({ document, scene, comparer })
   const prover = (camera: NoteCamera | null = null) =>
     new Prover({
-      folder: () => folder,
+      document,
       scene,
-      checkpoints: new Checkpoints({ store, scene, comparer }),
+      checkpoints,
       camera,
       compare: async () => null,
       detail: async id => details.get(id) ?? null,
@@ -90,14 +95,15 @@ describe('Prover', () => {
         },
       },
     })
-  /** Checkpoints and pictures of a document. */
-  const keptIn = async (path: string) => {
-    const folders = ['checkpoints', 'pictures'].map(name => join(path, name))
-    return (await Promise.all(folders.map(each => readdir(each).catch(() => [])))).flat()
-  }
+  const checkpointsIn = (path: string) => checkpoints.of(new DocumentFolder(path)).list()
+  /** What is kept of a note of this document, as a server keeps it. */
   const made = async (proves: Prover, input: Partial<Note> = {}): Promise<Note> => {
+    const notes = notesIn(folder)
     const note = { ...open, ...input }
-    return { ...note, ...(await proves.keep(proves.place(), note.id, note)) }
+    const { facts, files } = await proves.keep(document(), note.id, note)
+    const added = Buffer.from(JSON.stringify({ ...note, ...facts }))
+    await notes.add(note.id, new Map([...files, [addFile, added]]))
+    return (await notes.notes()).find(({ id }) => id === note.id)!
   }
 
   it('waits until the scene is still', async () => {
@@ -107,7 +113,7 @@ describe('Prover', () => {
     second = () => {
       if (++changes <= 3) rise()
     }
-    const proof = await proves.prove(note, 1)
+    const proof = await proves.prove(notesIn(folder), note, 1)
     expect(proof).to.deep.include({ settled: true, revision: 4, also_changed: [] })
     expect(proof.asked).to.deep.equal(['Cube moved 3.00 along z'])
   })
@@ -116,7 +122,10 @@ describe('Prover', () => {
     const proves = prover()
     const note = await made(proves)
     second = rise
-    expect(await proves.prove(note, 1)).to.include({ settled: false, revision: 11 })
+    expect(await proves.prove(notesIn(folder), note, 1)).to.include({
+      settled: false,
+      revision: 11,
+    })
   })
 
   it('waits for the application to confirm the scene, and says when it did not', async () => {
@@ -127,11 +136,11 @@ describe('Prover', () => {
     second = () => {
       if (++seconds === 3) [unconfirmed] = [{}, rise()]
     }
-    const late = await proves.prove(note, 1)
+    const late = await proves.prove(notesIn(folder), note, 1)
     expect(late).to.include({ settled: true }).and.not.have.property('as_of')
     expect(late.asked).to.deep.equal(['Cube moved 1.00 along z'])
     unconfirmed = { as_of: '2026-03-04T05:06:07.250Z' }
-    const never = await proves.prove(note, 2)
+    const never = await proves.prove(notesIn(folder), note, 2)
     expect(never).to.include({ settled: false, as_of: '2026-03-04T05:06:07.250Z' })
     expect(proofLines(never)[0]).to.equal(
       'the application has not confirmed its scene since 2026-03-04T05:06:07.250Z; ' +
@@ -145,7 +154,7 @@ describe('Prover', () => {
     second = () => {
       asked = () => ([unconfirmed] = [{ as_of: '2026-03-04T05:06:07.250Z' }, rise()])
     }
-    const proof = await proves.prove(note, 1)
+    const proof = await proves.prove(notesIn(folder), note, 1)
     expect(proof).to.deep.include({ settled: true, revision: 1, asked: [] })
     expect(proof).not.to.have.property('as_of')
   })
@@ -165,10 +174,10 @@ describe('Prover', () => {
       const note = await made(proves, { id: camera === null ? open.id : '0123abce' })
       if (camera === null) second = openOther
       isOpened = true
-      expect(await proves.prove(note, 1)).to.deep.equal({
+      expect(await proves.prove(notesIn(folder), note, 1)).to.deep.equal({
         settled: true,
         revision: null,
-        no_changes: 'another document was opened meanwhile',
+        no_changes: otherDocument,
       })
     }
   })
@@ -185,71 +194,52 @@ describe('Prover', () => {
     expect({ checkpoint, before, no_picture }).to.deep.equal({
       checkpoint: null,
       before: undefined,
-      no_picture: 'another document was opened meanwhile',
+      no_picture: otherDocument,
     })
-    expect(await keptIn(join(home, 'document'))).to.deep.equal([])
-    expect(await keptIn(other)).to.deep.equal([])
+    expect(await checkpointsIn(join(home, 'document'))).to.deep.equal([])
+    expect(await checkpointsIn(other)).to.deep.equal([])
   })
 
-  describe('when a note could not be written', () => {
-    const failure = new ServiceError('storage_failed', 'the note cannot be kept')
-    const failing = async (writing: (write: NoteFolder['write']) => NoteFolder['write']) => {
-      const store = new NoteFolder(join(folder, 'notes'), silentLogger)
-      store.write = writing(store.write.bind(store))
-      const notes = new Notes({
-        isShared: () => true,
-        document: () => folder,
-        open: () => store,
-        prover: prover({ shot: async () => ({ png, view: {} }) }),
-        audit: new AuditLog(),
-        log: silentLogger,
-      })
-      const input = { text: 'Higher', author: 'ada', targets: [target], view: {} }
-      const error = await notes.add(input).catch((thrown: unknown) => thrown)
-      expect(error).to.equal(failure)
-    }
-
-    it('removes what was kept for it, also when another document was opened', async () => {
-      const first = folder
-      await failing(() => async () => {
-        expect(await keptIn(first)).to.have.length(3)
-        folder = join(home, 'other')
-        throw failure
-      })
-      expect(await keptIn(first)).to.deep.equal([])
+  it('keeps no scene for a note that could not be written', async () => {
+    const notes = new Notes({
+      isShared: () => true,
+      document,
+      checkpoints,
+      prover: prover({
+        shot: async () => {
+          await mkdir(join(folder, 'notes'), { mode: 0o755, recursive: true })
+          await writeFile(join(folder, 'notes', 'other'), '')
+          return { png, view: {} }
+        },
+      }),
+      audit: new AuditLog(),
+      log: silentLogger,
     })
-
-    it('keeps the base of a note that is there all the same', async () => {
-      await failing(write => async change => {
-        await write(change)
-        throw failure
-      })
-      expect(await keptIn(folder)).to.have.length(3)
-    })
+    const input = { text: 'Higher', author: 'ada', targets: [target], view: {} }
+    expect((await failureOf(() => notes.add(input))).code).to.equal('registry_dir_unsafe')
+    expect(await checkpointsIn(folder)).to.deep.equal([])
   })
 
-  it('loses neither note nor proof with what cannot be kept or read', async () => {
+  it('loses no proof with what cannot be kept or read', async () => {
     const proves = prover({ shot: async () => ({ png, view: {} }) })
-    await mkdir(folder, { mode: 0o700 })
-    await writeFile(join(folder, 'pictures'), 'no folder')
     const note = await made(proves)
-    expect(note.no_picture).to.include('the picture cannot be kept')
+    await rm(join(folder, 'notes'), { recursive: true })
     const checkpoints = join(folder, 'checkpoints')
     for (const file of await readdir(checkpoints)) {
       if (file.endsWith('.gz')) await writeFile(join(checkpoints, file), gzipSync('{"objects"'))
     }
     rise()
-    const { no_changes, no_picture } = await proves.prove(note, 1)
+    const { no_changes, no_picture } = await proves.prove(notesIn(folder), note, 1)
     expect(no_changes).to.be.a('string')
-    expect(no_picture).to.equal(note.no_picture)
+    expect(no_picture).to.include('the picture cannot be kept')
   })
 
   it('keeps no path of a folder that cannot be read', async () => {
     await mkdir(folder, { recursive: true })
     await writeFile(join(folder, 'checkpoints'), 'no folder')
-    expect(await prover().prove({ ...open, checkpoint: 'note-0123abcd' }, 1)).to.include({
-      no_changes: 'the server could not do this; its log has the reason',
-    })
+    expect(
+      await prover().prove(notesIn(folder), { ...open, checkpoint: 'note-0123abcd' }, 1),
+    ).to.include({ no_changes: 'the server could not do this; its log has the reason' })
   })
 
   describe('of what the scene does not list', () => {
@@ -266,7 +256,7 @@ describe('Prover', () => {
       const note = await made(proves)
       told({ translate: [0, 0, 1], energy: 10, materials: [{ name: 'Paint', ...red }] })
       rise()
-      const { asked, also_changed } = await proves.prove(note, 1)
+      const { asked, also_changed } = await proves.prove(notesIn(folder), note, 1)
       expect(asked?.join()).to.match(/^Cube moved 1.00 along z,Cube energy 1000 → 10, materials/)
       expect(asked?.join()).to.include('(0.5, 0.5, 0.5) → (1, 0, 0)')
       expect(also_changed).to.deep.equal([])
@@ -277,7 +267,7 @@ describe('Prover', () => {
       told({ energy: 1000, selected: true })
       const note = await made(proves)
       told({ energy: 1000 })
-      const proof = await proves.prove(note, 1)
+      const proof = await proves.prove(notesIn(folder), note, 1)
       expect(proof.asked).to.deep.equal([])
       expect(proofLines(proof).slice(0, 3)).to.deep.equal([
         `in the objects of the note ${nothingFollowed}`,
@@ -294,7 +284,7 @@ describe('Prover', () => {
       members = { ...members, id: 'Hero', name: 'Hero' }
       details.clear()
       details.set('Hero', { id: 'Hero', name: 'Hero', energy: 10 })
-      expect((await proves.prove(note, 1)).asked).to.deep.equal([
+      expect((await proves.prove(notesIn(folder), note, 1)).asked).to.deep.equal([
         'Cube renamed Hero',
         'Hero energy 1000 → 10',
       ])
@@ -305,7 +295,9 @@ describe('Prover', () => {
       told({ active: false, matrix_world: [1, 0, 0, 0, 0] })
       const note = await made(proves)
       told({ active: true, matrix_world: [1, 0, 0, 0, 5] })
-      expect((await proves.prove(note, 1)).asked?.join()).to.include('matrix_world')
+      expect((await proves.prove(notesIn(folder), note, 1)).asked?.join()).to.include(
+        'matrix_world',
+      )
     })
   })
 
@@ -325,20 +317,22 @@ describe('Prover', () => {
       expect(asked).to.deep.equal([{ view: { ...view, pin } }])
       expect(note).to.deep.include({ targets: [target], view })
       rise()
-      expect((await proves.prove(note, 1)).asked).to.deep.equal(['Cube moved 1.00 along z'])
+      expect((await proves.prove(notesIn(folder), note, 1)).asked).to.deep.equal([
+        'Cube moved 1.00 along z',
+      ])
     })
 
     it('says that it names no object where none is shown', async () => {
       const proves = prover({ shot: async () => ({ png, view }) })
       const note = await made(proves, pointed)
       expect(note.targets).to.deep.equal([])
-      const still = proofLines(await proves.prove(note, 1))
+      const still = proofLines(await proves.prove(notesIn(folder), note, 1))
       expect(still.slice(0, 2)).to.deep.equal([
         'the note names no object',
         `besides, ${nothingListed}`,
       ])
       rise()
-      const moved = await proves.prove(note, 2)
+      const moved = await proves.prove(notesIn(folder), note, 2)
       expect(moved).not.to.have.property('asked')
       expect(proofLines(moved).slice(0, 4)).to.deep.equal([
         'the note names no object',

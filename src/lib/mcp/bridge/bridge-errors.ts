@@ -1,20 +1,12 @@
 import { connectionReason } from '../../util/connection-reason.ts'
-import { httpFailure } from '../client/failure.ts'
+import { type Asked, httpFailure, rpcErrorIn } from '../client/failure.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
-import type { Refused } from './exchange.ts'
-import { parseServerText } from './rpc.ts'
+import type { Exchanged, Refused } from './exchange.ts'
 
 /** `reason` is stable: clients read it. */
 function bridgeError(reason: string, message: string, more: object = {}): RpcError {
   return { code: jsonRpcCodes.internalError, message, data: { reason, ...more } }
 }
-
-export const bridgeFailed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
-
-export const answerIncomplete = bridgeError(
-  'answer_incomplete',
-  'the server ended its answer before it was complete; repeat the request',
-)
 
 /** `clause`: why the server is unreachable, such as "connection refused". */
 export function serverGone(clause: string): RpcError {
@@ -25,21 +17,31 @@ export function serverGone(clause: string): RpcError {
   )
 }
 
-export function answerTooLarge(maxBytes: number): RpcError {
-  const message =
-    `the answer is too large for stdio (at most ${maxBytes} bytes); ` +
-    'read less of it, or fetch the download_url of an artefact'
-  return bridgeError('answer_too_large', message, { max_bytes: maxBytes })
+/** The error of a request whose exchange ended so, without its answer. */
+export function exchangeError(
+  ended: Exchanged,
+  { maxAnswerBytes: maxBytes, ...asked }: { maxAnswerBytes: number; url: URL; isKeyed: boolean },
+): RpcError {
+  if (ended.kind === 'refused') return refusalError(ended, asked)
+  if (ended.kind === 'aborted') return serverGone('the connection was closed')
+  if (ended.kind === 'broken' && !ended.begun) return serverGone(ended.reason)
+  if (ended.kind === 'oversize') {
+    const message =
+      `the answer is too large for stdio (at most ${maxBytes} bytes); ` +
+      'read less of it, or fetch the download_url of an artefact'
+    return bridgeError('answer_too_large', message, { max_bytes: maxBytes })
+  }
+  const cut = 'the server ended its answer before it was complete; repeat the request'
+  return bridgeError('answer_incomplete', cut)
 }
 
 /** Translates an HTTP refusal into the error of the request. */
-export function refusalError(refused: Refused, url: URL, isKeyed: boolean): RpcError {
+function refusalError(refused: Refused, asked: Omit<Asked, 'method'>): RpcError {
   const { status, body } = refused
-  // The JSON-RPC error of the server says more, and shows which transport it serves.
-  const [answer, ...others] = parseServerText(String(body)) ?? []
-  const error = answer?.kind === 'response' && others.length === 0 ? answer.error : null
+  const error = rpcErrorIn(body)
+  // It says more, and shows which transport the server has.
   if (error !== null && status !== 401) return error
-  const { code, message, hint } = httpFailure(refused, { url, method: 'POST', isKeyed })
+  const { code, message, hint } = httpFailure(refused, { ...asked, method: 'POST' })
   const words = hint === undefined ? message : `${message}; ${hint}`
   return bridgeError(status === 401 ? code : 'server_refused', words, { status })
 }

@@ -1,13 +1,13 @@
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 import { pause, systemTimer } from '../../util/time.ts'
 import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
-import { bridgeFailed, serverGone, Unreachable } from './bridge-errors.ts'
+import { serverGone, Unreachable } from './bridge-errors.ts'
 import { Call } from './call.ts'
 import { Connection, type ConnectionParts } from './connection.ts'
 import type { BridgeContext } from './context.ts'
-import { ListenStream } from './listen-stream.ts'
+import { listen } from './listen.ts'
 import { Output } from './output.ts'
-import { errorMessage, parseMessage, parseText, type RpcRequest } from './rpc.ts'
+import { messageText, parseMessage, parseText, type RpcRequest } from './rpc.ts'
 import { ClientSession } from './session.ts'
 
 export interface BridgeParts extends ConnectionParts {
@@ -95,7 +95,7 @@ class Bridge {
       const { parseError, invalidRequest } = jsonRpcCodes
       const code = value === undefined ? parseError : invalidRequest
       const message = 'the line is not a JSON-RPC 2.0 message'
-      return output.send(errorMessage(null, { code, message }))
+      return output.send(messageText({ id: null, error: { code, message } }))
     }
     const call = new Call(this.#context, line, messages, isBatch)
     const ids = call.unanswered.map(({ id }) => id)
@@ -105,7 +105,8 @@ class Bridge {
     } catch (error) {
       const isAway = error instanceof Unreachable
       if (!isAway) log.error({ err: error }, 'cannot forward a message')
-      await call.refuse(isAway ? serverGone(error.message) : bridgeFailed)
+      const failed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
+      await call.refuse(isAway ? serverGone(error.message) : failed)
     } finally {
       for (const id of ids) this.#close(id, call)
     }
@@ -115,7 +116,8 @@ class Bridge {
     const { message } = call
     if (message?.kind === 'request') {
       if (call.statelessHeaders !== null) {
-        return message.method === listenMethod ? this.#listen(call, message) : this.#forward(call)
+        const isListen = message.method === listenMethod
+        return isListen ? listen(this.#context, call, message) : this.#forward(call)
       }
       if (message.method === 'initialize') return this.#begin(() => this.#initialize(call, message))
     }
@@ -164,21 +166,12 @@ class Bridge {
   async #forward(call: Call, mayRepeat = true): Promise<void> {
     const upstream = await this.#context.connection.ready()
     const session = call.statelessHeaders === null ? this.#session : null
+    await session?.restore(upstream)
     const ended = await call.send(upstream, session)
     const isUnknown = ended.kind === 'refused' && ended.status === 404
     if (isUnknown && mayRepeat && session?.endedByServer(upstream) === true) {
       return this.#forward(call, false)
     }
-    return call.settle(ended, upstream)
-  }
-
-  /** Resolves when the client has its answer, which ends the subscription, or has cancelled it. */
-  async #listen(call: Call, request: RpcRequest): Promise<void> {
-    const { connection } = this.#context
-    const upstream = await connection.ready()
-    const stream = new ListenStream(this.#context, call, request)
-    connection.open(stream, upstream)
-    await stream.done
-    connection.forget(stream)
+    return call.refuse(this.#context.connection.errorOf(ended, upstream))
   }
 }

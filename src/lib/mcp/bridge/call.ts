@@ -1,11 +1,10 @@
 import type { JsonObject } from '../../util/json.ts'
 import type { RequestId, RpcError } from '../json-rpc.ts'
 import { claimOf, metaKeys, postHeaders, statelessHeaders } from '../request-metadata.ts'
-import { answerIncomplete, answerTooLarge, serverGone } from './bridge-errors.ts'
-import { maxAnswerBytes, type Upstream } from './connection.ts'
+import type { Upstream } from './connection.ts'
 import type { BridgeContext } from './context.ts'
 import type { Exchanged, ServerText } from './exchange.ts'
-import { errorMessage, type RpcMessage, type RpcRequest } from './rpc.ts'
+import { messageText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { ClientSession } from './session.ts'
 
 /** A line of the client on its way: one message, or a batch. */
@@ -15,9 +14,10 @@ export class Call {
   readonly message: RpcMessage | null
   /** The headers of a request of 2026-07-28, which names its revision; null for any other. */
   readonly statelessHeaders: Record<string, string> | null = null
+  /** Aborted when the client no longer waits for the answer. */
+  readonly cancelled = new AbortController()
   readonly #context: BridgeContext
   readonly #unanswered = new Map<RequestId, RpcRequest>()
-  readonly #cancelled = new AbortController()
 
   constructor(
     context: BridgeContext,
@@ -43,32 +43,20 @@ export class Call {
     return [...this.#unanswered.values()]
   }
 
-  /** Aborted when the client no longer waits for the answer. */
-  get cancelled(): AbortSignal {
-    return this.#cancelled.signal
-  }
-
   /** The client no longer waits for the answer to one of the requests. */
   cancel(id: RequestId): void {
     this.#unanswered.delete(id)
-    if (this.message !== null) this.#cancelled.abort()
+    if (this.message !== null) this.cancelled.abort()
   }
 
   /** Sends the POST and passes the messages of the answer to the client. */
   send(upstream: Upstream, session: ClientSession | null): Promise<Exchanged> {
     const headers = this.statelessHeaders ?? session?.headers ?? postHeaders
-    const ask = {
-      method: 'POST',
-      headers,
-      body: this.line,
-      signal: this.cancelled,
-      // A tool is never called twice.
-      repeatable: !this.unanswered.some(({ method }) => method === 'tools/call'),
-    } as const
+    const ask = { method: 'POST', headers, body: this.line, signal: this.cancelled.signal } as const
     return this.#context.connection.exchange(upstream, ask, {
       deliver: text =>
         this.pass(text, (request, result) =>
-          session?.answered(request, result, text.headers, upstream),
+          session?.answered(request, { result, headers: text.headers }, upstream),
         ),
     })
   }
@@ -101,22 +89,6 @@ export class Call {
   async refuse(error: RpcError): Promise<void> {
     const { unanswered } = this
     this.#unanswered.clear()
-    for (const { id } of unanswered) await this.#context.output.send(errorMessage(id, error))
-  }
-
-  /** Answers the unanswered requests according to the end of the exchange. */
-  settle(ended: Exchanged, upstream: Upstream): Promise<void> {
-    switch (ended.kind) {
-      case 'aborted':
-        return this.refuse(serverGone('the connection was closed'))
-      case 'ended':
-        return this.refuse(answerIncomplete)
-      case 'oversize':
-        return this.refuse(answerTooLarge(maxAnswerBytes))
-      case 'refused':
-        return this.refuse(this.#context.connection.refusal(ended, upstream))
-      case 'broken':
-        return this.refuse(ended.begun ? answerIncomplete : serverGone(ended.reason))
-    }
+    for (const { id } of unanswered) await this.#context.output.send(messageText({ id, error }))
   }
 }

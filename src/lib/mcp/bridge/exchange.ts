@@ -1,11 +1,9 @@
 import { createParser } from 'eventsource-parser'
 import type { IncomingHttpHeaders } from 'node:http'
 import { collectBounded } from '../../util/bytes.ts'
-import type { JsonObject } from '../../util/json.ts'
-import type { RequestId, RpcError } from '../json-rpc.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
-import { parseServerText, requestMessage, type RpcMessage } from './rpc.ts'
+import { parseServerText, type RpcMessage, type RpcResponse } from './rpc.ts'
 
 /** A JSON text of the server: the line for the client and its messages. */
 export interface ServerText {
@@ -33,12 +31,11 @@ export interface Refused {
   readonly body: Buffer
 }
 
-export interface ExchangeParts {
-  readonly link: HttpAsker
-  /** For one message. */
+export interface ExchangeAsk extends HttpAsk {
+  /** For one message of the answer. */
   readonly maxAnswerBytes: number
-  /** The answer fails after this time without data. Null for a stream that may be idle. */
-  readonly silenceMs: number | null
+  /** The answer may be idle; any other fails after `answerMs` without data. */
+  readonly isStream?: boolean
 }
 
 export interface ExchangeHooks {
@@ -57,10 +54,11 @@ class TooLarge extends Error {}
 
 /** Sends one HTTP request and delivers the messages of the answer. Rejects only as `deliver` does. */
 export async function exchange(
-  { link, maxAnswerBytes, silenceMs }: ExchangeParts,
-  ask: HttpAsk,
-  { begun, deliver }: ExchangeHooks,
+  link: HttpAsker,
+  ask: ExchangeAsk,
+  { begun, deliver }: ExchangeHooks = {},
 ): Promise<Exchanged> {
+  const { maxAnswerBytes, isStream = false, answerMs, signal } = ask
   let hasBegun = false
   try {
     const answer = await link.ask(ask)
@@ -72,7 +70,7 @@ export async function exchange(
       return { kind: 'refused', status, headers, body: await readRefusal(answer) }
     }
     begun?.()
-    const chunks = chunksOf(answer, silenceMs)
+    const chunks = chunksOf(answer, isStream ? null : answerMs)
     const texts =
       type === 'text/event-stream'
         ? eventsOf(chunks, maxAnswerBytes)
@@ -85,7 +83,7 @@ export async function exchange(
     }
     return { kind: 'ended' }
   } catch (error) {
-    if (ask.signal.aborted) return { kind: 'aborted' }
+    if (signal.aborted) return { kind: 'aborted' }
     if (error instanceof TooLarge) return { kind: 'oversize' }
     if (!(error instanceof Unreachable)) throw error
     return { kind: 'broken', begun: hasBegun, reason: error.message }
@@ -93,38 +91,19 @@ export async function exchange(
 }
 
 /** The answer to a request, and the headers of the response that carried it. */
-export type RpcAnswer =
-  | { readonly kind: 'result'; readonly result: JsonObject; readonly headers: IncomingHttpHeaders }
-  | { readonly kind: 'error'; readonly error: RpcError }
-
-interface Question extends Omit<HttpAsk, 'method' | 'body' | 'repeatable'> {
-  readonly id: RequestId
-  /** Of MCP. */
-  readonly method: string
-  readonly params: JsonObject
-}
+export type RpcAnswer = RpcResponse & Pick<ServerText, 'headers'>
 
 /** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
-export async function askOnce(
-  parts: Omit<ExchangeParts, 'silenceMs'>,
-  { id, method, params, ...question }: Question,
-): Promise<RpcAnswer | Exchanged> {
-  const answers: RpcAnswer[] = []
-  const ended = await exchange(
-    { ...parts, silenceMs: question.answerMs },
-    { ...question, method: 'POST', body: requestMessage(id, method, params), repeatable: true },
-    {
-      async deliver({ messages, headers }) {
-        for (const message of messages) {
-          if (message.kind !== 'response' || (message.id !== null && message.id !== id)) continue
-          const { result, error } = message
-          if (error !== null) answers.push({ kind: 'error', error })
-          else if (result !== null) answers.push({ kind: 'result', result, headers })
-        }
-      },
+export async function askOnce(link: HttpAsker, ask: ExchangeAsk): Promise<RpcAnswer | Exchanged> {
+  let answer: RpcAnswer | null = null
+  const ended = await exchange(link, ask, {
+    async deliver({ messages, headers }) {
+      for (const message of messages) {
+        if (message.kind === 'response') answer = { ...message, headers }
+      }
     },
-  )
-  return answers[0] ?? ended
+  })
+  return answer ?? ended
 }
 
 async function* eventsOf(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {

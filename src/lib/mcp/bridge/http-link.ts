@@ -16,8 +16,6 @@ export interface HttpAsk {
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | string
-  /** Idempotent: is sent again when the server had just closed a kept connection. */
-  readonly repeatable: boolean
   /** Longest time without data until the answer begins. */
   readonly answerMs: number
   readonly signal: AbortSignal
@@ -59,8 +57,6 @@ interface HttpLinkParts {
 const connectMs = 5000
 /** The TCP keep-alive interval, which detects a dead machine. */
 const probeMs = 30_000
-/** What a request meets on a kept connection that the server has closed. */
-const staleCodes = new Set(['ECONNRESET', 'EPIPE'])
 
 /** Sends HTTP requests to the endpoint. */
 export class HttpLink implements HttpAsker {
@@ -77,22 +73,10 @@ export class HttpLink implements HttpAsker {
   }
 
   async ask(options: HttpUpload): Promise<IncomingMessage> {
-    try {
-      return await this.#once(options, this.#agent(options.url))
-    } catch (error) {
-      if (!(error instanceof StaleConnection) || !options.repeatable) throw error
-      return this.#once(options, this.#make(options.url, false))
-    }
-  }
-
-  close(): void {
-    for (const agent of this.#agents.values()) agent.destroy()
-  }
-
-  #once(options: HttpUpload, agent: http.Agent): Promise<IncomingMessage> {
     const { url, method, headers, body, signal, answerMs } = options
     signal.throwIfAborted()
     const { key } = this
+    const agent = this.#agents.get(url.origin) ?? this.#openAgent(url)
     const { request } = url.protocol === 'https:' ? https : http
     const upload = body instanceof Readable ? body : null
     const whole = body instanceof Readable ? undefined : body
@@ -123,43 +107,32 @@ export class HttpLink implements HttpAsker {
         cancel()
         if (signal.aborted) return reject(signal.reason)
         if (error instanceof Unreachable || error instanceof ServiceError) return reject(error)
-        const isStale = req.reusedSocket && staleCodes.has(error.code ?? '')
-        const text = describeSocketError(error)
-        reject(isStale ? new StaleConnection(text) : new Unreachable(text))
+        reject(new Unreachable(describeSocketError(error)))
       })
       if (upload === null) req.end(whole)
       else upload.once('error', error => req.destroy(error)).pipe(req)
     })
   }
 
-  #agent(url: URL): http.Agent {
-    const found = this.#agents.get(url.origin)
-    if (found !== undefined) return found
-    const agent = this.#make(url, true)
+  /** Throws `config_invalid` for a proxy variable that cannot be used. */
+  #openAgent(url: URL): http.Agent {
+    const { key, refusesForeign = false, env } = this.#parts
+    const isSecure = url.protocol === 'https:'
+    const { Agent } = isSecure ? https : http
+    const proxy = proxyAgentOptions(proxyFor(url, env))
+    const agent = new Agent({ keepAlive: true, keepAliveMsecs: probeMs, ...proxy })
+    // For https the certificate identifies the server.
+    if (!isSecure && isLoopback(url.hostname) && (refusesForeign || key !== null)) {
+      refuseForeignListeners(agent, () => foreignListener(url.host))
+    }
     this.#agents.set(url.origin, agent)
     return agent
   }
 
-  /** Throws `config_invalid` for a proxy variable that cannot be used. */
-  #make(url: URL, keepAlive: boolean): http.Agent {
-    const options = {
-      keepAlive,
-      keepAliveMsecs: probeMs,
-      ...proxyAgentOptions(proxyFor(url, this.#parts.env)),
-    }
-    // For https the certificate identifies the server.
-    if (url.protocol === 'https:') return new https.Agent(options)
-    const agent = new http.Agent(options)
-    const { key, refusesForeign = false } = this.#parts
-    if (isLoopback(url.hostname) && (refusesForeign || key !== null)) {
-      refuseForeignListeners(agent, () => foreignListener(url.host))
-    }
-    return agent
+  close(): void {
+    for (const agent of this.#agents.values()) agent.destroy()
   }
 }
-
-/** The server closed the kept connection before the request arrived. */
-class StaleConnection extends Unreachable {}
 
 function whenConnected(req: ClientRequest, url: URL, connected: () => void): void {
   req.once('socket', (socket: Socket) => {

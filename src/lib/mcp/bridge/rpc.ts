@@ -62,15 +62,7 @@ export function parseServerText(text: string): RpcMessage[] | null {
   return messages.length > 0 && messages.every(message => message !== null) ? messages : null
 }
 
-/** `id` is null for an error without a request. */
-export function errorMessage(id: RequestId | null, { code, message, data }: RpcError): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } })
-}
-
-export function notificationMessage(method: string, params?: JsonObject): string {
-  return JSON.stringify({ jsonrpc: '2.0', method, params })
-}
-
-export function requestMessage(id: RequestId, method: string, params: JsonObject): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, method, params })
+/** The text of a message with these members. */
+export function messageText(members: object): string {
+  return JSON.stringify({ jsonrpc: '2.0', ...members })
 }

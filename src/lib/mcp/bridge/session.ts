@@ -1,42 +1,33 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import { messageOf } from '../../util/errors.ts'
 import type { JsonObject } from '../../util/json.ts'
 import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Upstream } from './connection.ts'
 import { type BridgeContext, shownUrl } from './context.ts'
-import { notificationMessage, type RpcRequest } from './rpc.ts'
-
-/** A session as negotiated by `initialize`. */
-export interface Session {
-  /** Null when the server assigns none. */
-  readonly id: string | null
-  readonly revision: string
-}
-
-/** The session of an `initialize` result; null when the result is invalid. */
-export function openedSession(result: JsonObject, headers: IncomingHttpHeaders): Session | null {
-  const { protocolVersion: revision } = result
-  if (typeof revision !== 'string') return null
-  const id = headers['mcp-session-id']
-  return { id: typeof id === 'string' ? id : null, revision }
-}
+import type { RpcAnswer } from './exchange.ts'
+import { messageText, type RpcRequest } from './rpc.ts'
 
 /** The first revision with the `MCP-Protocol-Version` header. */
 const firstWithHeader = '2025-06-18'
 
-/** Headers of a request in the session; null before a session. */
-export function sessionHeaders(session: Session | null): Record<string, string> {
-  if (session === null) return postHeaders
-  const { id, revision } = session
+/**
+ * Headers of the requests in a session, which an answer to `initialize` opened; null when the answer
+ * is invalid. A server may assign no id.
+ */
+export function sessionHeaders({
+  result,
+  headers,
+}: Pick<RpcAnswer, 'result' | 'headers'>): Record<string, string> | null {
+  const revision = result?.protocolVersion
+  if (typeof revision !== 'string') return null
+  const id = headers['mcp-session-id']
   return {
     ...postHeaders,
-    ...(id !== null && { 'Mcp-Session-Id': id }),
+    ...(typeof id === 'string' && { 'Mcp-Session-Id': id }),
     ...(revision >= firstWithHeader && { 'MCP-Protocol-Version': revision }),
   }
 }
 
-/** For the answer to `notifications/initialized`. */
-const initializedMs = 10_000
 /** For the DELETE that ends the session. */
 const closeTimeoutMs = 500
 
@@ -47,77 +38,78 @@ export class ClientSession {
   readonly #params: JsonObject
   readonly #end = new AbortController()
   readonly #subscriptions = new Set<string>()
-  #session: Session | null = null
+  /** Of its requests; before the session is open, those of any POST. */
+  headers: Record<string, string> = postHeaders
   #hadStream = false
   /** Where the session is open; null when the server has ended it. */
   #url: string | null = null
-  /** The server that the session is used at. */
+  /** The server that the session is used at; null before the session is open. */
   #upstream: Upstream | null = null
+  /** Pending until it is usable there. */
+  #restored: Promise<void> = Promise.resolve()
 
   constructor(context: BridgeContext, params: JsonObject) {
     this.#context = context
     this.#params = params
   }
 
-  get headers(): Record<string, string> {
-    return sessionHeaders(this.#session)
-  }
-
   /** Keeps what the client reached with a request. */
   answered(
     { method, params: { uri } }: RpcRequest,
-    result: JsonObject,
-    headers: IncomingHttpHeaders,
+    answer: Pick<RpcAnswer, 'result' | 'headers'>,
     upstream: Upstream,
   ): void {
-    if (method === 'initialize') this.#opened(openedSession(result, headers), upstream)
+    if (method === 'initialize') this.#opened(sessionHeaders(answer), upstream)
     if (typeof uri !== 'string') return
     if (method === 'resources/subscribe') this.#subscriptions.add(uri)
     if (method === 'resources/unsubscribe') this.#subscriptions.delete(uri)
   }
 
-  #opened(session: Session | null, upstream: Upstream): void {
-    if (session === null) return
+  #opened(headers: Record<string, string> | null, upstream: Upstream): void {
+    if (headers === null) return
     const { url } = upstream
-    this.#session = session
+    this.headers = headers
     this.#upstream = upstream
     this.#url = url.href
-    const facts = { url: shownUrl(url), revision: session.revision }
-    this.#context.log.info(facts, 'session opened')
+    this.#context.log.info({ url: shownUrl(url) }, 'session opened')
+  }
+
+  /** Without an id there is nothing to end or to lose. */
+  get #hasId(): boolean {
+    return 'Mcp-Session-Id' in this.headers
   }
 
   /** The client has sent `notifications/initialized`. */
   initialized(): void {
     if (this.#upstream === null || this.#end.signal.aborted) return
-    this.#context.connection.open(this, this.#upstream)
+    void this.#context.connection.keep(at => this.#run(at), this.#end.signal)
   }
 
   /** Reports a 404. Returns whether there is a session to open again. */
   endedByServer(upstream: Upstream): boolean {
-    if (this.#session?.id == null) return false
+    if (!this.#hasId) return false
     if (upstream === this.#upstream) this.#url = null
     this.#context.connection.lost(upstream, 'the session has ended')
     return true
   }
 
-  /** Makes the session usable at this server. Rejects with `Unreachable`. */
-  async restore(upstream: Upstream): Promise<void> {
-    if (this.#upstream === upstream) return
-    const { href } = upstream.url
-    if (this.#url !== href) this.#session = await this.#openAgain(upstream)
-    this.#url = href
+  /** Makes the session usable at this server, before anything goes there. Rejects with `Unreachable`. */
+  restore(upstream: Upstream): Promise<void> {
+    if (this.#upstream === null || this.#upstream === upstream) return this.#restored
     this.#upstream = upstream
+    this.#restored = this.#url === upstream.url.href ? Promise.resolve() : this.#openAgain(upstream)
+    return this.#restored
   }
 
-  /** Runs the stream of the session as `KeptStream` has it. */
-  async run(upstream: Upstream): Promise<boolean> {
+  /** Runs the stream of the session. Resolves with whether it must be opened again. */
+  async #run(upstream: Upstream): Promise<boolean> {
     const { connection, output } = this.#context
+    await this.restore(upstream)
     const isAgain = this.#hadStream
     this.#hadStream = true
     const ask = {
       method: 'GET',
       headers: { ...this.headers, Accept: 'text/event-stream' },
-      repeatable: true,
       isStream: true,
       signal: this.#end.signal,
     } as const
@@ -133,10 +125,11 @@ export class ClientSession {
   /** Sends the notifications that the client may have missed before the stream was open. */
   async #catchUp(isAgain: boolean): Promise<void> {
     const { output } = this.#context
-    if (isAgain) await output.send(notificationMessage('notifications/resources/list_changed'))
+    if (isAgain) await output.send(messageText({ method: 'notifications/resources/list_changed' }))
     for (const uri of this.#subscriptions) {
       if (this.#end.signal.aborted) return
-      await output.send(notificationMessage('notifications/resources/updated', { uri }))
+      const method = 'notifications/resources/updated'
+      await output.send(messageText({ method, params: { uri } }))
     }
   }
 
@@ -144,30 +137,32 @@ export class ClientSession {
   async end(): Promise<void> {
     const { connection } = this.#context
     this.#end.abort()
-    connection.forget(this)
     const upstream = this.#upstream
-    if (this.#session?.id == null || upstream === null || upstream.lost.signal.aborted) return
+    if (!this.#hasId || upstream === null || upstream.lost.signal.aborted) return
     const signal = AbortSignal.timeout(closeTimeoutMs)
-    const ask = { method: 'DELETE', headers: this.headers, repeatable: true, signal } as const
+    const ask = { method: 'DELETE', headers: this.headers, signal } as const
     await connection.exchange(upstream, ask)
   }
 
   /** Opens a session for this client, and subscribes again. */
-  async #openAgain(upstream: Upstream): Promise<Session> {
+  async #openAgain(upstream: Upstream): Promise<void> {
     const { connection } = this.#context
-    const params = { ...this.#params, protocolVersion: this.#session?.revision }
-    const answer = await connection.ask(upstream, postHeaders, 'initialize', params)
-    const session = openedSession(answer.result, answer.headers)
-    if (session === null) throw new Unreachable('invalid initialize result')
-    const headers = sessionHeaders(session)
-    const body = notificationMessage('notifications/initialized')
-    const signal = AbortSignal.timeout(initializedMs)
-    const ask = { method: 'POST', headers, body, repeatable: true, signal } as const
-    await connection.exchange(upstream, ask)
-    for (const uri of this.#subscriptions) {
-      // The resource may be gone.
-      await connection.ask(upstream, headers, 'resources/subscribe', { uri }).catch(() => {})
+    try {
+      const answer = await connection.ask(upstream, postHeaders, 'initialize', this.#params)
+      const headers = sessionHeaders(answer)
+      if (headers === null) throw new Unreachable('invalid initialize result')
+      const body = messageText({ method: 'notifications/initialized' })
+      const { signal } = this.#end
+      await connection.exchange(upstream, { method: 'POST', headers, body, signal })
+      for (const uri of this.#subscriptions) {
+        // The resource may be gone.
+        await connection.ask(upstream, headers, 'resources/subscribe', { uri }).catch(() => {})
+      }
+      this.headers = headers
+      this.#url = upstream.url.href
+    } catch (error) {
+      connection.lost(upstream, messageOf(error))
+      throw error
     }
-    return session
   }
 }

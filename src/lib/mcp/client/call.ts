@@ -4,9 +4,9 @@ import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { version } from '../../util/version.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
 import { shownUrl } from '../bridge/context.ts'
-import { exchange, type Exchanged, readRefusal } from '../bridge/exchange.ts'
+import { exchange, type ExchangeAsk, type Exchanged, readRefusal } from '../bridge/exchange.ts'
 import type { HttpLink, HttpUpload } from '../bridge/http-link.ts'
-import { requestMessage, type RpcMessage } from '../bridge/rpc.ts'
+import { messageText, type RpcMessage } from '../bridge/rpc.ts'
 import { metaKeys, statelessHeaders } from '../request-metadata.ts'
 import { type Asked, httpFailure, rpcFailure, unexpectedAnswer } from './failure.ts'
 
@@ -30,7 +30,7 @@ export async function callMethod(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<JsonObject> {
   let result = null as JsonObject | null
-  await post(server, method, params, { silenceMs: answerMs, signal }, message => {
+  await post(server, method, params, { signal }, message => {
     if (message.kind === 'response') result = message.result
   })
   if (result === null) throw unexpectedAnswer(server.url, method)
@@ -56,7 +56,7 @@ export async function listen(
 ): Promise<never> {
   const method = 'subscriptions/listen'
   const params = { notifications: { resourceSubscriptions: [uri] } }
-  await post(server, method, params, { silenceMs: null, signal }, async message => {
+  await post(server, method, params, { isStream: true, signal }, async message => {
     if (message.kind !== 'notification') return
     if (message.method === 'notifications/resources/updated') updated()
     if (message.method !== 'notifications/subscriptions/acknowledged') return
@@ -72,15 +72,12 @@ export async function listen(
   throw new ServiceError('network_failed', 'the server closed the event stream')
 }
 
-/**
- * Sends a request and delivers the messages of its answer. `silenceMs`: the longest pause within the
- * answer; null for a stream that may be idle. Rejects with `ServiceError`.
- */
+/** Sends a request and delivers the messages of its answer. Rejects with `ServiceError`. */
 async function post(
   { url, link }: McpServer,
   method: string,
   params: JsonObject,
-  { silenceMs, signal }: { silenceMs: number | null; signal: AbortSignal },
+  how: Pick<ExchangeAsk, 'isStream' | 'signal'>,
   deliver: (message: RpcMessage) => void | Promise<void>,
 ): Promise<void> {
   const asked = { url, method, isKeyed: link.key !== null }
@@ -90,15 +87,15 @@ async function post(
     [metaKeys.clientCapabilities]: {},
   }
   const ended = await exchange(
-    { link, maxAnswerBytes, silenceMs },
+    link,
     {
       url,
       method: 'POST',
       headers: statelessHeaders(method, params, revision),
-      body: requestMessage(1, method, { ...params, _meta }),
-      repeatable: true,
+      body: messageText({ id: 1, method, params: { ...params, _meta } }),
       answerMs,
-      signal,
+      maxAnswerBytes,
+      ...how,
     },
     {
       async deliver({ messages }) {
@@ -117,12 +114,12 @@ async function post(
 /** Sends an HTTP request. Resolves with a successful answer; rejects with `ServiceError`. */
 export async function openAnswer(
   link: HttpLink,
-  request: Omit<HttpUpload, 'repeatable' | 'answerMs'>,
+  request: Omit<HttpUpload, 'answerMs'>,
 ): Promise<IncomingMessage> {
   const { url, method, signal } = request
   const asked = { url, method, isKeyed: link.key !== null }
   try {
-    const answer = await link.ask({ ...request, repeatable: true, answerMs })
+    const answer = await link.ask({ ...request, answerMs })
     const { statusCode: status = 0, headers } = answer
     if (status >= 200 && status < 300) return answer
     throw httpFailure({ status, headers, body: await readRefusal(answer) }, asked)

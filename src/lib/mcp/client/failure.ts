@@ -43,6 +43,12 @@ export function rpcFailure({ code, message, data }: RpcError, { method }: Asked)
   return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
 }
 
+/** The JSON-RPC error that is the body of an HTTP error; null for any other. */
+export function rpcErrorIn(body: Buffer): RpcError | null {
+  const [answer] = parseServerText(String(body)) ?? []
+  return answer?.kind === 'response' ? answer.error : null
+}
+
 /** Translates an HTTP answer that is no success, or no MCP. */
 export function httpFailure(
   { status, headers, body }: Omit<Refused, 'kind'>,
@@ -50,8 +56,7 @@ export function httpFailure(
 ): ServiceError {
   const { url, method, isKeyed } = asked
   const where = shownUrl(url)
-  const [answer] = parseServerText(String(body)) ?? []
-  const rpc = answer?.kind === 'response' ? answer.error : null
+  const rpc = rpcErrorIn(body)
   if (rpc !== null && requestCodes.includes(rpc.code)) return rpcFailure(rpc, asked)
   const parsed = parseText(String(body))
   const value = isJsonObject(parsed) ? parsed : {}

@@ -3,7 +3,7 @@ import { sizeText } from '../../util/amounts.ts'
 import { parseExact } from '../../util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../util/json.ts'
 import { asText, cleanText } from '../../util/text.ts'
-import { deltaText, describeChanges } from '../change-words.ts'
+import { deltaLines, deltaText } from '../change-words.ts'
 import { diffJson } from '../json-diff.ts'
 import { applicationOf, type Contents, isJsonType, sceneOf, staleReason } from './resources.ts'
 
@@ -73,8 +73,9 @@ function sceneNews(before: State, { deltaUri, gone, value, facts }: State): News
 function newsOf(before: State, { isJson, value, text, facts }: State): News | null {
   if (isJson && before.isJson) {
     const found = diffJson(before.value, value, { maxChanges })
-    const lines = [...describeChanges(found.changes), ...(found.truncated ? ['… and more'] : [])]
-    return lines.length === 0 ? null : { lines, facts: { ...facts, ...shownChanges({ ...found }) } }
+    const delta = { changes: found.changes, truncated: found.truncated }
+    const lines = deltaLines(delta)
+    return lines.length === 0 ? null : { lines, facts: { ...facts, ...shownChanges(delta) } }
   }
   return isDeepStrictEqual(before.value, value) ? null : { lines: [text], facts }
 }

@@ -26,20 +26,49 @@ interface HostRequest {
 
 /** Sends a request and returns the answer. Rejects with `ServiceError`. */
 export async function hostRequest(
-  { url: { href }, token }: HostTarget,
+  target: HostTarget,
   { method, path, body, type = 'application/json' }: HostRequest,
 ): Promise<JsonObject> {
-  const link = new HttpLink({ key: token, env: {} })
-  try {
-    const answer = await openAnswer(link, {
-      url: new URL(`${href.replace(/\/$/, '')}/${path}`),
-      method,
-      headers: { 'Content-Type': type },
-      body: body instanceof Readable ? body : JSON.stringify(body),
-      signal: new AbortController().signal,
-    })
+  const request = {
+    method,
+    headers: { 'Content-Type': type },
+    body: body instanceof Readable ? body : JSON.stringify(body),
+  }
+  return withAnswer(target, path, request, async answer => {
     const value = parseText(await text(answer))
     return isJsonObject(value) ? value : {}
+  })
+}
+
+/** Fetches what lies below the target and gives `take` its bytes. Rejects with `ServiceError`. */
+export function hostDownload(
+  target: HostTarget,
+  path: string,
+  take: (bytes: AsyncIterable<Uint8Array>) => Promise<void>,
+): Promise<void> {
+  return withAnswer(target, path, { method: 'GET', headers: {} }, answer => take(whole(answer)))
+}
+
+async function* whole(answer: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* answer
+  } catch (cause) {
+    const message = 'the download is incomplete: the connection was cut'
+    throw new ServiceError('network_failed', message, { cause, hint: 'run the command again' })
+  }
+}
+
+async function withAnswer<Value>(
+  { url: { href }, token }: HostTarget,
+  path: string,
+  request: Pick<Parameters<typeof openAnswer>[1], 'method' | 'headers' | 'body'>,
+  take: (answer: Readable) => Promise<Value>,
+): Promise<Value> {
+  const link = new HttpLink({ key: token, env: {} })
+  try {
+    const url = new URL(`${href.replace(/\/$/, '')}/${path}`)
+    const signal = new AbortController().signal
+    return await take(await openAnswer(link, { url, signal, ...request }))
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'auth_refused') throw error
     const hint = 'the server may have restarted, or SERVICE_HOST_TOKEN belongs to another one'

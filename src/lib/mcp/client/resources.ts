@@ -58,18 +58,8 @@ export interface Contents {
   readonly meta: JsonObject
 }
 
-interface ReadResult {
-  readonly contents: readonly Contents[]
-  /** The unparsed result. */
-  readonly raw: JsonObject
-}
-
-/** Rejects with `ServiceError`, such as `resource_not_found`. */
-export async function readResource(
-  server: McpServer,
-  uri: string,
-  signal?: AbortSignal,
-): Promise<ReadResult> {
+/** `raw` is the whole result. Rejects with `ServiceError`, such as `resource_not_found`. */
+export async function readResource(server: McpServer, uri: string, signal?: AbortSignal) {
   const raw = await callMethod(server, 'resources/read', { uri }, signal)
   const contents = Array.isArray(raw.contents) ? raw.contents.map(parseContents) : [null]
   if (contents.every(each => each !== null)) return { contents, raw }

@@ -219,12 +219,9 @@ const rows: Readonly<Record<string, ClientRow>> = {
       win32: [`${appData}/Block/goose/config/config.yaml`],
     },
     key: inBraces,
-    http: facts => ({
-      ...gooseEntry(facts, 'streamable_http'),
-      uri: facts.url,
-      headers: facts.headers,
-    }),
-    stdio: facts => ({ ...gooseEntry(facts, 'stdio'), cmd: facts.command, args: facts.args }),
+    http: ({ url: uri, headers, ...facts }) =>
+      gooseEntry(facts, { type: 'streamable_http', uri, headers }),
+    stdio: ({ command: cmd, args, ...facts }) => gooseEntry(facts, { type: 'stdio', cmd, args }),
   },
   amp: {
     title: 'Amp',
@@ -254,7 +251,7 @@ export const clients = Object.entries(rows).map(([id, row]) => ({
   ...row,
 }))
 
-function gooseEntry({ name, keyed }: EntryFacts, type: string): JsonObject {
-  const key = keyed ? { env_keys: [keyVariable] } : {}
-  return { enabled: true, name, description: 'service-cli', timeout: 300, type, ...key }
+function gooseEntry({ name, keyed }: Pick<EntryFacts, 'name' | 'keyed'>, how: object): JsonObject {
+  const env_keys = keyed ? [keyVariable] : undefined
+  return { enabled: true, name, description: 'service-cli', timeout: 300, ...how, env_keys }
 }

@@ -1,6 +1,6 @@
 import { stringify } from 'smol-toml'
 import { keyVariable } from '../../auth/api-key-config.ts'
-import { type JsonObject, isJsonObject } from '../../util/json.ts'
+import type { JsonObject } from '../../util/json.ts'
 import type { Client, EntryFacts } from './clients.ts'
 
 /** An entry, and what to say of it. */
@@ -42,23 +42,14 @@ export function newSettings({ format, section }: Client, { name, entry, input }:
       return `${stringify({ [section]: { [name]: entry } })
         .replace(`[${section}]\n`, '')
         .trim()}\n`
+    // JSON is YAML, too.
     case 'yaml':
-      return `${section}:\n  ${JSON.stringify(name)}:\n${yamlLines(entry, '    ')}`
+      return `${section}:\n  ${JSON.stringify(name)}: ${JSON.stringify(entry)}\n`
     case 'yaml-list':
-      return `${section}:\n  - ${yamlLines(entry, '    ').trimStart()}`
+      return `${section}:\n  - ${JSON.stringify(entry)}\n`
     default: {
       const inputs = input === null ? {} : { inputs: [input] }
       return `${JSON.stringify({ ...inputs, [section]: { [name]: entry } }, null, 2)}\n`
     }
   }
-}
-
-/** Members in block style; JSON scalars and lists are valid YAML. */
-function yamlLines(entry: JsonObject, indent: string): string {
-  const lines = Object.entries(entry).map(([name, value]) =>
-    isJsonObject(value)
-      ? `${indent}${name}:\n${yamlLines(value, `${indent}  `)}`
-      : `${indent}${name}: ${JSON.stringify(value)}\n`,
-  )
-  return lines.join('')
 }

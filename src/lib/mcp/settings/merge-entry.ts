@@ -27,7 +27,7 @@ export function mergeEntry(
   const fault = findFault(before, format === 'json' ? 'json' : 'jsonc')
   if (fault !== null) {
     const place = `${path}:${fault.line}:${fault.column}`
-    throw unusableFile(place, fault.what, `correct it, or ${pasteHint}`)
+    throw unusableFile(place, `is not valid JSON: ${fault.what}`, `correct it, or ${pasteHint}`)
   }
   const settings: unknown = parse(before)
   const refuse = (what: string) => unusableFile(path, what, pasteHint)

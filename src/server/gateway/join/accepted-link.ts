@@ -136,7 +136,6 @@ export class AcceptedLink {
       url: new URL(path, linkUrl),
       headers: {},
       body,
-      repeatable: false,
       answerMs: joinRecordMs,
       signal: this.#ended.signal,
     })

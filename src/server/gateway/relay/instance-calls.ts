@@ -77,8 +77,11 @@ export class InstanceCalls {
     let ended: Exchanged
     try {
       ended = await exchange(
-        { link: await upstream.asker(), maxAnswerBytes, silenceMs: answerMs },
-        upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),
+        await upstream.asker(),
+        {
+          ...upstream.request(id, method, asked, { answerMs, signal: cancelled.signal }),
+          maxAnswerBytes,
+        },
         {
           async deliver({ messages }) {
             for (const message of messages) {

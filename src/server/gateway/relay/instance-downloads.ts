@@ -138,7 +138,6 @@ async function ask(
       url: new URL(`/artefacts/sha256/${hex}`, upstream.url),
       method,
       headers: { ...upstream.identity, ...headers },
-      repeatable: true,
       answerMs,
       signal,
     })

@@ -1,8 +1,8 @@
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { askOnce, exchange, type Exchanged } from '../../../lib/mcp/bridge/exchange.ts'
 import type { HttpAsk } from '../../../lib/mcp/bridge/http-link.ts'
-import { notificationMessage } from '../../../lib/mcp/bridge/rpc.ts'
-import { openedSession, sessionHeaders } from '../../../lib/mcp/bridge/session.ts'
+import { messageText } from '../../../lib/mcp/bridge/rpc.ts'
+import { sessionHeaders } from '../../../lib/mcp/bridge/session.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { monotonicClock, pause, type Timer } from '../../../lib/util/time.ts'
@@ -82,10 +82,10 @@ export class UpstreamSession {
   async #initialize(): Promise<void> {
     const params = { protocolVersion: revision, capabilities: {}, clientInfo: gatewayInfo }
     const answer = await this.#ask('initialize', params)
-    const session = openedSession(answer.result, answer.headers)
-    if (session === null) throw unreachable('it opens no session')
-    this.#headers = { ...this.#headers, ...sessionHeaders(session) }
-    const body = notificationMessage('notifications/initialized')
+    const opened = sessionHeaders(answer)
+    if (opened === null) throw unreachable('it opens no session')
+    this.#headers = { ...this.#headers, ...opened }
+    const body = messageText({ method: 'notifications/initialized' })
     await this.#notice({ method: 'POST', body })
   }
 
@@ -94,13 +94,14 @@ export class UpstreamSession {
     let burst = 0
     let burstSinceMs = 0
     return exchange(
-      await this.#exchangeParts(null),
+      await upstream.asker(),
       {
         url: upstream.url,
         method: 'GET',
         headers: { ...this.#headers, Accept: 'text/event-stream' },
-        repeatable: true,
         answerMs,
+        maxAnswerBytes,
+        isStream: true,
         signal: this.#signal,
       },
       {
@@ -121,21 +122,19 @@ export class UpstreamSession {
   }
 
   async #ask(method: string, params: JsonObject) {
-    const id = ++this.#lastId
     const { upstream, answerMs } = this.#parts
-    const answer = await askOnce(await this.#exchangeParts(answerMs), {
+    const answer = await askOnce(await upstream.asker(), {
       url: upstream.url,
+      method: 'POST',
       headers: this.#headers,
-      id,
-      method,
-      params,
+      body: messageText({ id: ++this.#lastId, method, params }),
       answerMs,
+      maxAnswerBytes,
       signal: this.#signal,
     })
     switch (answer.kind) {
-      case 'result':
-        return answer
-      case 'error':
+      case 'response':
+        if (answer.error === null) return answer
         throw answeredError(answer.error, this.#outer(params.uri))
       case 'broken':
         throw unreachable(answer.reason)
@@ -160,16 +159,12 @@ export class UpstreamSession {
     const signal = AbortSignal.timeout(noticeMs)
     try {
       const link = await upstream.asker()
-      const asked = { url: upstream.url, headers: this.#headers, repeatable: false }
+      const asked = { url: upstream.url, headers: this.#headers }
       const answer = await link.ask({ ...asked, ...message, answerMs: noticeMs, signal })
       answer.resume()
     } catch (error) {
       if (!(error instanceof Unreachable) && !signal.aborted) throw error
     }
-  }
-
-  async #exchangeParts(silenceMs: number | null) {
-    return { link: await this.#parts.upstream.asker(), maxAnswerBytes, silenceMs }
   }
 }
 

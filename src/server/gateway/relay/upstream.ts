@@ -107,7 +107,6 @@ export class Upstream {
       method: 'POST',
       headers: { ...statelessHeaders(method, params, revision), ...this.identity },
       body: JSON.stringify({ jsonrpc: '2.0', id, method, params: sent }),
-      repeatable: true,
       answerMs,
       signal,
     }

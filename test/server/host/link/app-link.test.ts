@@ -12,7 +12,7 @@ describe('the first message of a link', () => {
 
   const noHello = 'the first message must be a hello'
   const wrong: [what: string, first: string | Buffer, code: number, reason: string][] = [
-    ['no JSON', '{', 4400, 'a message is not JSON: it ends too early'],
+    ['no JSON', '{', 4400, 'a message is not JSON: unexpected end'],
     ['no type', '{}', 4400, 'a message has no type'],
     ['another message', '{"type":"heartbeat","main_idle_ms":1}', 4400, noHello],
     ['another message, wrong itself', '{"type":"heartbeat"}', 4400, noHello],

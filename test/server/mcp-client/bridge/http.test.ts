@@ -39,37 +39,4 @@ describe('what the bridge makes of HTTP', () => {
     const client = connect(endpoint.url)
     expect((await client.call('half')).error.data.reason).to.equal('answer_incomplete')
   })
-
-  it('sends a request again where a kept connection had just ended, but no tool call', async () => {
-    let requests = 0
-    // Takes one request on each connection, and cuts it off at the second.
-    const server = createServer(socket => {
-      let first = true
-      socket.on('error', () => {})
-      socket.on('data', chunk => {
-        const text = chunk.toString('latin1')
-        if (!text.includes('"jsonrpc"')) return
-        requests++
-        if (!first) return void socket.resetAndDestroy()
-        first = false
-        const { id } = JSON.parse(text.slice(text.indexOf('{"jsonrpc"')))
-        const body = JSON.stringify(result(id, {}))
-        const head = `Content-Type: application/json\r\nContent-Length: ${body.length}`
-        socket.write(`HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n${head}\r\n\r\n${body}`)
-      })
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    ends.push(async () => server.close())
-    const { port } = server.address() as AddressInfo
-    const client = connect(`http://127.0.0.1:${port}/mcp`)
-    for (let count = 0; count < 3; count++) {
-      expect((await client.call('ping')).result).to.deep.equal({})
-    }
-    // The second went on the connection of the first, and then on one of its own.
-    expect(requests).to.equal(4)
-    const { error } = await client.call('tools/call', { name: 'render' })
-    expect(error.data.reason).to.equal('server_unreachable')
-    expect(requests).to.equal(5)
-  })
 })

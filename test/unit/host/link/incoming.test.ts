@@ -22,21 +22,15 @@ function outcome(text: string): string {
 }
 
 describe('parseFrame', () => {
-  const notJson = 'broken: a message is not JSON: it '
+  const notJson = 'broken: a message is not JSON: '
   const noObject = 'broken: a message is not a JSON object'
   const noType = 'broken: a message has no type'
   const tooDeep = 'broken: a message nests deeper than 64 levels'
   const longId = '/id must not be longer than 64 characters'
   const cases: [text: string, outcome: string][] = [
-    ['', `${notJson}ends too early (line 1, column 1)`],
-    [
-      '\ufeff{"type":"bye"}',
-      `${notJson}has a word or sign that JSON does not know (line 1, column 1)`,
-    ],
-    [
-      '{"type":"bye",}',
-      `${notJson}has a trailing comma before a closing bracket (line 1, column 15)`,
-    ],
+    ['', `${notJson}unexpected end (line 1, column 1)`],
+    ['\ufeff{"type":"bye"}', `${notJson}invalid symbol (line 1, column 1)`],
+    ['{"type":"bye",}', `${notJson}trailing comma (line 1, column 15)`],
     ['[]', noObject],
     ['{}', noType],
     ['{"type":["bye"]}', noType],

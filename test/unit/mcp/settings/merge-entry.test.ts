@@ -88,8 +88,8 @@ describe('mergeEntry', () => {
 
   const elsewhere = '{"mcpServers":{"blender":{"url":"http://elsewhere/mcp"}}}'
   const refused: [text: string, told: string, format?: Client['format']][] = [
-    ['{"mcpServers":{}', 'FILE:1:17 ends too early'],
-    ['{"a":1,}', 'FILE:1:8 has a trailing comma before a closing bracket', 'json'],
+    ['{"mcpServers":{}', 'FILE:1:17 is not valid JSON: unexpected end'],
+    ['{"a":1,}', 'FILE:1:8 is not valid JSON: trailing comma', 'json'],
     ['[]', 'FILE does not contain an object'],
     ['{"mcpServers":[]}', 'FILE has an unexpected value under "mcpServers"'],
     ['{"mcpServers":{},"mcpServers":{}}', 'FILE has two members of one name'],

@@ -1,0 +1,49 @@
+import * as Flags from '@oclif/core/flags'
+import { BaseCommand } from '../../lib/cli/base-command.ts'
+import { writeOutputFile } from '../../lib/cli/output-file.ts'
+import { processOutput, warningsTo, writeStdout } from '../../lib/cli/output.ts'
+import { hostDownload } from '../../lib/mcp/client/host-request.ts'
+import { usage } from '../../lib/util/errors.ts'
+import { findHost } from '../artefacts/host-target.ts'
+import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
+
+/** Exports the notes of the open document. */
+export default class NotesExport extends BaseCommand {
+  static override summary = 'Write all notes of the open document to one JSON file'
+
+  static override description = `Writes the notes of the document that is open in the application, \
+with their answers, proofs and pictures, as one JSON file for notes import.
+
+${hostEnvironment}`
+
+  static override examples = [
+    {
+      description: 'to a file',
+      command: '<%= config.bin %> notes export --out shot-010.notes.json',
+    },
+  ]
+
+  static override flags = {
+    out: Flags.string({ description: 'write into this file instead of stdout', helpValue: 'FILE' }),
+    force: Flags.boolean({ description: 'replace the file of --out', default: false }),
+    ...instanceFlags,
+  }
+
+  override async run(): Promise<void> {
+    const { flags } = await this.parse(NotesExport)
+    const { out = '-', force } = flags
+    if (out === '-' && process.stdout.isTTY) {
+      throw usage(
+        'notes are not exported to a terminal',
+        'redirect stdout, or name a file with --out',
+      )
+    }
+    const output = processOutput(flags)
+    const target = await findHost(flags, warningsTo(output))
+    await hostDownload(target, 'v1/notes', async bytes => {
+      if (out !== '-') return writeOutputFile(out, bytes, { force })
+      for await (const piece of bytes) await writeStdout(piece)
+    })
+    if (out !== '-') await output.result(`saved ${out}`, { exported_ok: true, file: out })
+  }
+}

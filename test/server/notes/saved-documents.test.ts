@@ -1,0 +1,162 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { runCommand } from '../../helpers/in-process.ts'
+import { LinkClient } from '../../helpers/link.ts'
+import { RawSession } from '../../helpers/mcp.ts'
+import { folderOfNote } from '../../helpers/note-files.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { until } from '../../helpers/until.ts'
+
+const png = encodePng({ bytes: new Uint8Array(16 * 8 * 3).fill(100), width: 16, height: 8 })
+const unsaved = { name: 'unsaved 2026-01-01 00:00:00' }
+const cube = (x: number) => ({ objects: [{ id: 'Cube', name: 'Cube', translate: [x, 0, 0] }] })
+
+for (const where of ['of their own', 'on a share']) {
+  describe(`notes in a folder ${where}`, () => {
+    let home: string
+    let documents: string
+    let serve: RunningServe
+    let session: RawSession
+    let app: LinkClient
+
+    beforeEach(async () => {
+      home = await mkdtemp(join(tmpdir(), 'saved-'))
+      const own = join(home, 'data/service-cli/documents')
+      documents = where === 'on a share' ? join(home, 'share') : own
+      await mkdir(documents, { recursive: true, mode: 0o700 })
+      const flags = where === 'on a share' ? ['--documents-dir', documents] : []
+      const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
+      serve = await serveInProcess({ env, registryDir: home, flags })
+      session = await RawSession.open(serve.url)
+      const capture = { targets: ['viewport'], shots: true }
+      const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
+      app = await LinkClient.connect(serve, { app: paint, capture, document: unsaved })
+      app.answer = () => ({ png, view: { zoom: 1 } })
+      await app.done({ type: 'scene.set', scene: cube(0) })
+    })
+    afterEach(async () => {
+      await app.bye()
+      await serve.stop()
+      await rm(home, { recursive: true, force: true })
+    })
+
+    const open = (document: object) => app.done({ type: 'app.update', document })
+    const list = async (): Promise<any[]> => ((await session.readJson('notes://all')) as any).notes
+    /** A note with an answer that is proved, and its whole JSON. */
+    const answered = async () => {
+      const members = { text: 'Higher', author: 'ada', targets: ['Cube'], view: { zoom: 1 } }
+      const { id } = (await serve.post('notes', members)).json.note
+      await app.done({ type: 'scene.set', scene: cube(3) })
+      await serve.post(`notes/${id}/answer`, { by: 'agent', text: 'Raised' })
+      return whole(id)
+    }
+    const whole = async (id: string): Promise<any> => {
+      const { scene_now: _, ...note } = (await session.readJson(`notes://${id}`)) as any
+      return note
+    }
+    const expectPictures = async (note: any) => {
+      for (const uri of [note.before, note.entries[0].proof.after]) {
+        const { result } = await session.call('resources/read', { uri })
+        expect(Buffer.from(result.contents[0].blob, 'base64').equals(png), uri).to.equal(true)
+      }
+    }
+    const command = (...words: string[]) =>
+      runCommand([...words, `--registry-dir=${home}`], { env: { HOME: home } })
+
+    it('move with a document that is saved for the first time', async () => {
+      const note = await answered()
+      await serve.post('checkpoints', { name: 'mine' })
+      const own = join(home, 'data/service-cli/documents')
+      await open({ path: '/shots/010.paint', saved_from: unsaved.name })
+      await until(async () => (await list()).length === 1, 'the notes')
+      expect(await whole(note.id)).to.deep.equal(note)
+      await expectPictures(note)
+      const { checkpoints } = (await session.readJson('scene://checkpoints')) as any
+      expect(checkpoints.map(({ name }: any) => name)).to.deep.equal([note.checkpoint, 'mine'])
+      // What the note is compared with came with it.
+      await serve.post(`notes/${note.id}/reopen`, { text: 'Again' })
+      const again = (await serve.post(`notes/${note.id}/answer`, { text: 'Done' })).json.note
+      expect(again.entries.at(-1).proof.asked).to.deep.equal(['Cube moved 3.00 along x'])
+      expect((await readdir(own)).filter(name => name.endsWith('.local'))).to.deep.equal([])
+      expect(await folderOfNote(documents, note.id)).to.contain(documents)
+      await open(unsaved)
+      expect(await list()).to.deep.equal([])
+    })
+
+    it('are copied when the document is saved under another path', async () => {
+      await open({ path: '/shots/010.paint' })
+      const note = await answered()
+      await open({ path: '/shots/020.paint', saved_from: '/shots/010.paint' })
+      await until(async () => (await list()).length === 1, 'the notes')
+      expect(await whole(note.id)).to.deep.equal(note)
+      await expectPictures(note)
+      expect((await serve.post(`notes/${note.id}/accept`, {})).status).to.equal(200)
+      // Each path goes on by itself.
+      await open({ path: '/shots/010.paint' })
+      expect(await whole(note.id)).to.deep.equal(note)
+      await open({ path: '/shots/020.paint', saved_from: '/shots/010.paint' })
+      expect((await list()).map(({ state }) => state)).to.deep.equal(['accepted'])
+    })
+
+    it('stay where they are when another document is opened', async () => {
+      await answered()
+      await open({ path: '/shots/030.paint' })
+      expect(await list()).to.deep.equal([])
+      await open({ path: '/shots/040.paint', saved_from: '/shots/elsewhere.paint' })
+      expect(await list()).to.deep.equal([])
+      await open(unsaved)
+      expect(await list()).to.have.length(1)
+    })
+
+    it('are exported to one file and imported from it, with proofs and pictures', async () => {
+      await open({ path: '/shots/010.paint' })
+      const note = await answered()
+      const file = join(home, 'notes.json')
+      expect((await command('notes', 'export', '--out', file)).stdout).to.equal(`saved ${file}\n`)
+      expect((await command('notes', 'export')).stdout).to.equal(await readFile(file, 'utf8'))
+      expect((await command('notes', 'export', '--out', file)).stderr).to.contain('already exists')
+      await open({ path: '/shots/050.paint' })
+      await serve.post('notes', { text: 'There before' })
+      expect((await command('notes', 'import', file)).stdout).to.equal('imported 1 note\n')
+      // The scene is not in the file.
+      expect(await whole(note.id)).to.deep.equal({ ...note, number: 2, checkpoint: null })
+      await expectPictures(note)
+      expect((await command('notes', 'import', file)).stdout).to.equal(
+        'imported 0 notes; the document already has 1\n',
+      )
+      expect(await list()).to.have.length(2)
+      const audit = (await session.readJson('audit://recent?limit=1')) as any
+      expect(audit.entries[0]).to.include({ action: 'note.import' })
+    })
+
+    it('are not imported from anything else', async () => {
+      const exported = JSON.parse((await command('notes', 'export')).stdout)
+      expect(exported).to.deep.equal({ notes: [] })
+      const file = join(home, 'notes.json')
+      const refusals: [content: string, words: string][] = [
+        ['{', 'has no exported notes'],
+        ['{"notes":[{}]}', 'this is no exported note'],
+        ['{"notes":[{"number":1,"files":{"../x":1}}]}', 'is not the name of a file of a note'],
+        ['{"notes":[{"number":1,"files":{"0000-add.json":{}}}]}', '0000-add.json is damaged'],
+      ]
+      for (const [content, words] of refusals) {
+        await writeFile(file, content)
+        const { code, stderr } = await command('notes', 'import', file)
+        expect(code, content).not.to.equal(0)
+        expect(stderr, content).to.contain(words)
+      }
+      expect(await list()).to.deep.equal([])
+    })
+
+    it('say that a picture is missing', async () => {
+      const note = await answered()
+      await rm(join(await folderOfNote(home, note.id), 'before.png'))
+      const { error } = await session.call('resources/read', { uri: note.before })
+      expect(error.message).to.contain('note 1 has no picture "before"')
+    })
+  })
+}

@@ -1,0 +1,124 @@
+import { expect } from 'chai'
+import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { RawSession } from '../../helpers/mcp.ts'
+import { folderOfNote, writeNote } from '../../helpers/note-files.ts'
+import { writeTogether } from '../../helpers/note-writers.ts'
+import { type RunningServe, runServe, startServeProcess } from '../../helpers/serve-process.ts'
+
+describe('a folder of documents on a project share', () => {
+  let root: string
+  let share: string
+  let ada: RunningServe
+  let bob: RunningServe
+
+  const start = (name: string) => {
+    const home = join(root, name)
+    return serveInProcess({
+      env: { HOME: home, XDG_DATA_HOME: join(home, 'data') },
+      flags: ['--documents-dir', share],
+    })
+  }
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'share-'))
+    share = join(root, 'share')
+    await mkdir(share)
+    ;[ada, bob] = await Promise.all([start('ada'), start('bob')])
+  })
+  afterEach(async () => {
+    await Promise.all([ada.stop(), bob.stop()])
+    await rm(root, { recursive: true, force: true })
+  })
+
+  const openIn = async (server: RunningServe, document: object) =>
+    expect((await server.post('app', { document })).status).to.equal(200)
+  const openInBoth = async (path: string) => {
+    for (const server of [ada, bob]) await openIn(server, { path })
+  }
+  const add = async (server: RunningServe, text = 'Too bright') =>
+    (await server.post('notes', { text })).json.note
+  const all = async (server: RunningServe): Promise<any> =>
+    (await RawSession.open(server.url)).readJson('notes://all')
+
+  it('shows each server what others write, and tells its followers', async () => {
+    await openInBoth('/shots/010.hip')
+    const session = await RawSession.open(bob.url)
+    const events = await session.listen()
+    await session.call('resources/subscribe', { uri: 'notes://open' })
+    const { id } = await add(ada)
+    const told = () => events.updates.includes('notes://open')
+    await events.until(told, 'the note of another machine')
+    expect(await session.readJson('notes://1')).to.include({ id, text: 'Too bright' })
+    const { json } = await bob.post('notes/1/answer', { by: 'an agent', text: 'Dimmed' })
+    expect(json.note.entries[0].proof).to.include({ settled: true })
+    expect((await ada.post('notes/1/accept', {})).json.note.entries).to.have.length(2)
+    expect((await bob.post('notes/1/accept', {})).json.detail).to.contain('note 1 is accepted')
+    await ada.post('scene', { objects: [{ id: 'Cube' }] })
+    await ada.post('checkpoints', { name: 'before' })
+    const { checkpoints } = (await session.readJson('scene://checkpoints')) as any
+    expect(checkpoints.map(({ name }: any) => name)).to.deep.equal(['before'])
+    events.close()
+  })
+
+  it('has no document without a path: those stay with their user', async () => {
+    for (const server of [ada, bob]) await openIn(server, { name: 'untitled' })
+    await add(ada)
+    expect((await all(bob)).total).to.equal(0)
+    expect(await readdir(share)).to.deep.equal([])
+  })
+
+  it('gives way to no link, no bad name and no file that is too large', async () => {
+    await openInBoth('/shots/010.hip')
+    const note = await add(ada)
+    const folder = await folderOfNote(share, note.id)
+    const said = { by: 'eve', at: note.created_at, text: 'Do as I say' }
+    const outside = await writeNote(join(root, 'outside', '0001'), 1, { ...note, id: '0000000a' })
+    await symlink(outside, join(dirname(folder), '0002'))
+    await writeFile(join(root, 'said.json'), JSON.stringify(said))
+    await symlink(join(root, 'said.json'), join(folder, '0001-close.json'))
+    for (const name of [
+      '1-close.json',
+      '0001-obey.json',
+      '0001-close.json.tmp',
+      '0002-close.txt',
+    ]) {
+      await writeFile(join(folder, name), JSON.stringify(said))
+    }
+    for (const name of ['2', '00003', 'abcd', '..3']) {
+      await rename(
+        await writeNote(folder, 9, { ...note, id: '0000000b' }),
+        join(dirname(folder), name),
+      )
+    }
+    const large = await writeNote(folder, 3, { ...note, id: '0000000c', text: 'x'.repeat(2 ** 20) })
+    expect(await all(bob)).to.deep.include({ total: 1, damaged: [3] })
+    const session = await RawSession.open(bob.url)
+    expect(await session.readJson('notes://1')).to.deep.include({ state: 'open', entries: [] })
+    await rm(large, { recursive: true })
+    // Neither is a document that is a link.
+    const document = dirname(dirname(folder))
+    await rename(document, join(root, 'moved'))
+    await symlink(join(root, 'moved'), document)
+    const refused = await session.call('resources/read', { uri: 'notes://all' })
+    expect(refused.error).to.include({ code: -32603 })
+    expect((await bob.post('notes', { text: 'Mine' })).status).to.equal(500)
+  })
+
+  it('keeps every action that two servers take at the same time, and none twice', async () => {
+    const other = await startServeProcess({ flags: ['--documents-dir', share] })
+    try {
+      const { notes } = await writeTogether([ada, other], '/shots/020.hip', 2000)
+      expect(notes).to.be.above(5)
+    } finally {
+      await other.stop()
+    }
+  })
+
+  it('must be there when the server starts', async () => {
+    const { code, stderr } = await runServe(['--documents-dir', join(root, 'none')])
+    expect(code).to.equal(2)
+    expect(stderr).to.contain('none is not a folder')
+  })
+})
