@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { Note } from '../../src/server/notes/note.ts'
+import type { Note } from '../../src/lib/mcp/note.ts'
 import { type Carrier, readJson } from '../mcp/carrier.ts'
 import { refresher } from './refresh.ts'
 

@@ -5,7 +5,7 @@ import { type NoteRow, waitsForPerson } from '../live/notes.ts'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
-import type { Note } from '../../src/server/notes/note.ts'
+import type { Note } from '../../src/lib/mcp/note.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import { actOnNote, addNote } from '../mcp/writes.ts'
 import { Compare } from '../parts/compare.tsx'
@@ -174,7 +174,9 @@ function Pictures({
   proof: NoteProof | undefined
 }) {
   if (before === undefined) {
-    return no_picture === undefined ? null : <p class="quiet">No picture: {no_picture}</p>
+    // Said with the answer, once there is one.
+    if (no_picture === undefined || proof !== undefined) return null
+    return <p class="quiet">No picture: {no_picture}</p>
   }
   return (
     <Compare
@@ -294,11 +296,12 @@ const verbs = {
   close: 'closed',
 } as const
 
-function Entry({ entry: { action, by, at, text } }: { entry: Note['entries'][number] }) {
+function Entry({ entry: { action, by, at, text, late } }: { entry: Note['entries'][number] }) {
   return (
     <li>
       <span class="quiet">
         {by} {verbs[action]} <Ago at={at} />
+        {late === true && ', too late: it changed nothing'}
       </span>
       {text !== undefined && <p class="said">{text}</p>}
     </li>

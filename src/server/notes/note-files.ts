@@ -4,7 +4,8 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { isJsonObject, type JsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
-import { nextState, type Note, type NoteAction, type NoteEntry, type NoteState } from './note.ts'
+import type { Note, NoteAction, NoteEntry, NoteState } from '../../lib/mcp/note.ts'
+import { nextState } from './note.ts'
 
 /** What is kept of one note, by the names of its files. */
 export type NoteFiles = ReadonlyMap<string, string | Uint8Array>

@@ -1,7 +1,7 @@
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
-import type { Note } from './note.ts'
+import type { Note } from '../../lib/mcp/note.ts'
 import { isKeptName, maxJsonBytes, maxPictureBytes, type NoteFiles, noteOf } from './note-files.ts'
 
 /** Of one document, which numbers them; closed ones count. */

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../lib/util/json.ts'
 import { type MemberFailure, pointerTo } from '../../lib/host-link/member-reader.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { cleanLines } from '../../lib/util/text.ts'
-import { type Note, noteActions } from './note.ts'
+import { type Note, noteActions } from '../../lib/mcp/note.ts'
 import type { NoteAct, NoteInput } from './notes.ts'
 
 export const maxNoteTextChars = 4000

@@ -5,7 +5,8 @@ import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import { onlyParameters, integerParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { SceneNow } from '../resources/scene/producer.ts'
-import { isOpen, type Note, openNotesUri } from './note.ts'
+import type { Note } from '../../lib/mcp/note.ts'
+import { isOpen, openNotesUri } from './note.ts'
 import type { Notes } from './notes.ts'
 
 const pageNotes = 100

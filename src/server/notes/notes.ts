@@ -10,13 +10,11 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import type { SceneNow } from '../resources/scene/producer.ts'
 import type { Prover } from './prover.ts'
+import type { Note, NoteAction, NoteTarget } from '../../lib/mcp/note.ts'
 import {
   findNote,
   isOpen,
   nextState,
-  type Note,
-  type NoteAction,
-  type NoteTarget,
   notNow,
   openNotesUri,
   resolveTargets,
