@@ -1,7 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { sizeText } from '../../src/lib/util/amounts.ts'
-import { hashOf } from '../live/files.ts'
 import type { Live } from '../live/live.ts'
 import type { Descriptor } from '../mcp/carrier.ts'
 import { upload } from '../mcp/writes.ts'
@@ -85,8 +84,8 @@ function Preview({ file }: { file: Descriptor }) {
   )
 }
 
-function addressOf(file: Descriptor): string {
-  return `/artefacts/sha256/${hashOf(file)}`
+function addressOf({ uri }: Descriptor): string {
+  return `/artefacts/sha256/${uri.slice(uri.lastIndexOf('/') + 1)}`
 }
 
 function Upload({ live }: { live: Live }) {
