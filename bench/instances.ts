@@ -29,7 +29,7 @@ export async function startHerd(
   const server = createServer((_req, res) => res.end('{"status":"ready"}'))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const pidStart = await processStart(process.pid)
+  const pidStart = processStart(process.pid)
   const files = Array.from({ length: count }, (_, at) => {
     const id = randomUUID()
     const file = join(folder, `${id}.json`)
@@ -67,6 +67,7 @@ function recordText(id: string, at: number, port: number, pidStart: string | nul
     version: '0.1.0',
     host: { connected: true, app_pid: process.pid, version: '4.2.0', mode: 'gui' },
     scene: `/projects/show/shots/${at}/layout.blend`,
+    scene_set_at: null,
     status: 'available',
     started_at: new Date().toISOString(),
     metadata: { user: 'bench' },

@@ -11,9 +11,8 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Secret } from '../src/lib/util/secret.ts'
-import { createGatewayRequests } from '../src/server/join/gateway-requests.ts'
 import { connectLink } from '../src/server/join/connect-link.ts'
-import { createLinkServer } from '../src/server/join/link-server.ts'
+import { serveOnLink } from '../src/server/join/link-server.ts'
 import { McpHttpServer } from '../src/server/mcp/mcp-http-server.ts'
 import { createCaller } from '../test/helpers/accounts-caller.ts'
 import { startAccountsProcess } from '../test/helpers/accounts-process.ts'
@@ -31,7 +30,7 @@ const MiB = 1024 * 1024
 const atOnce = 20
 /** Everything beside the measured time. */
 const setUpMs = 300_000
-const linksOfUser = defaultBounds.maxJoinsPerUser
+const linksOfUser = 50
 
 const tooLate = setTimeout(
   () => {
@@ -86,17 +85,16 @@ async function startInstance(index: number, token: string): Promise<Simulated> {
   await server.start()
   server.resources().setScene(scene(0))
   const joined = Promise.withResolvers<void>()
-  const record = toldRecord(id)
-  const requests = createGatewayRequests({
-    record: { record: record as never, follow: () => () => {} },
-    visibleTo: 'all',
-    accepted: () => joined.resolve(),
-    others: server.linkListener(),
+  const link = await connectLink({
+    gateway: new URL(url).origin,
+    token: new Secret(token),
+    instanceId: id,
+    received: () => joined.resolve(),
+    signal: stop.signal,
   })
-  const answer = createLinkServer(requests, defaultBounds)
-  const gatewayUrl = new URL(url).origin
-  const parts = { gateway: gatewayUrl, token: new Secret(token), limits: defaultBounds }
-  void connectLink({ ...parts, opened: answer, signal: stop.signal }).then(({ reason }) => {
+  serveOnLink(link, server.linkListener(), defaultBounds)
+  link.sendText(JSON.stringify({ ...toldRecord(id), visible_to: 'all' }))
+  void link.ended.then(({ reason }) => {
     if (stop.signal.aborted) return
     console.error(`a link ended: ${reason}`)
     process.exit(1)

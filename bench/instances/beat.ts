@@ -9,7 +9,7 @@ import { answerQuestions } from '../child-messages.ts'
 
 const [folder = '', count = '0', beating = '0'] = process.argv.slice(2)
 const heartbeatMs = 5000
-const pidStart = await processStart(process.pid)
+const pidStart = processStart(process.pid)
 mkdirSync(folder, { recursive: true, mode: 0o700 })
 const paths = Array.from({ length: Number(count) }, (_, at) => write(at))
 for (const [at, path] of paths.slice(0, Number(beating)).entries()) {

@@ -1,12 +1,8 @@
-import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { isLoopback } from '../lib/util/net.ts'
 import { type ServiceError, usage } from '../lib/util/errors.ts'
-import { ownerFile } from '../lib/instances/files.ts'
-import type { Instance } from '../lib/instances/instance.ts'
+import { ownerFile, readOwnerToken } from '../lib/instances/files.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'
-import { readOwnerToken } from '../lib/instances/owner-token.ts'
-import { namesId } from '../lib/instances/select-instance.ts'
 import type { Logger } from '../lib/util/logger.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
 import { ok } from '../lib/util/result.ts'
@@ -62,7 +58,7 @@ export async function findEndpoint(
     const locate: Locate = async () => {
       if (key !== null || !isLoopback(url.hostname)) return ok({ url })
       // It may be the address of an instance or a gateway of this account.
-      const live = await liveInstances({ registryDir, log, nowMs: Date.now() })
+      const live = await liveInstances({ registryDir, log })
       const instance = live.find(one => new URL(one.url).href === url.href)
       if (instance !== undefined) {
         return ok({ url, ownerFile: ownerFile(instancesDir, instance.id) })
@@ -78,15 +74,10 @@ export async function findEndpoint(
     const { url, aggregate } = await findGateway(registryDir)
     return { ...withOwnerToken(locateGateway(registryDir)), found: { url, aggregate }, key }
   }
-  const mayHaveKey = ({ hostname: host, url }: Instance): boolean =>
-    key === null || flags['allow-http'] || host === hostname() || !isExposed(url)
   const here = { registryDir, log }
-  const also = (instance: Instance): boolean => namesId(instance, word)
-  const first = await chooseInstance({ ...here, nowMs: Date.now(), also }, word, naming)
+  const first = await chooseInstance(here, word, naming)
   const { url, id, dccType, displayName } = first
-  if (!mayHaveKey(first)) throw exposed(new URL(url))
-  const isNext = (other: Instance) => other.hostname === first.hostname && mayHaveKey(other)
-  const live = () => liveInstances({ ...here, nowMs: Date.now(), also: isNext })
+  const live = () => liveInstances(here)
   return {
     ...withOwnerToken(locateInstance(first, word, instancesDir, live)),
     found: { url, instance: id, dcc_type: dccType, name: displayName },

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { join } from 'node:path'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { openLiveLines } from '../lib/cli/live-lines.ts'
@@ -14,8 +15,13 @@ import { jsonLine } from '../lib/util/text.ts'
 import { changeLine, emptyText, instanceTable } from './instances/lines.ts'
 import { readStateDirectory } from './path-flags.ts'
 
-type LocalInstances = import('../server/gateway/local-instances.ts').LocalInstances
-type LocalQuery = import('../server/gateway/local-instances.ts').LocalQuery
+type InstanceDirectory = import('../server/gateway/instance-directory.ts').InstanceDirectory
+
+interface Query {
+  readonly dccType: string | undefined
+  /** Also those whose process has ended. */
+  readonly includeDead: boolean
+}
 
 /** Lists the running instances. */
 export default class Instances extends BaseCommand {
@@ -53,9 +59,10 @@ With --watch it then prints changes until Ctrl-C.`
     if (dccType === '') throw usage('--dcc-type is empty', 'a variable in your shell may be unset')
     const registryDir = readStateDirectory(flags, process.env)
     const output = processOutput(flags)
-    const { openLocalInstances } = await import('../server/gateway/local-instances.ts')
-    const query = { dccType, dead: flags.all }
-    const instances = await openLocalInstances(registryDir, warningsTo(output))
+    const { LocalDirectory } = await import('../server/gateway/local-directory.ts')
+    const query = { dccType, includeDead: flags.all }
+    const instancesDir = join(registryDir, 'instances')
+    const instances = await LocalDirectory.open({ instancesDir, log: warningsTo(output) })
     try {
       await printList(instances, query, { output, json, registryDir })
       if (watch) await printChanges(instances, query, json)
@@ -66,35 +73,50 @@ With --watch it then prints changes until Ctrl-C.`
 }
 
 async function printList(
-  instances: LocalInstances,
-  query: LocalQuery,
+  { entries, faults }: InstanceDirectory,
+  { dccType, includeDead }: Query,
   { output, json, registryDir }: { output: Output; json: boolean; registryDir: string },
 ): Promise<void> {
-  for (const { source, reason } of instances.faults) {
+  const { queryInstances } = await import('../server/gateway/instance-query.ts')
+  const { instanceRow, maxInstanceRows } = await import('../server/gateway/instance-rows.ts')
+  for (const { source, reason } of faults) {
     output.warn(`invalid instance record ${source}: ${reason}`)
   }
-  const list = instances.list(query)
+  const list = queryInstances(entries.map(instanceRow), faults, {
+    dccType,
+    includeStale: true,
+    includeDead,
+    limit: maxInstanceRows,
+    offset: 0,
+  })
   if (json) return writeStdout(jsonLine({ list_ok: true, ...list }))
   if (list.instances.length > 0) {
     await writeStdout(`${instanceTable(list.instances)}\n`)
     if (list.capped) output.note(`only the first ${list.limit} of ${list.total} are shown`)
     return
   }
-  const dead = query.dead ? 0 : list.dead_count
-  await writeStdout(`${emptyText(registryDir, dead, query.dccType !== undefined)}\n`)
+  const dead = includeDead ? 0 : list.dead_count
+  await writeStdout(`${emptyText(registryDir, dead, dccType !== undefined)}\n`)
 }
 
 async function printChanges(
-  instances: LocalInstances,
-  query: LocalQuery,
+  instances: InstanceDirectory,
+  { dccType }: Query,
   json: boolean,
 ): Promise<void> {
+  const { isOfType } = await import('../server/gateway/instance-query.ts')
+  const { instanceRow } = await import('../server/gateway/instance-rows.ts')
   const lines = openLiveLines()
-  const stop = instances.watch(query, (event, row) => {
-    const line = json
-      ? jsonLine({ event, instance: row })
-      : `${changeLine(event, row, new Date(), terminalWidth(process.stdout))}\n`
-    lines.write(line)
+  const stop = instances.onChange(changes => {
+    for (const change of changes) {
+      if (!('entry' in change)) continue
+      const row = instanceRow(change.entry)
+      if (!isOfType(row, dccType)) continue
+      const line = json
+        ? jsonLine({ event: change.kind, instance: row })
+        : `${changeLine(change.kind, row, new Date(), terminalWidth(process.stdout))}\n`
+      lines.write(line)
+    }
   })
   await once(lines.over, 'abort')
   stop()

@@ -9,9 +9,8 @@ import { quoteArgument } from '../lib/cli/format.ts'
 import { type Output, processOutput, warningsTo } from '../lib/cli/output.ts'
 import { homeFolder } from '../lib/config/paths.ts'
 import { storageError } from '../lib/config/private-file.ts'
-import type { Instance } from '../lib/instances/instance.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'
-import { namesId, selectInstance } from '../lib/instances/select-instance.ts'
+import { selectInstance } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
 import { type Client, clients, scopes } from '../lib/mcp/settings/clients.ts'
 import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
@@ -221,8 +220,7 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
   const { 'dcc-type': dccType, instance: word = dccType } = flags
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
   const log = warningsTo(output)
-  const also = (instance: Instance) => namesId(instance, word)
-  const parts = { registryDir, log, nowMs: Date.now(), also }
+  const parts = { registryDir, log }
   const live = await liveInstances(parts)
   if (flags.url !== undefined) {
     const url = endpointUrl(flags.url).href

@@ -1,8 +1,6 @@
 import { ServiceError } from '../lib/util/errors.ts'
-import { isRunning, processStart } from '../lib/instances/process.ts'
 import { fail, ok } from '../lib/util/result.ts'
 import type { Locate } from '../lib/mcp/bridge/context.ts'
-import { isDead } from '../lib/instances/instance.ts'
 import { defaultPorts } from './default-ports.ts'
 
 /** The word for the running gateway, in place of an instance. */
@@ -19,18 +17,14 @@ export const rootsOnly =
  * token.
  */
 export async function runningGateways(registryDir: string) {
-  const { activeGatewayFile, gatewayOwnerFile, listActiveGatewayFiles } =
+  const { gatewayOwnerFile, listActiveGateways } =
     await import('../server/gateway/active-gateway.ts')
-  const files = await listActiveGatewayFiles(registryDir)
-  const usual = files.filter(({ port }) => port === defaultPorts.gateway)
-  const running = []
-  for (const { port, written } of new Set([...usual, ...files])) {
-    const { pid, pidStart } = written
-    if (isDead(pidStart, isRunning(pid), await processStart(pid))) continue
-    const ownerFile = gatewayOwnerFile(activeGatewayFile(registryDir, port))
-    running.push({ ...written, ownerFile })
-  }
-  return running
+  const found = await listActiveGateways(registryDir)
+  const usual = found.filter(({ port }) => port === defaultPorts.gateway)
+  return [...new Set([...usual, ...found])].map(({ port, active }) => ({
+    ...active,
+    ownerFile: gatewayOwnerFile(registryDir, port),
+  }))
 }
 
 /** The first of these gateways. Throws `network_failed` when none runs. */

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { realpath } from 'node:fs/promises'
 import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/time.ts'
 import type { AccountsUrl } from '../lib/config/accounts-url.ts'
 import { processStart } from '../lib/instances/process.ts'
@@ -7,24 +6,13 @@ import { AccountTokens } from './auth/account-tokens.ts'
 import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
 import { createAuth } from './auth/auth.ts'
 import { type AssembledGateway, assembleGateway } from './gateway/assembly.ts'
-import { winPort } from './gateway/win-port.ts'
-import type { GatewayHandle, GatewayOptions } from './gateway/options.ts'
+import { type ElectionNews, winPort } from './gateway/election.ts'
+import type { ElectionLine, GatewayHandle, GatewayOptions } from './gateway/options.ts'
 import { bundledCatalog, CatalogFile } from './gateway/catalog/catalog-file.ts'
-import { type PortNews, type Reporter, reportOf } from './gateway/election-report.ts'
-import type { ElectionEvent } from './gateway/election.ts'
+import { shortId } from '../lib/instances/select-instance.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import { resolveGatewayLimits } from './gateway/limits.ts'
-import {
-  createIdentityRoute,
-  readActiveGatewayFile,
-  registryMark,
-  removeActiveGatewayFile,
-  type ActiveGateway,
-  activeGatewayFile,
-  identityPath,
-  writeActiveGatewayFile,
-  writeGatewayOwnerFile,
-} from './gateway/active-gateway.ts'
+import { removeActiveGateway, writeActiveGateway } from './gateway/active-gateway.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { ServiceError } from '../lib/util/errors.ts'
@@ -36,7 +24,8 @@ import { joinPath } from './join/wire.ts'
 import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
 import { refusalText } from './mcp/send.ts'
 import { Page } from './page/page.ts'
-import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
+import { selectStateDirectory } from '../lib/config/paths.ts'
+import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import { version } from '../lib/util/version.ts'
 
 /**
@@ -53,7 +42,6 @@ export async function startGateway(
   const { path: registryDir, instances } = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
   )
-  const registry = registryMark(await realpath(registryDir))
   // Before the election: a standby must not fail when it takes over.
   const { catalog: path = bundledCatalog } = options
   const source = options.catalog === undefined ? 'bundled' : 'file'
@@ -62,10 +50,13 @@ export async function startGateway(
 
   const instanceId = randomUUID()
   const ring = new EventRing()
-  const tell = (news: ElectionEvent | PortNews, by: Reporter): void => {
-    const report = reportOf(news, by)
-    ring.record(report.entry)
-    log[report.level](report.fields, report.message)
+  const notify = (news: ElectionNews): void => {
+    const { event, message, holder } = news
+    ring.record({ event, instanceId: shortId(holder?.instance_id ?? instanceId), reason: message })
+    const fields = holder && { active: holder.instance_id, active_pid: holder.pid, url: holder.url }
+    log[event === 'port_taken' ? 'warn' : 'info']({ event, ...fields }, message)
+    if (event === 'contention' || event === 'port_taken')
+      options.onElection?.(lineOf(news, options.port))
   }
 
   // Ended in reverse order: at once when a later step of the start fails.
@@ -83,7 +74,6 @@ export async function startGateway(
     await gateway?.close()
   })
   const mcpUrl = () => `${socket.url}/mcp`
-  let active: ActiveGateway | null = null
   const accounts =
     options.acceptJoins && (await followTokens(options.acceptJoins, limits.joinTokenCheckMs))
   const auth = await createAuth(options.auth ?? { mode: 'none' }, { mcpUrl, accounts, log })
@@ -126,7 +116,7 @@ export async function startGateway(
       },
       refusal: refusalText,
     },
-    own: { [identityPath]: createIdentityRoute(() => active), ...page?.routes },
+    own: page?.routes,
     guarded: options.aggregate
       ? {
           async '/instances/*'(...asked) {
@@ -144,14 +134,11 @@ export async function startGateway(
     listener: listenerOf(app),
     upgrades: options.acceptJoins && guardUpgrades(joinPath, joinUpgrade, options, onRefused),
   }
-  const candidate = { instanceId, port: options.port, registry }
-  const { from } = await winPort({
-    options,
-    limits,
+  const before = await winPort({
+    ...options,
     registryDir,
-    by: candidate,
     bind: () => socket.bind(handlers),
-    tell: news => tell(news, candidate),
+    notify,
     signal: cancelled,
   })
   const startedMs = systemClock.now()
@@ -159,30 +146,29 @@ export async function startGateway(
 
   const { port } = socket
   const url = mcpUrl()
-  const by = { ...candidate, port }
-  active = {
-    instanceId,
-    url,
-    registry,
-    version,
-    aggregate,
-    pid: process.pid,
-    pidStart: await processStart(process.pid),
-    startedAt: toRfc3339(startedMs),
+  if (before === null) {
+    notify({ event: 'election_won', message: `the gateway of port ${port}`, holder: null })
+  } else {
+    const message = `the gateway of port ${port}, after that of process ${before.pid}`
+    notify({ event: 'takeover', message, holder: null })
   }
-  const file = activeGatewayFile(registryDir, port)
-  // A gateway that yields removes it first.
-  const yielded = (await readActiveGatewayFile(file))?.instanceId !== from?.instanceId
-  tell(from === null ? { event: 'election_won' } : { event: 'takeover', from, yielded }, by)
+  const active = {
+    instance_id: instanceId,
+    pid: process.pid,
+    pid_start: processStart(process.pid),
+    version,
+    url,
+    started_at: toRfc3339(startedMs),
+    aggregate,
+  }
   try {
-    await writeActiveGatewayFile(file, active)
-    await writeGatewayOwnerFile(file, ownerToken)
+    await writeActiveGateway(registryDir, port, active, ownerToken)
   } catch (error) {
     // Other gateways cannot tell which process this one is, and commands of this account need a
     // key. It serves all the same.
-    log.warn({ err: error, file }, 'the gateway cannot write down which process it is')
+    log.warn({ err: error }, 'the gateway cannot write down which process it is')
   }
-  opened.defer(() => removeActiveGatewayFile(file, instanceId))
+  opened.defer(() => removeActiveGateway(registryDir, port, instanceId))
 
   const kept = await KeptSessions.open({ ...options, registryDir })
   opened.defer(() => kept?.close())
@@ -196,17 +182,36 @@ export async function startGateway(
     accounts,
     kept,
     onRefused,
-    mayUseKey: async () => !(await auth.policy.authenticate(stranger)).ok,
+    mayUseKey: () => auth.policy.isOpen?.() !== true,
     limits,
     log,
   })
   metrics.add(gateway.gauges)
   assembling.resolve(gateway)
-  opened.defer(() => tell({ event: 'voluntary_yield' }, by))
+  opened.defer(() => {
+    const message = `this gateway leaves port ${port} to others`
+    notify({ event: 'voluntary_yield', message, holder: null })
+  })
   const running = opened.move()
   const pageLogin = () => page?.login()?.url ?? null
   const facts = { url, port, instanceId, registryDir, pageLogin }
   return { ...facts, ...stoppable(() => running.disposeAsync()) }
+}
+
+/** The line on stdout for the program that started this one. */
+function lineOf({ event, message, holder }: ElectionNews, port: number): ElectionLine {
+  const resident = holder && {
+    instance_id: holder.instance_id,
+    pid: holder.pid,
+    url: holder.url,
+    version: holder.version,
+  }
+  return {
+    event: event === 'contention' ? 'standby' : 'port_taken',
+    port,
+    reason: message,
+    resident,
+  }
 }
 
 async function followTokens(server: AccountsUrl, checkMs: number): Promise<AccountTokens> {
@@ -215,9 +220,6 @@ async function followTokens(server: AccountsUrl, checkMs: number): Promise<Accou
   const client = new AccountsClient(server, process.env, 2000)
   return new AccountTokens(client, checkMs)
 }
-
-/** A caller without a key. */
-const stranger = { headers: {}, peer: 'gateway' }
 
 /**
  * Runs the gateway beside another server of this process, active or standby. A failure of the

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { documentsPath } from '../lib/config/paths.ts'
+import { documentsPath, selectStateDirectory } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import { newOwnerToken, withGatewayAccess, withOwnerAccess } from './auth/account-access.ts'
 import { createAuth } from './auth/auth.ts'
@@ -20,7 +20,6 @@ import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
 import type { CaptureLimits } from './capture/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
-import { removeLeftovers } from './host/leftovers.ts'
 import { dccTypeOf, type Presence, PresenceNews, presencePatch } from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
@@ -29,7 +28,8 @@ import { ClientTable } from './mcp/client-table.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import { openStateDirectory, selectStateDirectory } from '../lib/instances/state-directory.ts'
+import { reapInstances } from '../lib/instances/reap.ts'
+import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
 import { Notes } from './notes/notes.ts'
@@ -56,7 +56,7 @@ export async function startServe(
     selectStateDirectory(options.registryDir, process.env),
   )
   const instancesDir = registryDir.instances
-  await removeLeftovers({ instancesDir, log, cancelled, recordAgeMs: limits.reapAfterMs })
+  await reapInstances(instancesDir, log)
 
   const presences = new PresenceNews(log)
   const origin = () => ({
@@ -125,7 +125,16 @@ export async function startServe(
   const metrics = new Metrics('serve', options.accessLog)
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
+  let announced: InstanceFile | null = null
   const server = new McpHttpServer(config, {
+    instance() {
+      const {
+        dcc_type: dccType = '',
+        display_name: displayName = '',
+        scene = null,
+      } = announced?.record ?? {}
+      return { id: instanceId, dccType, displayName, scene }
+    },
     notes,
     checkpoints,
     kept,
@@ -191,11 +200,12 @@ export async function startServe(
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
     log,
-    record: await createInstanceRecord(facts),
+    record: createInstanceRecord(facts),
     hostToken: token.isGenerated ? token.secret : undefined,
     ownerToken,
     openFolder: () => openStateDirectory(registryDir.path),
   })
+  announced = record
   opened.defer(() => record.remove())
   presences.follow((presence, sinceMs) => {
     const given = { dccType, named: name !== undefined, hostname: hostname() }
@@ -221,7 +231,6 @@ export async function startServe(
     const parts = { record, listener: server.linkListener(), limits, log }
     const joined = new Joiner({ ...joins, ...parts })
     joiner = joined
-    metrics.add(() => joined.gauges)
     opened.defer(() => joined.stop())
   }
 

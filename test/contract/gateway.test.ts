@@ -1,10 +1,9 @@
 import { hostname } from 'node:os'
 import { expect } from 'chai'
-import { systemClock, systemTimer } from '../../src/lib/util/time.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { bundledCatalog, CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
-import { Relays } from '../../src/server/gateway/relay/relays.ts'
+import { Connections } from '../../src/server/gateway/relay/connections.ts'
 import { openView } from '../../src/server/gateway/views/view.ts'
 import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { createApp, listenerOf } from '../../src/server/http/app.ts'
@@ -284,27 +283,22 @@ async function startGatewayServer(aggregate: boolean) {
   const log = silentLogger
   const directory = new MemoryDirectory()
   const ring = new EventRing()
-  const relays = new Relays({
-    clock: systemClock,
-    timer: systemTimer,
+  const connections = new Connections({
     directory,
     hostname: hostname(),
     instancesDir: '/none',
-    mayUseKey: async () => false,
+    mayUseKey: () => false,
     isOwn: () => false,
     limits,
-    log,
   })
   let port = 0
   const { endpoint, close } = openView({
     directory,
     ring,
-    relays: aggregate ? relays : undefined,
+    connections: aggregate ? connections : undefined,
     catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', log }),
     tools: false,
     self: () => ({ host, port, mcpUrl: `http://${host}:${port}/mcp`, startedMs: 0 }),
-    probeOf: () => null,
-    whyNotProbed: () => null,
     limits,
     log,
   })
@@ -325,7 +319,7 @@ async function startGatewayServer(aggregate: boolean) {
     ring,
     async stop() {
       await socket.stop(close)
-      await relays.close()
+      connections.close()
     },
   }
 }

@@ -1,9 +1,8 @@
-import { joinDefaults } from '../../src/server/join/limits.ts'
 import { gatewayDefaults } from '../../src/server/gateway/limits.ts'
 import { resolveMcpLimits } from '../../src/server/mcp/limits.ts'
 
 /** The bounds of all servers, those that no flag moves included. */
-export const defaultBounds = { ...resolveMcpLimits(), ...joinDefaults, ...gatewayDefaults }
+export const defaultBounds = { ...resolveMcpLimits(), ...gatewayDefaults }
 
 export type Bounds = typeof defaultBounds
 

@@ -1,28 +1,37 @@
 import type { RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
-import { createLinkServer } from '../../src/server/join/link-server.ts'
-import { LinkSocket } from '../../src/server/join/link-socket.ts'
+import { serveOnLink } from '../../src/server/join/link-server.ts'
+import { Link } from '../../src/server/join/link.ts'
 import { defaultBounds } from './bounds.ts'
 
 /** The instance end of a link, answering what a test says. */
 export interface HostileInstance {
-  readonly link: LinkSocket
+  readonly link: Link
   readonly socket: Socket
+  /** Resolves with the first message of the gateway. */
+  readonly accepted: Promise<any>
+}
+
+interface JoinAsOptions {
+  readonly id: string
+  /** What it sends as its record; nothing by default. */
+  readonly record?: object | string
+  readonly listener?: RequestListener
+  readonly headers?: Record<string, string>
 }
 
 /** Rejects with the status of a refusal and its body. */
 export function joinAs(
   base: string,
   token: string,
-  listener: RequestListener,
-  headers: Record<string, string> = {},
+  { id, record, listener = (_req, res) => void res.writeHead(500).end(), headers }: JoinAsOptions,
 ): Promise<HostileInstance> {
   const ws = new WebSocket(`${base.replace(/^http/, 'ws')}/join`, 'service-join.v1', {
     perMessageDeflate: false,
-    headers: { Authorization: `Bearer ${token}`, ...headers },
+    headers: { Authorization: `Bearer ${token}`, 'Service-Instance': id, ...headers },
   })
-  const answer = createLinkServer(listener, defaultBounds)
+  const accepted = Promise.withResolvers<any>()
   return new Promise((resolve, reject) => {
     ws.once('unexpected-response', (_req, refused) => {
       let body = ''
@@ -32,25 +41,15 @@ export function joinAs(
     ws.on('error', reject)
     ws.once('upgrade', ({ socket }) => {
       ws.once('open', () => {
-        const link = new LinkSocket(ws, socket, defaultBounds)
-        answer(link.stream)
-        resolve({ link, socket })
+        const link = new Link(ws, text => accepted.resolve(JSON.parse(text)))
+        serveOnLink(link, listener, defaultBounds)
+        if (record !== undefined) {
+          link.sendText(typeof record === 'string' ? record : JSON.stringify(record))
+        }
+        resolve({ link, socket, accepted: accepted.promise })
       })
     })
   })
-}
-
-/** Answers with this record, and everything else as `others` does. */
-export function withRecord(
-  record: object,
-  others: RequestListener = (_req, res) => void res.writeHead(500).end(),
-): RequestListener {
-  return (req, res) => {
-    if (req.url === '/join/v1/record') {
-      res.writeHead(200).write(`${JSON.stringify(record)}\n`)
-    } else if (req.url === '/join/v1/accepted') res.writeHead(204).end()
-    else others(req, res)
-  }
 }
 
 /** An instance record as one tells it over its link. */
@@ -64,7 +63,10 @@ export function toldRecord(instanceId: string, more: object = {}): object {
     hostname: 'far',
     mcp_url: 'http://127.0.0.1:1/mcp',
     version: '1',
-    host: {},
+    host: { connected: false, app_pid: null, version: null, mode: null },
+    scene: null,
+    scene_set_at: null,
+    status: 'available',
     started_at: new Date().toISOString(),
     metadata: {},
     ...more,

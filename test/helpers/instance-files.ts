@@ -29,11 +29,11 @@ export async function writeInstance(
     dccType,
     name: undefined,
     url,
-    hostUrl: 'http://127.0.0.1:1/host',
+    hostUrl: url.startsWith('http:') ? new URL('/host', url).href : 'http://127.0.0.1:1/host',
     hostTokenFile: null,
     version: '1.0.0',
   }
-  const own = await createInstanceRecord(facts)
+  const own = createInstanceRecord(facts)
   const { pid = own.pid } = settings
   const record = pid === own.pid ? own : { ...own, pid, pid_start: null }
   return InstanceFile.create({ instancesDir, heartbeatMs, record, log: silentLogger })

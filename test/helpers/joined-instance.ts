@@ -24,32 +24,23 @@ interface JoinOptions {
 
 export async function joinInstance(options: JoinOptions): Promise<JoinedInstance> {
   const { gateway, token, id = randomUUID() } = options
-  const server = new McpHttpServer({ enableTools: true })
+  const instance = () => ({ id, dccType: 'maya', displayName: 'scripted', scene: null })
+  const server = new McpHttpServer({ enableTools: true }, { instance })
   await server.start()
-  const others = server.linkListener()
   let record = toldRecord(id, options.record)
-  let write = (_line: string): void => {}
-  const line = () => `${JSON.stringify(record)}\n`
-  const accepted = Promise.withResolvers<void>()
-  const { link } = await joinAs(gateway, token, (req, res) => {
-    if (req.url === '/join/v1/record') {
-      res.writeHead(200)
-      write = text => void res.write(text)
-      return write(line())
-    }
-    if (req.url !== '/join/v1/accepted') return others(req, res)
-    res.writeHead(204).end()
-    accepted.resolve()
+  const { link, accepted } = await joinAs(gateway, token, {
+    id,
+    record,
+    listener: server.linkListener(),
   })
-  void link.ended.then(({ reason }) => accepted.reject(new Error(reason)))
-  await accepted.promise
+  await accepted
   return {
     id,
     server,
     link,
     tell(changes) {
       record = { ...record, ...changes }
-      write(line())
+      link.sendText(JSON.stringify(record))
     },
     setScene: scene => void server.resources().setScene(scene),
     async leave() {

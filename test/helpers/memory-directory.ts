@@ -98,7 +98,6 @@ export function entry(
     verdict: {
       health: 'live',
       reason: 'its heartbeat is fresh',
-      heartbeatAgeMs: 1200,
       heartbeatMs: Date.parse('2026-01-02T04:05:06.789Z'),
       ...verdict,
     },

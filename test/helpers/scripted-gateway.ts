@@ -2,17 +2,17 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { systemTimer } from '../../src/lib/util/time.ts'
-import { LinkClient } from '../../src/server/gateway/join/link-client.ts'
-import { LinkSocket } from '../../src/server/join/link-socket.ts'
-import { defaultBounds } from './bounds.ts'
+import { LinkTransport } from '../../src/server/gateway/join/link-transport.ts'
+import { Link } from '../../src/server/join/link.ts'
 
 /** The end of a gateway, so far as a test scripts it. */
 export interface Joined {
-  readonly client: LinkClient
-  readonly link: LinkSocket
+  readonly transport: LinkTransport
+  readonly link: Link
   readonly socket: Socket
   readonly headers: IncomingHttpHeaders
+  /** The records that the instance sent. */
+  readonly records: any[]
 }
 
 /** Takes every link that `refuse` does not answer with a status. */
@@ -29,9 +29,10 @@ export function acceptLinks(server: Server, refuse: () => number | null = () => 
       return
     }
     accepting.handleUpgrade(req, socket, head, (ws: WebSocket) => {
-      const link = new LinkSocket(ws, socket, defaultBounds)
-      const client = new LinkClient(link.stream, defaultBounds, systemTimer)
-      joined.push({ client, link, socket, headers: req.headers })
+      const records: any[] = []
+      const link = new Link(ws, text => records.push(JSON.parse(text)))
+      const transport = new LinkTransport(link)
+      joined.push({ transport, link, socket, headers: req.headers, records })
     })
   })
   return { joined, attempts: () => attempts }
@@ -53,18 +54,5 @@ export async function startScriptedGateway(host: string, port = 0) {
   }
 }
 
-/** A request on the link, for `LinkClient.ask`. */
-export const linkRequest = (path: string) => ({
-  url: new URL(path, 'http://instance'),
-  method: 'GET' as const,
-  headers: {},
-  answerMs: 60_000,
-  signal: new AbortController().signal,
-})
-
-export const accept = ({ client }: Joined) =>
-  client.ask({
-    ...linkRequest('/join/v1/accepted'),
-    method: 'POST',
-    body: JSON.stringify({ owner: 'ada', team: 'fx', name: 'workstation-042' }),
-  })
+export const accept = ({ link }: Joined) =>
+  link.sendText(JSON.stringify({ owner: 'ada', team: 'fx', name: 'workstation-042' }))

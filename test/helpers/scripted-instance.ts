@@ -1,5 +1,10 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { InstanceFile } from '../../src/server/host/instance-record.ts'
 import { writeInstance } from './instance-files.ts'
@@ -8,6 +13,10 @@ interface Asked {
   readonly id: unknown
   readonly method: string
   readonly uri: string
+  /** Of a stream. */
+  readonly uris: readonly string[]
+  readonly params: any
+  readonly headers: IncomingHttpHeaders
 }
 
 /** A request, and the response that the test writes. */
@@ -25,12 +34,14 @@ export interface ScriptedInstance {
   readonly asked: readonly Asked[]
   /** Requests that are neither answered nor cancelled. */
   readonly open: number
+  /** Streams that are open. */
+  readonly streams: number
+  /** Times at which a stream ended while no other was open. */
+  readonly gaps: number
   /** Answers `resources/read`. */
   onRead: Script
-  /** Answers `resources/subscribe`; the default accepts. */
-  onSubscribe: Script
-  /** Answers the end of a session. */
-  onEnd: (res: ServerResponse) => void
+  /** Answers `subscriptions/listen`; the default accepts. */
+  onListen: Script
   /** Answers `tools/call`, `completion/complete` and `resources/list`. */
   onCall: Script
   /** Answers everything with this status, when it is set. */
@@ -55,41 +66,26 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
   const asked: Asked[] = []
   const streams = new Set<ServerResponse>()
   let open = 0
-  const answer = (res: ServerResponse, id: unknown, result: object, headers = {}) => {
-    res.writeHead(200, { 'Content-Type': 'application/json', ...headers })
+  let gaps = 0
+  const answer = (res: ServerResponse, id: unknown, result: object) => {
+    res.writeHead(200, { 'Content-Type': 'application/json' })
     res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
   }
 
   async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (instance.status !== null) return void res.writeHead(instance.status).end()
     if (req.url === '/readyz') return void res.end()
-    if (req.method === 'DELETE') return instance.onEnd(res)
-    if (req.method === 'GET') {
-      streams.add(res)
-      res.on('close', () => streams.delete(res))
-      res.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders()
-      return
-    }
     let body = ''
     for await (const chunk of req.setEncoding('utf8')) body += chunk
     const { id, method, params = {} } = JSON.parse(body)
-    const one = { id, method, uri: params.uri }
+    const { resourceSubscriptions: uris = [] } = params.notifications ?? {}
+    const one = { id, method, uri: params.uri, uris, params, headers: req.headers }
     asked.push(one)
+    if (method === 'subscriptions/listen') return instance.onListen({ ...one, res })
     open++
     res.once('close', () => open--)
     if (method === 'resources/read') return instance.onRead({ ...one, res })
-    if (method === 'resources/subscribe') return instance.onSubscribe({ ...one, res })
     if (calls.has(method)) return instance.onCall({ ...one, res })
-    if (method === 'initialize') {
-      const serverInfo = { name: 'scripted', version: '1' }
-      const { protocolVersion } = params
-      const result = {
-        protocolVersion,
-        serverInfo,
-        capabilities: { resources: { subscribe: true } },
-      }
-      return answer(res, id, result, { 'Mcp-Session-Id': 'one' })
-    }
     if (id === undefined) return void res.writeHead(202).end()
     answer(res, id, {})
   }
@@ -111,9 +107,24 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     get open() {
       return open
     },
+    get streams() {
+      return streams.size
+    },
+    get gaps() {
+      return gaps
+    },
     onRead: ({ res, uri, id }) => void res.end(contentsOf(uri, 'true', id)),
-    onSubscribe: ({ res, id }) => answer(res, id, {}),
-    onEnd: res => void res.end(),
+    onListen({ res, uris }) {
+      streams.add(res)
+      res.on('close', () => {
+        streams.delete(res)
+        if (streams.size === 0) gaps++
+      })
+      const params = { notifications: { resourceSubscriptions: uris } }
+      const method = 'notifications/subscriptions/acknowledged'
+      res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', method, params })}\n\n`)
+    },
     onCall: ({ res, id }) => answer(res, id, {}),
     status: null,
     send(text) {

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
@@ -37,7 +37,7 @@ describe('the election of a gateway', () => {
     return gateway
   }
 
-  /** For what signals and a broken pipe do. */
+  /** For what a kill and a broken pipe do. */
   function startProcess(): GatewayProcess {
     const gateway = startGatewayProcess({ port, registryDir })
     ends.push(() => gateway.kill())
@@ -66,7 +66,7 @@ describe('the election of a gateway', () => {
     await active.stop()
     await events.untilEnded()
     await standby.line('listening')
-    await logged(standby, `process ${process.pid}, yielded`)
+    await logged(standby, `after that of process ${process.pid}`)
     expect(await readEvents(url)).to.deep.equal(['contention', 'takeover'])
     // Everything that the first one wrote is gone, what the second one wrote is there.
     expect((await readdir(registryDir)).toSorted()).to.deep.equal([
@@ -77,21 +77,16 @@ describe('the election of a gateway', () => {
     ])
   })
 
-  it('tells of a hung gateway, and elects exactly one of those that stand by when it is killed', async function () {
-    if (process.platform !== 'linux') skipBecause(this, 'needs SIGSTOP and /proc')
+  it('elects exactly one of those that stand by when the gateway is killed', async function () {
+    if (process.platform !== 'linux') skipBecause(this, 'needs /proc')
     const active = startProcess()
     await active.line('listening')
-    const standbys = [start('--bound=activeProbeMs=300'), start('--bound=activeProbeMs=300')]
-    await Promise.all(standbys.map(standby => standby.line('standby')))
-    active.child.kill('SIGSTOP')
+    const standbys = [start(), start()]
     for (const standby of standbys) {
-      const said = await standby.line('resident_unresponsive')
+      const said = await standby.line('standby')
       expect(said.resident.pid).to.equal(active.pid)
       expect(said.reason).to.contain(`process ${active.pid}`)
     }
-    active.child.kill('SIGCONT')
-    await Promise.all(standbys.map(standby => standby.line('resident_recovered')))
-
     await active.kill()
     const elected = () => standbys.filter(standby => standby.has('listening'))
     await until(() => elected().length > 0, 'one is elected')
@@ -103,8 +98,8 @@ describe('the election of a gateway', () => {
     const others = standbys.filter(standby => standby !== winner)
     await until(() => others.every(isBehind), 'the others stand by behind the winner')
     expect(elected()).to.deep.equal([winner])
-    await logged(winner, `process ${active.pid}, ended without a word`)
-    expect(await readEvents(url)).to.include.members(['resident_unresponsive', 'takeover'])
+    await logged(winner, `after that of process ${active.pid}`)
+    expect(await readEvents(url)).to.include.members(['contention', 'takeover'])
   })
 
   it('takes over although nobody reads any more what it says', async () => {
@@ -154,14 +149,6 @@ describe('the election of a gateway', () => {
       const { code, stderr } = await runCommand(args)
       expect(code).to.equal(1)
       expect(stderr).to.contain(`port ${port} on 127.0.0.1 is in use`).and.contain('--port 0')
-    })
-
-    it('fails although that says nothing', async () => {
-      await occupy(createServer())
-      const gateway = start('--bound=activeProbeMs=100')
-      const error: any = await gateway.line('listening').catch((reason: unknown) => reason)
-      expect(error).to.include({ code: 'port_in_use' })
-      expect(error.message).to.contain(`port ${port}`).and.contain('does not answer')
     })
   })
 })

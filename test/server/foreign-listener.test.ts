@@ -1,13 +1,16 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { Agent, get } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { HttpLink } from '../../src/lib/mcp/bridge/http-link.ts'
 import { refuseForeignListeners } from '../../src/lib/util/net.ts'
 import { Secret } from '../../src/lib/util/secret.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
-import { ReadLink } from '../../src/server/gateway/relay/read-link.ts'
+import { LocalTransport } from '../../src/server/gateway/relay/local-transport.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 /** Sends one request with the key. Resolves with its status, or with why it was not sent. */
@@ -22,19 +25,19 @@ async function askByHttpLink(url: URL, key: string): Promise<string> {
   return answer.catch((error: Error) => error.message).finally(() => link.close())
 }
 
-async function askByReadLink(url: URL, key: string): Promise<string> {
-  const link = new ReadLink({ connectMs: 60_000, key: new Secret(key) })
-  const { promise, resolve } = Promise.withResolvers<string>()
-  link.send(
-    { url, headers: {}, body: '{}', answerMs: 60_000, silenceMs: 60_000 },
-    {
-      begun: status => resolve(String(status)),
-      data() {},
-      ended() {},
-      failed: reason => resolve(reason.message),
-    },
-  )
-  return promise.finally(() => link.close())
+async function askByTransport(url: URL): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'foreign-'))
+  const tokenFile = join(folder, 'token')
+  await writeFile(tokenFile, 'a-host-token', { mode: 0o600 })
+  const transport = new LocalTransport({ locate: () => url, mayUseKey: () => true, tokenFile })
+  const request = { method: 'POST', path: '/mcp', headers: {}, body: '{}' }
+  return transport
+    .send(request, new AbortController().signal)
+    .then(
+      ({ status }) => String(status),
+      (error: Error) => error.message,
+    )
+    .finally(() => transport.close())
 }
 
 /** Servers that print what they get; every second one closes with its first connection. */
@@ -60,7 +63,7 @@ describe('the key of a client, and that of the reads of a gateway', () => {
       try {
         while (output.split('\n').length < 5) await once(child.stdout, 'data')
         const ports = output.trim().split('\n')
-        const askers: Ask[] = [askByHttpLink, askByHttpLink, askByReadLink, askByReadLink]
+        const askers: Ask[] = [askByHttpLink, askByHttpLink, askByTransport, askByTransport]
         for (const [at, ask] of askers.entries()) {
           const answer = await ask(new URL(`http://127.0.0.1:${ports[at]}/mcp`), 'k'.repeat(40))
           if (uid === 0) expect(answer).to.equal('200')
@@ -70,7 +73,8 @@ describe('the key of a client, and that of the reads of a gateway', () => {
         child.kill()
         await once(child, 'close')
       }
-      expect(output.match(/k{40}/g) ?? []).to.have.length(uid === 0 ? 4 : 0)
+      const keys = output.match(/k{40}|Bearer gateway-\S+/g) ?? []
+      expect(keys).to.have.length(uid === 0 ? 4 : 0)
     })
   }
 })

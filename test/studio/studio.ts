@@ -54,10 +54,7 @@ const machines = ['a', 'b', 'c']
 const gatewayName = 'gateways.studio.example'
 
 /** Started in a `before` hook; skips the suite, with the reason, where something is missing. */
-export async function startStudio(
-  context: Mocha.Context,
-  bounds: readonly string[] = [],
-): Promise<Studio> {
+export async function startStudio(context: Mocha.Context): Promise<Studio> {
   if (spawnSync('nginx', ['-v']).error !== undefined) skipBecause(context, 'needs nginx')
   const network = openNetwork(context, machines, gatewayName)
   const ends: (() => unknown)[] = [() => network.remove()]
@@ -97,7 +94,6 @@ export async function startStudio(
     const port = await freePort()
     const gatewayPort = await freePort()
     const base = `https://${proxyAddress}:${port}`
-    const boundFlags = bounds.map(bound => `--bound=${bound}`)
 
     const startGateway = (address: string) => {
       const flags = [
@@ -118,7 +114,6 @@ export async function startStudio(
         proxyAddress,
         '--keys-file',
         keyStore.path,
-        ...boundFlags,
       ]
       const registryDir = join(folder, `gateway-${address}`)
       return startGatewayProcess({ port: gatewayPort, registryDir, flags })
@@ -158,7 +153,6 @@ export async function startStudio(
           sceneFile,
           '--name',
           machine,
-          ...boundFlags,
         ],
       })
       const uri = `instance://${serve.instanceId}/scene/current`

@@ -1,7 +1,11 @@
-import { withoutBrackets } from '../../lib/util/net.ts'
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { isLoopback, withoutBrackets } from '../../lib/util/net.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
-import { isOwnHost } from '../../lib/instances/instance.ts'
-import { readRecordFiles } from '../../lib/instances/record-files.ts'
+import { recordFile } from '../../lib/instances/files.ts'
+import { readRecordFile } from '../../lib/instances/record-files.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { HostTarget } from '../../lib/mcp/client/host-request.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -30,16 +34,15 @@ export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarge
     return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL')
   }
   const registryDir = readStateDirectory(flags, env)
-  const parts = { registryDir, log, nowMs: Date.now() }
+  const parts = { registryDir, log }
   const { id } = await chooseInstance(parts, word, '--instance ID')
-  const files = await readRecordFiles(registryDir, log)
-  const record = files.find(file => file.record.instance_id === id)?.record
-  if (record === undefined) {
+  const read = readRecordFile(recordFile(join(registryDir, 'instances'), id))
+  if (read?.record.ok !== true) {
     throw new ServiceError('network_failed', 'the instance has ended', {
       hint: 'service-cli instances shows what runs',
     })
   }
-  const { host_url: url, host_token_file: file } = record
+  const { host_url: url, host_token_file: file } = read.record.value
   const token = file === null ? hostToken : await readSecretFile(file, 'host_token_file')
   if (token) return foundAt(url, token, 'its record')
   throw new ServiceError('auth_required', 'the host token of the instance is not in a file', {
@@ -57,4 +60,15 @@ async function foundAt(hostUrl: string, token: string, source: string): Promise<
     )
   }
   return { url, token: new Secret(checkSecretText(token, 'the host token')) }
+}
+
+/** Whether `host`, an address or a name, leads to this machine. Never rejects. */
+async function isOwnHost(host: string): Promise<boolean> {
+  if (isLoopback(host)) return true
+  const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
+  const isOwn = (wanted: string): boolean =>
+    isLoopback(wanted) || own.some(({ address }) => address === wanted)
+  if (isIP(host) !== 0) return isOwn(host)
+  const found = await lookup(host, { all: true }).catch(() => [])
+  return found.length > 0 && found.every(({ address }) => isOwn(address))
 }

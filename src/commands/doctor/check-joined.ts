@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import * as http from 'node:http'
 import * as https from 'node:https'
-import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { connectionReason, isTlsError } from '../../lib/util/connection-reason.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
@@ -8,6 +8,7 @@ import { proxyAgentOptions, proxyFor } from '../../lib/util/proxy.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { userAgent } from '../../lib/util/version.ts'
+import { joinCloseCodes } from '../../server/join/wire.ts'
 import type { InstanceFacts } from './check-instance.ts'
 import { timeoutMs } from './check-push.ts'
 import { type Finding, finding } from './finding.ts'
@@ -87,24 +88,28 @@ async function checkToken(gateway: string, read: () => Promise<Secret>): Promise
   const { host } = new URL(gateway)
   const check = `join_${host}`
   const { connectLink } = await import('../../server/join/connect-link.ts')
-  const { joinDefaults } = await import('../../server/join/limits.ts')
   try {
     const token = await read()
-    const accepted = new AbortController()
-    const signal = AbortSignal.any([accepted.signal, AbortSignal.timeout(timeoutMs)])
-    const opened = (stream: Duplex) => void stream.once('data', () => accepted.abort())
-    const link = { gateway, token, limits: joinDefaults, signal, opened }
-    const { isRefused, reason } = await connectLink(link)
-    if (accepted.signal.aborted) {
-      return finding(check, 'ok', `the gateway ${host} accepts the token of serve --join`)
-    }
-    const why = signal.aborted ? 'nothing came through the link in time' : reason
-    const hint = isRefused
-      ? 'make another token with service-cli token create NAME --scope instance'
-      : 'let a proxy in between pass WebSockets, and check --accept-joins of the gateway'
-    return finding(check, 'fail', `the gateway ${host} cannot be joined: ${why}`, hint)
+    const link = await connectLink({
+      gateway,
+      token,
+      instanceId: randomUUID(),
+      received: () => {},
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    link.close(joinCloseCodes.stopped, 'the check is done')
+    return finding(check, 'ok', `the gateway ${host} accepts the token of serve --join`)
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
+    const summary = `the gateway ${host} cannot be joined: ${error.message}`
+    if (error.code === 'request_refused') {
+      const hint = 'make another token with service-cli token create NAME --scope instance'
+      return finding(check, 'fail', summary, hint)
+    }
+    if (error.code === 'network_failed') {
+      const hint = 'let a proxy in between pass WebSockets, and check --accept-joins of the gateway'
+      return finding(check, 'fail', summary, hint)
+    }
     return finding(check, 'fail', error.message, error.hint)
   }
 }

@@ -8,13 +8,12 @@ import { ApiKeyConfig, keyVariable } from '../../lib/auth/api-key-config.ts'
 import { readClientKeys } from '../../lib/auth/client-keys.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { keysPath } from '../../lib/config/paths.ts'
-import { ownerFile } from '../../lib/instances/files.ts'
-import { readOwnerToken } from '../../lib/instances/owner-token.ts'
+import { ownerFile, readOwnerToken } from '../../lib/instances/files.ts'
 import { counted } from '../../lib/util/amounts.ts'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { isOwn, ownUid } from '../../lib/util/posix.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import type { LocalInstances } from '../../server/gateway/local-instances.ts'
+import type { InstanceDirectory, InstanceEntry } from '../../server/gateway/instance-directory.ts'
 import { defaultPorts } from '../default-ports.ts'
 import { checkInstance, type InstanceFacts } from './check-instance.ts'
 import { checkJoinedGateways } from './check-joined.ts'
@@ -27,12 +26,13 @@ export async function examine(
   joinToken: (() => Promise<Secret>) | null,
   env: NodeJS.ProcessEnv,
 ): Promise<Finding[]> {
-  const { openLocalInstances } = await import('../../server/gateway/local-instances.ts')
+  const { LocalDirectory } = await import('../../server/gateway/local-directory.ts')
   const log = warningsTo(processOutput({ json: false, quiet: false }))
-  const instances = await openLocalInstances(registryDir, log)
+  const instancesDir = join(registryDir, 'instances')
+  const instances = await LocalDirectory.open({ instancesDir, log })
   try {
     const running = instances.entries.filter(({ verdict }) => verdict.health !== 'dead')
-    const facts = await Promise.all(running.map(entry => factsOf(instances, entry, registryDir)))
+    const facts = await Promise.all(running.map(entry => factsOf(entry, instancesDir)))
     const apiKey = new ApiKeyConfig().resolve(env)
     // Fixes the order of the findings.
     const findings = await Promise.all([
@@ -53,17 +53,14 @@ export async function examine(
   }
 }
 
-async function factsOf(
-  instances: LocalInstances,
-  entry: LocalInstances['entries'][number],
-  registryDir: string,
-): Promise<InstanceFacts> {
+async function factsOf(entry: InstanceEntry, instancesDir: string): Promise<InstanceFacts> {
+  const { instanceRow } = await import('../../server/gateway/instance-rows.ts')
   const { mcpUrl, mcpUrlIsLoopback, localUrl, instanceId, pid, gateways = [] } = entry.record
   const isPlain = mcpUrlIsLoopback && mcpUrl?.startsWith('http:') === true
   const isHere = entry.record.hostname === hostname() && (mcpUrlIsLoopback || localUrl !== null)
   const url = isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`
-  const ownerToken = await readOwnerToken(ownerFile(join(registryDir, 'instances'), instanceId))
-  return { row: instances.row(entry), pid, url: isHere ? url : null, gateways, ownerToken }
+  const ownerToken = await readOwnerToken(ownerFile(instancesDir, instanceId))
+  return { row: instanceRow(entry), pid, url: isHere ? url : null, gateways, ownerToken }
 }
 
 function checkNode(): Finding {
@@ -117,7 +114,7 @@ async function checkKeys(env: NodeJS.ProcessEnv): Promise<Finding> {
   }
 }
 
-function summarise({ entries, faults }: LocalInstances, running: number): Finding {
+function summarise({ entries, faults }: InstanceDirectory, running: number): Finding {
   const dead = entries.length - running
   const ended = dead === 0 ? '' : `; ${counted(dead, 'record')} of ended ones`
   if (faults.length > 0) {

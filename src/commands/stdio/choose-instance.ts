@@ -2,7 +2,7 @@ import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { liveInstances, type LiveInstancesParts } from '../../lib/instances/live-instances.ts'
-import { selectInstance, shortIds } from '../../lib/instances/select-instance.ts'
+import { selectInstance, shortId } from '../../lib/instances/select-instance.ts'
 
 const startHint = 'start one with: service-cli serve'
 
@@ -59,9 +59,8 @@ function notFound(instances: Instance[], word: string): ServiceError {
 }
 
 function table(instances: readonly Instance[]): string {
-  const ids = shortIds(instances)
-  const rows = instances.map(({ dccType, displayName, scene }, at) => [
-    ids[at] ?? '',
+  const rows = instances.map(({ id, dccType, displayName, scene }) => [
+    shortId(id),
     dccType,
     displayName,
     scene ?? '',

@@ -70,7 +70,7 @@ export class JoinOrServe {
     const instances = await this.#live()
     const previous = this.#joined
     const lostMs = this.#lostMs ?? Date.now()
-    const next = previous && findNextRun(instances, { previous, lostMs })
+    const next = previous && findNextRun(instances, previous, lostMs)
     const selection = joinable(instances, this.#parts.dccType)
     const found = next ?? (selection.kind === 'one' ? selection.instance : null)
     if (found !== null) return ok(this.#join(found))
@@ -84,7 +84,7 @@ export class JoinOrServe {
 
   #live(): Promise<Instance[]> {
     const { registryDir, log } = this.#parts
-    return liveInstances({ registryDir, log, nowMs: Date.now() })
+    return liveInstances({ registryDir, log })
   }
 
   /** Two clients must not start two servers. */

@@ -23,7 +23,7 @@ export function locateInstance(
     const missedMs = lostMs ?? Date.now()
     const chosen = selectInstance(instances, word)
     const other = !particular && chosen.kind === 'one' ? chosen.instance : null
-    const next = findNextRun(instances, { previous: current, lostMs: missedMs }) ?? other
+    const next = findNextRun(instances, current, missedMs) ?? other
     lostMs = next === null ? missedMs : null
     if (next === null) {
       return fail(`the instance ${current.displayName} does not run or does not answer`)

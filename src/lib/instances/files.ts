@@ -1,10 +1,8 @@
 import { join } from 'node:path'
-import { uuidForm } from '../util/text.ts'
+import { readPrivateFile } from '../config/private-file.ts'
+import { Secret } from '../util/secret.ts'
 
 /** The files of one instance in `<registry_dir>/instances`. */
-
-const record = new RegExp(`^(${uuidForm})\\.json$`)
-const stray = new RegExp(`^(${uuidForm})\\.(token|owner|(?:json|token|owner)\\.[0-9a-f]+\\.tmp)$`)
 
 export function recordFile(instancesDir: string, instanceId: string): string {
   return join(instancesDir, `${instanceId}.json`)
@@ -20,12 +18,8 @@ export function ownerFile(instancesDir: string, instanceId: string): string {
   return join(instancesDir, `${instanceId}.owner`)
 }
 
-/** The instance whose record has this file name, or null. */
-export function idOfRecord(fileName: string): string | null {
-  return record.exec(fileName)?.[1] ?? null
-}
-
-/** The instance whose token, or a temporary file of these, has this file name, or null. */
-export function idOfStray(fileName: string): string | null {
-  return stray.exec(fileName)?.[1] ?? null
+/** Null when there is no such token, or its file is not private to this user. */
+export async function readOwnerToken(file: string): Promise<Secret | null> {
+  const text = await readPrivateFile(file).catch(() => null)
+  return text ? new Secret(text) : null
 }

@@ -1,6 +1,6 @@
 import type { Instance } from './instance.ts'
 
-type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
+export type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
 
 /** What a word of the user names among the live instances. */
 export type Selection<One extends Named = Instance> =
@@ -39,27 +39,14 @@ export function selectInstance<One extends Named>(
 }
 
 /** Whether the word names this instance, and not a kind of instances. */
-export function namesId({ id }: Instance, word: string | undefined): boolean {
+export function namesId({ id }: Pick<Instance, 'id'>, word: string | undefined): boolean {
   const wanted = plainId(word ?? '')
   return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)
 }
 
-/** The shortest beginning of each id that names it alone, of at least eight characters. */
-export function shortIds(instances: readonly Pick<Instance, 'id'>[]): string[] {
-  const plain = instances.map(({ id }) => plainId(id))
-  // Of all ids the neighbours in their order have the longest beginning in common.
-  const sorted = plain.toSorted()
-  const shared = sorted.map((id, at) => commonChars(id, sorted[at + 1] ?? ''))
-  const lengths = new Map(
-    sorted.map((id, at) => [id, Math.max(8, 1 + Math.max(shared[at] ?? 0, shared[at - 1] ?? 0))]),
-  )
-  return plain.map(id => id.slice(0, lengths.get(id)))
-}
-
-function commonChars(a: string, b: string): number {
-  let at = 0
-  while (at < a.length && a[at] === b[at]) at++
-  return at
+/** The first eight digits of an id, by which lists name an instance. */
+export function shortId(instanceId: string): string {
+  return plainId(instanceId).slice(0, 8)
 }
 
 /** In lower case: its name, and its document as a path, as a file, and without its ending. */

@@ -1,8 +1,3 @@
 /** Which callers of the gateway see an instance: its owner, the team of the owner too, or all. */
 export const visibilities = ['owner', 'team', 'all'] as const
 export type Visibility = (typeof visibilities)[number]
-
-/** The visibility that a record tells; anything unknown is `owner`. */
-export function parseVisibility(told: unknown): Visibility {
-  return visibilities.find(one => one === told) ?? 'owner'
-}

@@ -100,6 +100,8 @@ export class KeyPolicy implements AuthPolicy {
     return () => void this.#listeners.delete(listener)
   }
 
+  readonly isOpen = (): boolean => this.#isOpen
+
   close(): void {
     this.#stop()
   }

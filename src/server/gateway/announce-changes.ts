@@ -1,4 +1,4 @@
-import { minPrefixChars } from '../../lib/instances/select-instance.ts'
+import { minPrefixChars, shortId } from '../../lib/instances/select-instance.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { CatalogState } from './catalog/catalog-resources.ts'
@@ -6,7 +6,7 @@ import type { EventRing, GatewayEvent, GatewayEventKind } from './event-ring.ts'
 import { catalogUri, instancesUri, metricsUri, processUri } from './gateway-uris.ts'
 import type { InstanceChange, InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import { idPrefix } from './instance-query.ts'
-import { rowStatus, type RowStatus, shortId } from './instance-rows.ts'
+import { rowStatus, type RowStatus } from './instance-rows.ts'
 
 interface AnnounceParts {
   readonly directory: InstanceDirectory
@@ -144,8 +144,6 @@ function turnOf(now: RowStatus, before: RowStatus | undefined): GatewayEventKind
       return 'instance_stale'
     case 'unreachable':
       return 'probe_unreachable'
-    case 'booting':
-      return 'probe_booting'
     default:
       return before === 'stale' || before === 'unreachable' || before === 'dead'
         ? 'instance_recovered'

@@ -5,26 +5,20 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { CatalogFile } from './catalog/catalog-file.ts'
 import type { GatewaySelf } from './diagnostics.ts'
 import type { EventRing } from './event-ring.ts'
-import { openFsDirectory } from './fs-directory.ts'
-import { createProbedDirectory } from './probed-directory.ts'
-import { Probes } from './probes.ts'
-import { startReaper } from './reap.ts'
+import { LocalDirectory } from './local-directory.ts'
 import type { AccountTokens } from '../auth/account-tokens.ts'
 import type { NodeHandler } from '../http/app.ts'
 import type { Upgrade } from '../http/upgrade.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
-import { JoinTokens } from './join/join-tokens.ts'
 import { createJoinUpgrade } from './join/join-upgrade.ts'
-import { Joins } from './join/joins.ts'
-import { JoinedDirectory } from './join/joined-directory.ts'
-import { mergeDirectories } from './merged-directory.ts'
-import { Relays } from './relay/relays.ts'
+import { JoinedInstances } from './join/joined-instances.ts'
+import { Connections } from './relay/connections.ts'
 import { openUserView, openView } from './views/view.ts'
 import { Views } from './views/views.ts'
 import type { KeptSessions } from '../mcp/kept-sessions.ts'
 import { activityGauges, type McpEndpoint } from '../mcp/endpoint.ts'
 import type { Gauge } from '../http/metrics.ts'
-import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import type { InstanceDirectory } from './instance-directory.ts'
 
 interface GatewayAssemblyParts {
   /** `<registry_dir>/instances` */
@@ -39,7 +33,7 @@ interface GatewayAssemblyParts {
   readonly accounts: AccountTokens | undefined
   readonly onRefused: (refused: RefusedRequest) => void
   /** Whether clients of the gateway are asked for a key. */
-  readonly mayUseKey: () => Promise<boolean>
+  readonly mayUseKey: () => boolean
   readonly kept: KeptSessions | undefined
   readonly limits: GatewayLimits
   readonly log: Logger
@@ -66,28 +60,16 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const machine = { hostname: hostname(), instancesDir, ...clocks, limits, log }
   // A record that names its own port would have it ask itself.
   const isOwn = (url: URL): boolean => Number(url.port) === self.port
-  const files = await openFsDirectory(machine)
-  const probes = new Probes({ ...machine, directory: files, isOwn })
-  const local = createProbedDirectory({ directory: files, probes, limits, log })
-  const stopReaper = startReaper({ ...machine, directory: local })
-  const joining = parts.accounts && openJoins({ ...parts, accounts: parts.accounts, local })
-  const directory = joining ? mergeDirectories(local, joining.joined) : local
-  const relays = aggregate
-    ? new Relays({ ...machine, directory, isOwn, mayUseKey, joined: joining?.joined })
+  const directory = await LocalDirectory.open({ instancesDir, log, isGateway: true })
+  const { accounts: tokens, onRefused } = parts
+  const joined = tokens && new JoinedInstances(directory, log)
+  const connections = aggregate
+    ? new Connections({ ...machine, directory, isOwn, mayUseKey, joined })
     : undefined
-  const common = {
-    relays,
-    catalog,
-    tools,
-    kept: parts.kept,
-    log,
-    self: () => self,
-    probeOf: (id: string) => probes.of(id),
-    whyNotProbed: (entry: InstanceEntry) => probes.whyNot(entry),
-  }
+  const common = { connections, catalog, tools, kept: parts.kept, log, self: () => self }
   const views = new Views({
-    all: openView({ ...common, ...(joining && { viewer: null }), directory, ring, limits }),
-    open: (viewer, open) => openUserView({ ...common, limits }, directory, viewer, open),
+    all: openView({ ...common, ...(joined && { viewer: null }), directory, ring, limits }),
+    open: viewer => openUserView({ ...common, limits }, directory, viewer),
     limits,
     ticks: monotonicClock,
     timer: systemTimer,
@@ -95,51 +77,14 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   return {
     endpoint: views,
     download: aggregate ? (...asked) => views.download(...asked) : undefined,
-    acceptJoin: joining?.accept,
-    gauges: () => [
-      ...activityGauges(views.activity()),
-      instanceGauge(directory),
-      ...(joining ? [linkGauge(joining.joins)] : []),
-    ],
-    endLinks: () => joining?.joins.endLinks(),
+    acceptJoin: tokens && joined && createJoinUpgrade({ tokens, joined, directory, onRefused }),
+    gauges: () => [...activityGauges(views.activity()), instanceGauge(directory)],
+    endLinks: () => joined?.close(),
     async close() {
       views.close()
-      await joining?.joins.close()
-      await Promise.all([stopReaper(), relays?.close(), directory.close()])
+      connections?.close()
+      await directory.close()
     },
-  }
-}
-
-/** What accepts instances that join. */
-function openJoins({
-  accounts,
-  local,
-  limits,
-  log,
-  onRefused,
-}: Pick<GatewayAssemblyParts, 'limits' | 'log' | 'onRefused'> & {
-  accounts: AccountTokens
-  local: InstanceDirectory
-}) {
-  const tokens = new JoinTokens(accounts)
-  const parts = { limits, clock: systemClock, timer: systemTimer, log }
-  const joined = new JoinedDirectory(parts)
-  const joins = new Joins({ local, tokens, directory: joined, ...parts })
-  const accept = createJoinUpgrade({
-    tokens,
-
-    onRefused,
-    whyFull: principal => joins.whyFull(principal),
-    accept: (...link) => joins.accept(...link),
-  })
-  return { joined, joins, accept }
-}
-
-function linkGauge({ links }: Joins): Gauge {
-  return {
-    name: 'service_cli_join_links',
-    help: 'Links of instances that joined.',
-    values: [{ value: links }],
   }
 }
 

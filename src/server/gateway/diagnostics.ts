@@ -1,19 +1,20 @@
-import { maxInstanceRows } from './instance-rows.ts'
 import type { GatewayLimits } from './limits.ts'
-import { instanceStaleMs } from './verdict.ts'
+import { instanceStaleMs } from '../../lib/instances/instance.ts'
+import { reapAfterMs } from '../../lib/instances/reap.ts'
+import { directoryPollMs, probeEveryMs } from './local-directory.ts'
+import { probeTimeoutMs } from './probes.ts'
 import { counted } from '../../lib/util/amounts.ts'
 import type { EndpointActivity } from '../mcp/endpoint.ts'
-import { type Clock, rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
+import { type Clock, toRfc3339 } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
-import type { InstanceEntry, RecordFault } from './instance-directory.ts'
+import type { RecordFault } from './instance-directory.ts'
+import { type InstanceQuery, isOfType, queryInstances } from './instance-query.ts'
 import {
-  type InstanceAnswer,
-  type InstanceQuery,
-  isOfType,
-  queryInstances,
-} from './instance-query.ts'
-import type { InstanceRow, InstanceRows } from './instance-rows.ts'
-import type { ProbeOutcome } from './probes.ts'
+  type InstanceRow,
+  type InstanceRows,
+  maxInstanceRows,
+  verboseRow,
+} from './instance-rows.ts'
 import { jsonContents } from '../resources/scheme-producer.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
@@ -47,9 +48,8 @@ interface ProcessFacts {
   readonly parts: DiagnosticParts
   readonly nowMs: number
   readonly rows: readonly InstanceRow[]
-  readonly answer: InstanceAnswer<InstanceRow>
+  readonly answer: ReturnType<typeof queryInstances>
   readonly faults: readonly RecordFault[]
-  entryOf(instanceId: string): InstanceEntry | undefined
 }
 
 /** `gateway://diagnostics/process`; the counts are those of the kind of application asked for. */
@@ -81,17 +81,14 @@ function processDiagnostics(facts: ProcessFacts): object {
     counts,
     index_health: answer.index_health,
     capped: answer.capped,
-    instances: answer.instances.map(row => ({
-      ...row,
-      diagnostics: instanceDiagnostics(row.instance_id, facts),
-    })),
+    instances: answer.instances,
     faults,
   }
 }
 
 /** Everything is asked for: what is wrong is what a reader of diagnostics came for. */
 function diagnosticsQuery(dccType: string | undefined, limit: number): InstanceQuery {
-  return { includeStale: true, includeDead: true, dccType, limit, offset: 0, verbose: true }
+  return { includeStale: true, includeDead: true, dccType, limit, offset: 0 }
 }
 
 /** `gateway://diagnostics/audit`. */
@@ -122,37 +119,16 @@ function metricsDiagnostics(
     metrics: {
       gateway_local_tools: tools,
       live_instances: live,
-      backend_timeout_ms: limits.probeTimeoutMs,
-      probe_interval_ms: limits.probeIntervalMs,
+      backend_timeout_ms: probeTimeoutMs,
+      probe_interval_ms: probeEveryMs,
       stale_after_ms: instanceStaleMs,
-      process_check_ms: limits.processCheckMs,
-      dead_shown_ms: limits.deadInstanceMs,
+      process_check_ms: directoryPollMs,
+      dead_shown_ms: reapAfterMs,
       session_idle_ms: limits.sessionIdleMs,
       mcp_surface: tools > 0 ? 'resources and tools' : 'resources',
       publishes_backend_tools: false,
     },
   }
-}
-
-function instanceDiagnostics(instanceId: string, { parts, entryOf }: ProcessFacts): object {
-  const probe = parts.probeOf(instanceId)
-  const entry = entryOf(instanceId)
-  return {
-    heartbeat_age_ms: rounded(entry?.verdict.heartbeatAgeMs ?? null),
-    not_probed: entry === undefined ? null : parts.whyNotProbed(entry),
-    probed_at: rfc3339OrNull(probe?.probedMs),
-    probe_latency_ms: rounded(probe?.latencyMs ?? null),
-    last_error: lastErrorOf(probe),
-  }
-}
-
-function lastErrorOf(probe: ProbeOutcome | null): object | null {
-  if (probe === null || probe.lastError === null) return null
-  return { message: probe.lastError, at: rfc3339OrNull(probe.lastErrorMs) }
-}
-
-function rounded(ms: number | null): number | null {
-  return ms === null ? null : Math.round(ms * 10) / 10
 }
 
 function summary(counts: InstanceCounts, faults: number): string {
@@ -168,10 +144,6 @@ export interface DiagnosticParts {
   self(): GatewaySelf
   /** Of the MCP endpoint that serves these resources. */
   activity(): EndpointActivity
-  /** How the last probe of an instance went; null: it was not probed. */
-  probeOf(instanceId: string): ProbeOutcome | null
-  /** Why an instance is not probed; null: it is. */
-  whyNotProbed(entry: InstanceEntry): string | null
 }
 
 /** `gateway://diagnostics/process`, `/audit` and `/metrics`. */
@@ -191,19 +163,21 @@ export class DiagnosticResources {
   readProcess(uri: ResourceUri): readonly Content[] {
     const rows = this.#rows
     const dccType = textParameter(uri, 'dcc_type')
-    const all = rows.verbose()
     const { faults } = rows
+    const nowMs = this.#clock.now()
+    const all = rows.entries.map(entry => ({
+      ...verboseRow(entry),
+      diagnostics: { heartbeat_age_ms: Math.max(0, nowMs - entry.verdict.heartbeatMs) },
+    }))
     const query = diagnosticsQuery(dccType, maxInstanceRows)
-    const byId = new Map(rows.entries.map(entry => [entry.record.instanceId, entry]))
     return json(
       uri,
       processDiagnostics({
         parts: this.#parts,
-        nowMs: this.#clock.now(),
+        nowMs,
         rows: all.filter(row => isOfType(row, dccType)),
         answer: queryInstances(all, faults, query),
         faults,
-        entryOf: id => byId.get(id),
       }),
     )
   }

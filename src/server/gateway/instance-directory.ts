@@ -2,22 +2,16 @@ import type { InstanceStatus } from '../../lib/instances/record.ts'
 import type { Visibility } from '../../lib/instances/visibility.ts'
 import type { JoinAccepted } from '../join/wire.ts'
 
-/**
- * All instances that can be known of, alive or not: the one thing the gateway looks at. Those of the
- * folder of records, those that joined, and both together are such directories.
- */
+/** All known instances, alive or not: those of this machine, and those that joined. */
 export interface InstanceDirectory {
   /**
-   * Everything there is now, dead ones included, oldest first. Never fails and never waits. The
-   * identical array, of identical entries, as long as nothing that `onChange` tells has changed.
+   * Dead ones included, oldest first. The identical array, of identical entries, until `onChange`
+   * tells of a change.
    */
   readonly entries: readonly InstanceEntry[]
-  /**
-   * Records that are not understood; they hide nothing else. One that cannot be read for now
-   * leaves its instance in `entries`, as last known. Bounded; the same array likewise.
-   */
+  /** Invalid records; they hide no other. The same array likewise. */
   readonly faults: readonly RecordFault[]
-  /** Returns the unsubscribe. Called after `entries` changed, once for what came together. */
+  /** Called after `entries` or `faults` changed, once for what came together. Returns the unsubscribe. */
   onChange(listener: (changes: InstanceChange[]) => void): () => void
   /** Resolves when everything that was true at the call has been seen, and told. */
   refresh(): Promise<void>
@@ -31,7 +25,7 @@ export interface InstanceEntry {
   readonly verdict: Verdict
 }
 
-/** What an instance record says, checked member by member, cut to bounds and safe to show. */
+/** What an instance record says; its texts are safe to show. */
 export interface DirectoryRecord {
   readonly instanceId: string
   readonly dccType: string
@@ -85,17 +79,12 @@ export interface JoinedAs extends JoinAccepted {
 export interface Verdict {
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string
-  /**
-   * Since its last sign of life, as a watch of this process measures it: read anew at each
-   * access, and no change by itself. Null: never seen alive.
-   */
-  readonly heartbeatAgeMs: number | null
-  /** Time of day of its last heartbeat, by the clock of its machine; likewise. */
+  /** Milliseconds since the epoch; read anew at each access, and no change by itself. */
   readonly heartbeatMs: number
 }
 
 export interface RecordFault {
-  /** Which record, in the words of the implementation: a file's name. Safe to show. */
+  /** The file's name, safe to show. */
   readonly source: string
   readonly reason: string
 }

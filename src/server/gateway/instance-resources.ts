@@ -1,12 +1,11 @@
-import { maxInstanceRows } from './instance-rows.ts'
 import { minPrefixChars } from '../../lib/instances/select-instance.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content } from '../resources/producer.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { InstanceRows } from './instance-rows.ts'
+import type { InstanceEntry } from './instance-directory.ts'
+import { instanceRow, type InstanceRows, maxInstanceRows, verboseRow } from './instance-rows.ts'
 import {
-  type InstanceQuery,
   type LookupFailure,
   lookUpInstance,
   parseInstanceQuery,
@@ -46,11 +45,11 @@ export class InstanceResources {
     return this.#singles.get(rows.version, uri.text, () => {
       const found = lookUpInstance(rows.entries, selector)
       if (!found.ok) throw this.#lookupError(found.failure, uri.text)
-      return JSON.stringify(rows.verboseRow(found.value))
+      return JSON.stringify(verboseRow(found.value))
     })
   }
 
-  #queryOf(uri: ResourceUri): InstanceQuery {
+  #queryOf(uri: ResourceUri): ReturnType<typeof parseInstanceQuery> {
     return parseInstanceQuery(uri, maxInstanceRows)
   }
 
@@ -68,18 +67,14 @@ export class InstanceResources {
         const shown = candidates.slice(0, maxLookupCandidates)
         return new ResourceUriInvalid(`${candidates.length} instances begin with these digits`, {
           hint: 'select one of the candidates by more digits of its instance_id',
-          data: {
-            uri,
-            total: candidates.length,
-            candidates: shown.map(entry => this.#brief(entry)),
-          },
+          data: { uri, total: candidates.length, candidates: shown.map(brief) },
         })
       }
     }
   }
+}
 
-  #brief(entry: Parameters<InstanceRows['row']>[0]): object {
-    const { instance_id, display_id, display_name, dcc_type, status, scene } = this.#rows.row(entry)
-    return { instance_id, display_id, display_name, dcc_type, status, scene }
-  }
+function brief(entry: InstanceEntry): object {
+  const { instance_id, display_id, display_name, dcc_type, status, scene } = instanceRow(entry)
+  return { instance_id, display_id, display_name, dcc_type, status, scene }
 }

@@ -41,7 +41,7 @@ export interface GatewayOptions extends ListenOptions {
 
 /** One piece of news of the election. Member names are those on the wire. */
 export interface ElectionLine {
-  readonly event: 'standby' | 'resident_unresponsive' | 'resident_recovered' | 'port_taken'
+  readonly event: 'standby' | 'port_taken'
   readonly port: number
   /** A sentence for people. */
   readonly reason: string
@@ -51,8 +51,6 @@ export interface ElectionLine {
     readonly pid: number
     readonly url: string
     readonly version: string
-    /** Whether it serves the same state directory. */
-    readonly same_registry: boolean
   } | null
 }
 

@@ -23,14 +23,14 @@ interface InstanceFacts {
 }
 
 /** The record of this process as it starts: no application has shown itself yet. */
-export async function createInstanceRecord(facts: InstanceFacts): Promise<InstanceRecord> {
+export function createInstanceRecord(facts: InstanceFacts): InstanceRecord {
   return {
     schema_version: 1,
     instance_id: facts.instanceId,
     dcc_type: facts.dccType,
     display_name: facts.name ?? `${facts.dccType} on ${hostname()}`,
     pid: process.pid,
-    pid_start: await processStart(process.pid),
+    pid_start: processStart(process.pid),
     hostname: hostname(),
     mcp_url: facts.url,
     host_url: facts.hostUrl,

@@ -7,7 +7,7 @@ import type { AuthSettings } from '../auth/auth.ts'
 import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
-import type { JoinSettings } from '../join/join-settings.ts'
+import type { JoinSettings } from '../join/joiner.ts'
 import type { Stoppable } from '../http/server-socket.ts'
 
 /**

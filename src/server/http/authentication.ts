@@ -75,6 +75,8 @@ export type AuthOutcome = AuthAccepted | AuthRefused
 /** Decides on every request to `/mcp` and `/artefacts`. Must not throw. */
 export interface AuthPolicy {
   authenticate(caller: Caller): AuthOutcome | Promise<AuthOutcome>
+  /** Whether every caller is let in now. Absent: never. */
+  readonly isOpen?: () => boolean
   /**
    * The refusal of a request that would change something, of a caller who may not. Default:
    * 403 `insufficient_scope`, naming the scope `write`.
@@ -93,7 +95,7 @@ export const anonymous = 'anonymous'
 /** Every caller of a server without authentication may do everything. */
 export const openAccess: AuthAccepted = { ok: true, principal: anonymous, mayWrite: true }
 
-export const openPolicy: AuthPolicy = { authenticate: () => openAccess }
+export const openPolicy: AuthPolicy = { authenticate: () => openAccess, isOpen: () => true }
 
 /** Where a policy says nothing else. */
 export const writeRefused = refuse(

@@ -1,71 +1,65 @@
-import type { JoinLimits } from './limits.ts'
 import type { RequestListener } from 'node:http'
-import { messageOf } from '../../lib/util/errors.ts'
+import type { Visibility } from '../../lib/instances/visibility.ts'
+import { onAbort } from '../../lib/util/abort.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { parseJson } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import type { Secret } from '../../lib/util/secret.ts'
 import { pause, retryDelay, systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
-import { connectLink, type LinkOutcome } from './connect-link.ts'
-import { createGatewayRequests, type FollowedRecord } from './gateway-requests.ts'
-import type { JoinSettings } from './join-settings.ts'
-import { createLinkServer } from './link-server.ts'
-import type { JoinAccepted } from './wire.ts'
+import type { InstanceFile } from '../host/instance-record.ts'
+import type { HttpLimits } from '../http/limits.ts'
+import { connectLink } from './connect-link.ts'
+import type { Link, LinkEnd } from './link.ts'
+import { serveOnLink } from './link-server.ts'
+import { joinAccepted, joinCloseCodes } from './wire.ts'
 
 /** What all links of an instance have in common. */
-export interface LinkParts extends Omit<JoinSettings, 'gateways'> {
-  readonly record: FollowedRecord
+export interface LinkParts {
+  /** Reads the token, before each attempt. Rejects with a `ServiceError`. */
+  token: () => Promise<Secret>
+  visibleTo: Visibility
+  /** The instance record, and its changes. */
+  record: Pick<InstanceFile, 'record' | 'follow'>
   /** What the instance serves. */
-  readonly listener: RequestListener
-  readonly limits: JoinLimits
-  readonly log: Logger
+  listener: RequestListener
+  limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>
+  log: Logger
 }
 
 interface GatewayLinkParts extends LinkParts {
   /** The address of the gateway, http or https, without a slash at the end. */
-  readonly gateway: string
+  gateway: string
   /** One of the addresses of its name; null: whatever the name has at each attempt. */
-  readonly address: string | null
+  address: string | null
   /** Asked before each further attempt; false ends the attempts. */
-  readonly isWanted: () => Promise<boolean>
+  isWanted: () => Promise<boolean>
   /** Aborted when the instance stops. */
-  readonly signal: AbortSignal
+  signal: AbortSignal
 }
-
-export const joinStates = ['connecting', 'joined', 'lost', 'refused'] as const
 
 /** The state of a link to a gateway, for `/readyz`. */
 export interface JoinFacts {
-  readonly state: (typeof joinStates)[number]
+  state: 'connecting' | 'joined' | 'lost' | 'refused'
   /** RFC 3339. */
-  readonly since: string
+  since: string
 }
 
 /** Pause after a refusal: an operator may have made a new token meanwhile. */
 const refusedRetryMs = 60_000
 /** A shorter link counts as a failed attempt, so that pauses grow. */
 const stableMs = 10_000
-/** A reason that stays the same is logged once in this time. */
-const remindMs = 10 * 60_000
 
 /** Keeps a link to one address of a gateway, and logs when it is lost or back. */
 export class GatewayLink {
   /** Resolves when the link has ended and is not wanted any more. */
   readonly ended: Promise<void>
   readonly #parts: GatewayLinkParts
-  readonly #answer: ReturnType<typeof createLinkServer>
   #state: JoinFacts['state'] = 'connecting'
-  #sinceMs: number
-  #logged = { reason: '', atMs: 0 }
+  #sinceMs = systemClock.now()
+  #loggedReason = ''
 
   constructor(parts: GatewayLinkParts) {
     this.#parts = parts
-    this.#sinceMs = systemClock.now()
-    const accepted = (as: JoinAccepted): void => {
-      this.#change('joined')
-      // The log redacts a member with the name `token`.
-      const { owner, team, name } = as
-      parts.log.info({ ...this.#place, owner, team, token_name: name }, 'joined the gateway')
-    }
-    const requests = createGatewayRequests({ ...parts, accepted, others: parts.listener })
-    this.#answer = createLinkServer(requests, parts.limits)
     this.ended = this.#run()
   }
 
@@ -74,38 +68,80 @@ export class GatewayLink {
   }
 
   async #run(): Promise<void> {
-    const { signal, isWanted, log } = this.#parts
+    const { signal, isWanted } = this.#parts
     for (let attempt = 0; !signal.aborted; attempt++) {
-      const { isRefused, isReplaced, reason } = await this.#connect()
+      const { code, reason } = await this.#connect()
       if (signal.aborted) return
-      if (isReplaced) {
-        log.info(this.#place, 'another link of this instance leads to the same gateway')
+      if (code === joinCloseCodes.replaced) {
+        this.#log('info', {}, 'another link of this instance leads to the same gateway')
         return
       }
       const wasJoined = this.#state === 'joined'
       if (wasJoined && systemClock.now() - this.#sinceMs >= stableMs) attempt = 0
-      this.#change(isRefused ? 'refused' : 'lost')
+      const isRefused = code === 'refused'
       const delayMs = isRefused ? refusedRetryMs : retryDelay(attempt, Math.random)
-      this.#logEnd(reason, { isRefused, wasJoined })
+      if (wasJoined || reason !== this.#loggedReason) {
+        const what = wasJoined ? 'the link to the gateway is lost' : 'the gateway cannot be joined'
+        const next = isRefused ? `trying again every ${refusedRetryMs / 1000} s` : 'trying again'
+        this.#log(isRefused ? 'error' : 'warn', { reason }, `${what}; ${next}`)
+        this.#loggedReason = reason
+      }
+      this.#change(isRefused ? 'refused' : 'lost')
       await pause(systemTimer, delayMs, signal)
       if (!signal.aborted && !(await isWanted())) return
     }
   }
 
-  async #connect(): Promise<LinkOutcome> {
-    const { gateway, address, limits, signal } = this.#parts
+  /** Opens the link, and resolves when it has ended. Never rejects. */
+  async #connect(): Promise<{ code: number | 'failed' | 'refused'; reason: string }> {
+    const { gateway, address, record, signal } = this.#parts
+    const received = (text: string): void => this.#received(text)
+    const instanceId = record.record.instance_id
     try {
       const token = await this.#parts.token()
-      return await connectLink({ gateway, address, token, limits, opened: this.#answer, signal })
+      const link = await connectLink({ gateway, address, token, instanceId, received, signal })
+      return await this.#serveOn(link)
     } catch (error) {
-      return { isRefused: true, reason: messageOf(error) }
+      const isTemporary = error instanceof ServiceError && error.code === 'network_failed'
+      return { code: isTemporary ? 'failed' : 'refused', reason: messageOf(error) }
     }
   }
 
-  /** For the log. */
-  get #place() {
-    const { gateway, address } = this.#parts
-    return { gateway, address: address ?? undefined }
+  async #serveOn(link: Link): Promise<LinkEnd> {
+    const { record, listener, limits, signal } = this.#parts
+    serveOnLink(link, listener, limits)
+    let sent = ''
+    const sendRecord = (): void => {
+      const text = this.#recordText()
+      if (text !== sent) link.sendText(text)
+      sent = text
+    }
+    sendRecord()
+    const unfollow = record.follow(sendRecord)
+    const stop = () => link.close(joinCloseCodes.stopped, 'the instance stops')
+    const release = onAbort(signal, stop)
+    const end = await link.ended
+    release()
+    unfollow()
+    return end
+  }
+
+  #recordText(): string {
+    const { record, visibleTo } = this.#parts
+    // For programs of the same machine, such as the token for applications.
+    const hidden = ['host_url', 'host_token_file', 'pid_start', 'gateways']
+    const shown = Object.entries(record.record).filter(([name]) => !hidden.includes(name))
+    return JSON.stringify({ ...Object.fromEntries(shown), visible_to: visibleTo })
+  }
+
+  #received(text: string): void {
+    const message = parseJson(text, 4)
+    const accepted = joinAccepted.safeParse(message.ok ? message.value : null)
+    if (!accepted.success) return
+    this.#change('joined')
+    // The log redacts a member with the name `token`.
+    const { owner, team, name } = accepted.data
+    this.#log('info', { owner, team, token_name: name }, 'joined the gateway')
   }
 
   #change(state: JoinFacts['state']): void {
@@ -113,21 +149,8 @@ export class GatewayLink {
     this.#state = state
   }
 
-  #logEnd(
-    reason: string,
-    { isRefused, wasJoined }: { isRefused: boolean; wasJoined: boolean },
-  ): void {
-    const { log } = this.#parts
-    const now = systemClock.now()
-    const isKnown = reason === this.#logged.reason && now - this.#logged.atMs < remindMs
-    if (isKnown && !wasJoined) return
-    this.#logged = { reason, atMs: now }
-    const facts = { ...this.#place, reason }
-    if (isRefused) {
-      const retry = `trying again every ${refusedRetryMs / 1000} s`
-      log.error(facts, `the gateway does not accept this instance; ${retry}`)
-    } else if (wasJoined) {
-      log.warn(facts, 'the link to the gateway is lost; connecting again')
-    } else log.warn(facts, 'the gateway cannot be joined; trying again')
+  #log(level: 'info' | 'warn' | 'error', facts: object, message: string): void {
+    const { gateway, address, log } = this.#parts
+    log[level]({ gateway, address: address ?? undefined, ...facts }, message)
   }
 }

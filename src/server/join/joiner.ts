@@ -1,50 +1,37 @@
 import { ADDRCONFIG } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isLoopback, withoutBrackets } from '../../lib/util/net.ts'
-import type { Gauge } from '../http/metrics.ts'
-import { GatewayLink, type JoinFacts, joinStates, type LinkParts } from './gateway-link.ts'
+import { GatewayLink, type JoinFacts, type LinkParts } from './gateway-link.ts'
 
-interface JoinerParts extends LinkParts {
-  readonly gateways: readonly string[]
+/** Which gateways an instance joins, and how. */
+export interface JoinSettings extends Pick<LinkParts, 'token' | 'visibleTo'> {
+  /** Their addresses, http or https, without a slash at the end; http only on this machine. */
+  gateways: string[]
+}
+
+interface JoinerParts extends JoinSettings, LinkParts {
   /** Returns the addresses of a host name. Default: as the system resolves it. */
-  readonly addressesOf?: (hostname: string) => Promise<readonly string[]>
+  addressesOf?: (hostname: string) => Promise<string[]>
 }
 
 /**
- * Keeps an instance joined to its gateways, by one link to each address of their names. The names
- * are resolved at the start and whenever a link is lost.
+ * Keeps an instance joined to its gateways, by one link to each address of their names. A name is
+ * resolved at the start and whenever a link is lost.
  */
 export class Joiner {
   readonly #parts: JoinerParts
   readonly #stopping = new AbortController()
-  /** The addresses of each gateway; null: it is reached by its name. */
-  readonly #addresses = new Map<string, readonly (string | null)[]>()
   /** By gateway and address. */
   readonly #links = new Map<string, GatewayLink>()
 
   constructor(parts: JoinerParts) {
     this.#parts = parts
-    void this.#openMissing()
+    for (const gateway of parts.gateways) void this.#openMissing(gateway, null)
   }
 
   /** One for each link. */
-  get facts(): readonly JoinFacts[] {
+  get facts(): JoinFacts[] {
     return Array.from(this.#links.values(), ({ facts }) => facts)
-  }
-
-  get gauges(): readonly Gauge[] {
-    const { facts } = this
-    return [
-      {
-        name: 'service_cli_join',
-        help: 'Links to the gateways that this instance joins, by state.',
-        by: 'state',
-        values: joinStates.map(label => ({
-          label,
-          value: facts.filter(({ state }) => state === label).length,
-        })),
-      },
-    ]
   }
 
   /** Closes the links, and resolves when they have ended. */
@@ -53,34 +40,29 @@ export class Joiner {
     await Promise.all(Array.from(this.#links.values(), ({ ended }) => ended))
   }
 
-  /** Resolves the names, and opens a link to each address that has none. */
-  async #openMissing(): Promise<void> {
-    await Promise.all(
-      this.#parts.gateways.map(async gateway => {
-        const addresses = await this.#resolve(gateway)
-        if (this.#stopping.signal.aborted) return
-        this.#addresses.set(gateway, addresses)
-        for (const address of addresses) this.#open(gateway, address)
-      }),
-    )
+  /**
+   * Resolves the name, and opens a link to each address that has none. Returns whether the name has
+   * the `known` address; null stands for the name itself.
+   */
+  async #openMissing(gateway: string, known: string | null): Promise<boolean> {
+    const addresses = await this.#resolve(gateway, known)
+    if (this.#stopping.signal.aborted) return false
+    for (const address of addresses) this.#open(gateway, address)
+    return addresses.includes(known)
   }
 
-  async #resolve(gateway: string): Promise<readonly (string | null)[]> {
+  async #resolve(gateway: string, known: string | null): Promise<(string | null)[]> {
     const { addressesOf = systemAddressesOf } = this.#parts
     const { hostname } = new URL(gateway)
     if (isLoopback(hostname)) return [null]
     // A name that this machine cannot resolve may be one that its proxy resolves.
-    const known = this.#addresses.get(gateway) ?? [null]
-    return addressesOf(withoutBrackets(hostname)).catch(() => known)
+    return addressesOf(withoutBrackets(hostname)).catch(() => [known])
   }
 
   #open(gateway: string, address: string | null): void {
     const id = `${gateway} ${address}`
     if (this.#links.has(id)) return
-    const isWanted = async (): Promise<boolean> => {
-      await this.#openMissing()
-      return this.#addresses.get(gateway)?.includes(address) === true
-    }
+    const isWanted = () => this.#openMissing(gateway, address)
     const { signal } = this.#stopping
     const link = new GatewayLink({ ...this.#parts, gateway, address, isWanted, signal })
     this.#links.set(id, link)
@@ -88,7 +70,7 @@ export class Joiner {
   }
 }
 
-async function systemAddressesOf(hostname: string): Promise<readonly string[]> {
+async function systemAddressesOf(hostname: string): Promise<string[]> {
   const found = await lookup(hostname, { all: true, hints: ADDRCONFIG })
   return found.map(({ address }) => address)
 }

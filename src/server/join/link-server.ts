@@ -1,4 +1,3 @@
-import type { JoinLimits } from './limits.ts'
 import type {
   IncomingMessage,
   OutgoingHttpHeaders,
@@ -13,18 +12,10 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import { stallTimeoutMs } from '../http/limits.ts'
+import { type HttpLimits, stallTimeoutMs } from '../http/limits.ts'
 
-/** Requests that one link carries at once. A gateway opens fewer: 120 reads and downloads, 512 calls, one event stream. */
+/** Requests that one link carries at once; a gateway lets further ones wait. */
 const maxJoinStreams = 1024
-
-/** Bytes of the headers of a request or an answer. */
-export const maxJoinHeaderBytes = 16 * 1024
-
-/** Bytes that HTTP/2 holds for one link before it refuses further requests. */
-export const maxJoinMemoryBytes = 64 * 1024 * 1024
-
-type LinkServerLimits = Pick<JoinLimits, 'streamStallMs' | 'streamKeepAliveMs'>
 
 /** A request on a link, for a listener for HTTP/1. */
 class LinkRequest extends Http2ServerRequest {}
@@ -61,26 +52,24 @@ Object.defineProperties(LinkResponse.prototype, {
   },
 })
 
-/**
- * Answers the requests that a gateway sends over links with a listener for HTTP/1. Returns a
- * function that starts on one link.
- */
-export function createLinkServer(
+/** Answers the requests that a gateway sends over the link with a listener for HTTP/1. */
+export function serveOnLink(
+  link: Duplex,
   listener: RequestListener,
-  limits: LinkServerLimits,
-): (link: Duplex) => void {
-  const server = createServer(
-    {
-      settings: { maxConcurrentStreams: maxJoinStreams, maxHeaderListSize: maxJoinHeaderBytes },
-      maxSessionMemory: Math.ceil(maxJoinMemoryBytes / 1e6),
-      Http2ServerRequest: LinkRequest,
-      Http2ServerResponse: LinkResponse,
-    },
-    (req, res) => {
-      // A stalled reader would keep its answer in memory for ever.
-      req.stream.setTimeout(stallTimeoutMs(limits), () => void res.destroy())
-      listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
-    },
-  )
-  return link => void server.emit('connection', link)
+  limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>,
+): void {
+  const options = {
+    settings: { maxConcurrentStreams: maxJoinStreams },
+    // Without a bound: Node goes on counting what cancelled answers held, and refuses all requests
+    // in the end. The windows of the gateway bound what is held.
+    maxSessionMemory: 1e6,
+    Http2ServerRequest: LinkRequest,
+    Http2ServerResponse: LinkResponse,
+  }
+  const server = createServer(options, (req, res) => {
+    // A stalled reader would keep its answer in memory for ever.
+    req.stream.setTimeout(stallTimeoutMs(limits), () => void res.destroy())
+    listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
+  })
+  server.emit('connection', link)
 }

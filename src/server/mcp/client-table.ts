@@ -34,6 +34,8 @@ export interface Client {
   readonly name: string
   readonly version: string
   readonly principal: string
+  /** The program that asks for the client, such as a gateway. */
+  readonly via: string
   sessions: number
   /** Streams and calls that are being answered. */
   open: number
@@ -42,7 +44,7 @@ export interface Client {
   lastCall: { readonly atMs: number; readonly tool: string } | null
 }
 
-/** The clients of a server: one for each name, version and principal. */
+/** The clients of a server: one for each name, version, principal and program on the way. */
 export class ClientTable {
   readonly #clock: Clock
   readonly #clients = new Map<string, Client>()
@@ -118,10 +120,11 @@ export class ClientTable {
     this.#shown = here.length
     return here
       .sort((a, b) => b.lastSeenMs - a.lastSeenMs)
-      .map(({ name, version, principal, lastSeenMs, lastRead: read, lastCall: call }) => ({
+      .map(({ name, version, principal, via, lastSeenMs, lastRead: read, lastCall: call }) => ({
         name,
         version,
         ...(principal !== anonymous && { principal }),
+        ...(via !== '' && { via }),
         last_seen_at: toRfc3339(lastSeenMs),
         ...(read && { last_read: { at: toRfc3339(read.atMs), uri: shownUri(read.uri) } }),
         ...(call && { last_call: { at: toRfc3339(call.atMs), tool: call.tool } }),
@@ -150,12 +153,22 @@ export class ClientTable {
   }
 
   #named(info: unknown, principal: string): Client {
-    const [name, version] = isJsonObject(info) ? [cut(info.name), cut(info.version)] : ['', '']
-    const key = `${name}\n${version}\n${principal}`
+    const { name: named, version: revision, via: by } = isJsonObject(info) ? info : {}
+    const [name, version, via] = [cut(named), cut(revision), cut(by)]
+    const key = `${name}\n${version}\n${via}\n${principal}`
     const known = this.#clients.get(key)
     if (known !== undefined) return known
     const shown = { name: shownName(name), version: shownName(version), principal }
-    return { key, ...shown, sessions: 0, open: 0, lastSeenMs: 0, lastRead: null, lastCall: null }
+    return {
+      key,
+      ...shown,
+      via: via && shownName(via),
+      sessions: 0,
+      open: 0,
+      lastSeenMs: 0,
+      lastRead: null,
+      lastCall: null,
+    }
   }
 
   #seen(client: Client): void {

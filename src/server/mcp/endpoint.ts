@@ -101,7 +101,7 @@ export class Endpoint implements McpEndpoint {
     this.#streams = new ListenStreams({ resources: registry, hub, serverInfo, limits })
     const toolParts = { registry, hub, clock, timer: systemTimer, limits }
     this.#toolBox = resourcesEnabled ? parts.tools?.(toolParts) : undefined
-    this.#tools = createToolMethods(this.#toolBox?.tools ?? [], log)
+    this.#tools = createToolMethods(this.#toolBox?.tools ?? [], log, word => registry.isNamed(word))
     this.#offered = {
       serverInfo,
       instructions,

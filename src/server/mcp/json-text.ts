@@ -1,7 +1,14 @@
 import type { RequestId, RpcError } from '../../lib/mcp/json-rpc.ts'
 import { wellFormedJson } from '../../lib/util/json.ts'
 import { asBuffer, base64Length } from '../resources/base64.ts'
-import type { BlobContent, Content, RelayedJson, StreamedBlob } from '../resources/producer.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type {
+  BlobContent,
+  Content,
+  RelayedContents,
+  RelayedJson,
+  StreamedBlob,
+} from '../resources/producer.ts'
 
 /**
  * A piece of a JSON text: text, ASCII bytes inside a string, bytes still to be base64-encoded, or
@@ -74,6 +81,16 @@ export function resultMessage(id: RequestId, members: JsonText, opening = ''): J
 export function errorMessage(id: RequestId | null | undefined, error: RpcError): JsonText {
   const named = id === undefined ? '' : `"id":${JSON.stringify(id)},`
   return JsonText.membersOf(error).within(`{"jsonrpc":"2.0",${named}"error":{`, '}}')
+}
+
+/** The result of another server as it comes. */
+export function relayedText(members: RelayedContents, isBatched: boolean): JsonText {
+  // One that breaks off would break the other answers of a batch, too.
+  if (typeof members !== 'string' && isBatched) {
+    members.discard()
+    throw new ServiceError('resource_failed', 'too large for a batch: ask for it alone')
+  }
+  return new JsonText([members])
 }
 
 /** The member `contents` of the result of a read. */

@@ -1,4 +1,5 @@
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
+import type { Named } from '../../lib/instances/select-instance.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
@@ -79,6 +80,8 @@ export interface ServerParts extends McpServices {
   limits?: Partial<McpLimits & CaptureLimits>
   clock?: Clock
   store?: ArtefactStore
+  /** The instance that this server is. Default: none, no address names it. */
+  instance?: () => Named
   /** Default: there are no notes. */
   notes?: Notes
   /** Default: there are none. */

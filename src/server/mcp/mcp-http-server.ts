@@ -276,9 +276,9 @@ export class McpHttpServer {
   #createRegistry(store: ArtefactStore | null): ResourceRegistry {
     const limits = this.#limits
     const capture = this.#parts.captureSource ?? this.#ownWindow ?? undefined
-    const { notes, checkpoints, clients } = this.#parts
+    const { notes, checkpoints, clients, instance } = this.#parts
     const liveApp = this.#hasLiveApp()
-    const kept = { notes, checkpoints, clients, capture, liveApp }
+    const kept = { notes, checkpoints, clients, instance, capture, liveApp }
     const parts = { limits, clock: this.#clock, log: this.#log, ...kept }
     if (store === null) return new ResourceRegistry(parts)
     const downloadUrl = (hex: string) =>

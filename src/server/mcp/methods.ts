@@ -1,13 +1,12 @@
 import { z } from 'zod'
-import { ServiceError } from '../../lib/util/errors.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ListPage } from '../resources/listing.ts'
-import type { Content, RelayedContents } from '../resources/producer.ts'
+import type { Content } from '../resources/producer.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
 import { checkParams } from './errors.ts'
-import { contentsText, JsonText } from './json-text.ts'
+import { contentsText, JsonText, relayedText } from './json-text.ts'
 import type { ListenStreams } from './listen.ts'
 import type { Session, SessionRevision, Sessions } from './sessions.ts'
 import { statelessRevisions } from './stateless.ts'
@@ -177,16 +176,6 @@ async function read(resources: ServedResources, uri: unknown, call: Call): Promi
   const relayed = resources.relay(uri, call)
   if (relayed !== null) return relayedText(await relayed, call.isBatched)
   return kept(reads, await resources.read(uri, call), contentsText)
-}
-
-function relayedText(contents: RelayedContents, isBatched: boolean): JsonText {
-  if (typeof contents === 'string') return new JsonText([`"contents":${contents}`])
-  // One that breaks off would break the other answers, too.
-  if (isBatched) {
-    contents.discard()
-    throw new ServiceError('resource_failed', 'too large for a batch: read it alone')
-  }
-  return new JsonText(['"contents":', contents])
 }
 
 const completeSchema = z.object({

@@ -50,7 +50,7 @@ export interface BlobContent {
   readonly _meta?: Readonly<Record<string, unknown>>
 }
 
-/** The array of contents as JSON text of another server, which is not parsed on its way. */
+/** The members of a result as JSON text of another server, which are passed on unchanged. */
 export type RelayedContents = string | RelayedJson
 
 /** JSON text that is still coming: `open` yields its bytes in order. `cut` as above. */
@@ -112,4 +112,6 @@ export interface Reader {
   readonly signal: AbortSignal
   /** What is for writers alone is as if it were not served. Absent: it is served. */
   readonly isReadOnly?: boolean
+  /** What its client calls itself. */
+  readonly client?: { readonly name: string; readonly version: string }
 }

@@ -1,4 +1,5 @@
 import type { ResourceLimits } from './limits.ts'
+import type { Named } from '../../lib/instances/select-instance.ts'
 import { maxJsonDepth } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
@@ -45,6 +46,8 @@ interface ResourceRegistryOptions {
   clients?: ClientsSource
   /** Default: artefacts are switched off. */
   artefacts?: SchemeProducer
+  /** The instance whose resources these are. Default: none, no URI names it. */
+  instance?: () => Named
   /** Default: no window. */
   capture?: CaptureSource
   /** Serve `ui://service-cli/live`. Default false. */
@@ -187,10 +190,10 @@ export class ResourceRegistry extends ServedResources {
    * `usage_invalid` for any other scheme, `ResourceUriInvalid` for an invalid URI.
    */
   notifyUpdated(uri: string): void {
-    const { scheme } = this.parsed(uri)
+    const { scheme, text } = this.parsed(uri)
     if (reservedSchemes.has(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
     if (!this.producers.has(scheme)) throw misuse(`no producer serves ${scheme}://`)
-    this.updated(normaliseUri(uri))
+    this.updated(normaliseUri(text))
   }
 }
 

@@ -51,6 +51,26 @@ export function parseResourceUri(text: unknown): Result<ResourceUri, string> {
   }
 }
 
+/** `instance://<id>/<scheme>/<rest>`, taken apart. */
+export interface InstanceUri {
+  /** The id of the instance, or the beginning of it. */
+  readonly selector: string
+  /** Lower case. */
+  readonly scheme: string
+  /** `<scheme>://<rest>`: how the instance itself calls the resource. */
+  readonly inner: string
+}
+
+const instanceForm = /^instance:\/\/([^/?#]+)\/([a-z][a-z0-9+.-]*)\/([^#]*)$/i
+
+/** Null for a URI of another form. */
+export function parseInstanceUri(text: string): InstanceUri | null {
+  const [, selector, scheme, rest] = instanceForm.exec(text) ?? []
+  if (selector === undefined || scheme === undefined || rest === undefined) return null
+  const lower = scheme.toLowerCase()
+  return { selector, scheme: lower, inner: `${lower}://${rest}` }
+}
+
 /**
  * The one spelling of equivalent URIs (RFC 3986, 6.2.2): scheme in lower case, unreserved
  * characters unescaped, escapes in upper case. Subscriptions and updates meet on it.

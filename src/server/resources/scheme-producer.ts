@@ -19,6 +19,8 @@ export interface SchemeProducer {
    * again means "unchanged".
    */
   page?(after: string | undefined, limit: number): Promise<DescriptorPage>
+  /** Not listed, and shown first where a model looks for what there is. Never fails. */
+  first?(): readonly Descriptor[]
   /** Never fails. */
   templates?(): readonly Template[]
   /**
@@ -26,7 +28,7 @@ export interface SchemeProducer {
    * becomes `producer_failed`. Once every reader has left, the answer may be anything.
    */
   read(uri: ResourceUri, reader?: Reader): readonly Content[] | Promise<readonly Content[]>
-  /** The contents as another server sends them. Absent: `read` has them. */
+  /** The result as another server sends it. Absent: `read` has the contents. */
   relay?(uri: ResourceUri, reader?: Reader): Promise<RelayedContents>
   complete?(
     variable: string,

@@ -1,12 +1,18 @@
 import type { Limits } from '../../lib/config/limits.ts'
+import { type Named, namesId, selectInstance } from '../../lib/instances/select-instance.ts'
 import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Completion, completion } from './completion.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
-import type { Content, Reader, RelayedContents, Template } from './producer.ts'
-import { normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
+import type { Content, Descriptor, Reader, RelayedContents, Template } from './producer.ts'
+import {
+  normaliseUri,
+  parseInstanceUri,
+  parseResourceUri,
+  type ResourceUri,
+} from './resource-uri.ts'
 import type { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { polledSchemes } from './schemes.ts'
@@ -17,6 +23,8 @@ interface ServedResourcesOptions {
   scene?: SceneState
   /** Where to look instead of a resource that is not there. */
   whereToLook: string
+  /** The instance that serves them, whose name in a URI or a tool call is accepted. */
+  instance?: () => Named
   limits: Pick<Limits, 'pageSize'>
   log?: Logger
   timer?: Timer
@@ -48,13 +56,17 @@ export class ServedResources {
   /** Until it is over, changes of the listing wait; null: the next one is told at once. */
   #cancelListPause: (() => void) | null = null
   #isListChangeTold = true
+  readonly #instance: (() => Named) | undefined
   /** One request takes its URI apart more than once. */
-  #lastUri: ResourceUri | undefined
+  #last: { readonly asked: unknown; readonly parsed: ResourceUri } | undefined
+  /** Contents under the address of this instance, by those in its own spelling. */
+  readonly #echoed = new WeakMap<readonly Content[], readonly Content[]>()
 
   constructor(options: ServedResourcesOptions) {
     const { log = silentLogger, timer = systemTimer } = options
     this.producers = new Map(Object.entries(options.producers))
     this.scene = options.scene
+    this.#instance = options.instance
     this.#whereToLook = options.whereToLook
     this.log = log
     this.#listing = new Listing(this.producers, options.limits.pageSize, log)
@@ -64,6 +76,11 @@ export class ServedResources {
   /** One page of the listing. Rejects with `ResourceUriInvalid` for an invalid cursor. */
   page(cursor: string | undefined): Promise<ListPage> {
     return this.#listing.page(cursor)
+  }
+
+  /** What a model is shown first of what there is, though it is not listed. */
+  first(): Descriptor[] {
+    return [...this.producers.values()].flatMap(producer => producer.first?.() ?? [])
   }
 
   templates(): Template[] {
@@ -77,17 +94,19 @@ export class ServedResources {
   read(uri: unknown, reader?: Reader): readonly Content[] | Promise<readonly Content[]> {
     const parsed = this.parsed(uri)
     const failed = (error: unknown): never => {
-      throw this.#forReader(error, parsed)
+      throw this.#forReader(error, parsed, uri)
     }
+    const echo = (contents: readonly Content[]) =>
+      uri === parsed.text ? contents : this.#echo(contents, parsed.text, String(uri))
     try {
-      const contents = this.#producerOf(parsed, reader).read(parsed, reader)
-      return contents instanceof Promise ? contents.catch(failed) : contents
+      const contents = this.#producerOf(parsed, uri, reader).read(parsed, reader)
+      return contents instanceof Promise ? contents.then(echo).catch(failed) : echo(contents)
     } catch (error) {
       return failed(error)
     }
   }
 
-  /** The contents of a resource of another server, passed on as they come; null: `read` has it. */
+  /** The result of another server, passed on as it comes; null: `read` has the contents. */
   relay(uri: unknown, reader?: Reader): Promise<RelayedContents> | null {
     const parsed = this.parsed(uri)
     return this.producers.get(parsed.scheme)?.relay?.(parsed, reader) ?? null
@@ -100,9 +119,9 @@ export class ServedResources {
   assertSubscribable(uri: unknown, reader?: Reader): string {
     const parsed = this.parsed(uri)
     try {
-      this.#producerOf(parsed, reader).checkParameters?.(parsed)
+      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed)
     } catch (error) {
-      throw this.#forReader(error, parsed)
+      throw this.#forReader(error, parsed, uri)
     }
     return this.canonical(uri)
   }
@@ -116,7 +135,7 @@ export class ServedResources {
 
   /** Whether reading the URI changes what others find. */
   changes(uri: unknown): boolean {
-    const parsed = parseResourceUri(uri)
+    const parsed = parseResourceUri(this.own(uri))
     return parsed.ok && this.producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
   }
 
@@ -197,12 +216,36 @@ export class ServedResources {
     this.#listeners.clear()
   }
 
-  /** The URI taken apart, or throws `ResourceUriInvalid`. */
+  /** `<scheme>://<rest>` for `instance://<this instance>/<scheme>/<rest>`; any other URI as it is. */
+  own<Uri>(uri: Uri): Uri | string {
+    if (this.#instance === undefined || typeof uri !== 'string') return uri
+    const parsed = parseInstanceUri(uri)
+    return parsed !== null && namesId(this.#instance(), parsed.selector) ? parsed.inner : uri
+  }
+
+  /** Whether the word names this instance: its id, its kind, its name or its document. */
+  isNamed(word: string): boolean {
+    return this.#instance !== undefined && selectInstance([this.#instance()], word).kind === 'one'
+  }
+
+  /** The URI taken apart in its own spelling, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
-    if (this.#lastUri !== undefined && uri === this.#lastUri.text) return this.#lastUri
-    const parsed = parseResourceUri(uri)
+    if (this.#last !== undefined && uri === this.#last.asked) return this.#last.parsed
+    const parsed = parseResourceUri(this.own(uri))
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    return (this.#lastUri = parsed.value)
+    this.#last = { asked: uri, parsed: parsed.value }
+    return parsed.value
+  }
+
+  /** The contents under the address that was asked for. The same contents give the same again. */
+  #echo(contents: readonly Content[], own: string, asked: string): readonly Content[] {
+    const known = this.#echoed.get(contents)
+    if (known?.[0]?.uri === asked) return known
+    const echoed = Object.freeze(
+      contents.map(content => (content.uri === own ? { ...content, uri: asked } : content)),
+    )
+    if (Object.isFrozen(contents)) this.#echoed.set(contents, echoed)
+    return echoed
   }
 
   #tellListChanged(): void {
@@ -214,11 +257,11 @@ export class ServedResources {
     for (const listener of this.#listeners) listener.listChanged?.()
   }
 
-  #producerOf({ scheme, text }: ResourceUri, reader: Reader | undefined): SchemeProducer {
+  #producerOf({ scheme }: ResourceUri, asked: unknown, reader: Reader | undefined): SchemeProducer {
     const producer = this.producers.get(scheme)
     // Who else is connected is not shown to callers who may only read.
     const isHidden = scheme === 'server' && reader?.isReadOnly === true
-    if (producer === undefined || isHidden) throw new ResourceNotFound(text)
+    if (producer === undefined || isHidden) throw new ResourceNotFound(String(asked))
     return producer
   }
 
@@ -227,17 +270,21 @@ export class ServedResources {
    * else is logged and hidden. The message of "not found", which clients show to a model, says where
    * to look instead, and its data names the URI.
    */
-  #forReader(error: unknown, { scheme, text: uri }: ResourceUri): ServiceError {
+  #forReader(error: unknown, { scheme, text }: ResourceUri, asked: unknown): ServiceError {
     if (error instanceof ServiceError) {
-      const { code, hint, data } = error
+      const { code, hint } = error
+      const data = error.data?.uri === text ? { ...error.data, uri: asked } : error.data
       if (code === 'resource_not_found') {
         const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook}` : ''
-        return new ServiceError(code, error.message + where, { hint, data: { uri, ...data } })
+        return new ServiceError(code, error.message + where, {
+          hint,
+          data: { uri: asked, ...data },
+        })
       }
       const isTold = code === 'artefact_corrupt' || code === 'scope_insufficient'
       if (isTold || code.startsWith('resource_')) return error
     }
-    this.log.error({ err: error, scheme, uri }, 'resource read failed')
+    this.log.error({ err: error, scheme, uri: text }, 'resource read failed')
     if (error instanceof ServiceError && error.code === 'storage_unavailable') {
       const data = { reason: error.code }
       return new ServiceError('resource_failed', publicMessage(error), { data })

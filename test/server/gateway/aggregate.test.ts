@@ -164,8 +164,6 @@ describe('a gateway that aggregates', () => {
     ])
     const digits = blender.instanceId.replaceAll('-', '').slice(0, 12).toUpperCase()
     expect(await complete(any, 'instance_id', digits)).to.deep.equal([blender.instanceId])
-    expect(await complete(any, 'scheme', 'sc', chosen)).to.deep.equal(['scene'])
-    expect(await complete(any, 'path', 'c', { ...chosen, scheme: 'scene' })).to.include('current')
     const { resourceTemplates } = (await callStateless(gateway.url, 'resources/templates/list'))
       .json.result
     expect(JSON.stringify(resourceTemplates)).to.not.include('drain')

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http'
-import { constants, type Http2ServerResponse, type ServerHttp2Stream } from 'node:http2'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +11,7 @@ import type { RunningAccounts } from '../../helpers/accounts-process.ts'
 import { openCable } from '../../helpers/cable.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { joinAs, toldRecord, withRecord } from '../../helpers/hostile-instance.ts'
+import { joinAs, toldRecord } from '../../helpers/hostile-instance.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
@@ -53,7 +52,7 @@ describe('a gateway that instances join', () => {
       users[name] = (await caller.register(name)).access_token
       tokens[name] = await makeToken(name)
     }
-    const bounds = ['joinTokenCheckMs=200', 'joinPingMs=1000', 'joinSilenceMs=2500']
+    const bounds = ['joinTokenCheckMs=200']
     gateway = gatewayInProcess({
       port: 0,
       registryDir: join(folder, 'gateway'),
@@ -100,10 +99,10 @@ describe('a gateway that instances join', () => {
   /** An instance whose answers the test writes. */
   const joinScripted = async (
     { user = 'ada', token = tokenOf(user), id = randomUUID() as string, record = {} },
-    others?: RequestListener,
-  ) => ({ id, ...(await joinAs(base, token, withRecord(toldRecord(id, record), others))) })
-  const refusalOf = (token: string, headers = {}) =>
-    joinAs(base, token, () => {}, headers).then(
+    listener?: RequestListener,
+  ) => ({ id, ...(await joinAs(base, token, { id, record: toldRecord(id, record), listener })) })
+  const refusalOf = (token: string, headers = {}, id: string = randomUUID()) =>
+    joinAs(base, token, { id, headers }).then(
       () => 'joined',
       (error: Error) => error.message,
     )
@@ -121,13 +120,12 @@ describe('a gateway that instances join', () => {
     await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
     const row = await rowOf(far.instanceId)
     const ofAda = { owner: 'ada', team: null, name: 'ada-ws' }
-    expect([row.origin, row.source, row.joined, row.display_name]).to.deep.equal([
+    expect([row.origin, row.joined, row.display_name]).to.deep.equal([
       'joined',
-      'link',
       { ...ofAda, visible_to: 'owner' },
       'far away',
     ])
-    expect([row.mcp_url, row.host, row.port]).to.deep.equal([null, null, null])
+    expect(row.mcp_url).to.equal(null)
     expect(row.instance_status.recommended_next_action).to.include(at(far.instanceId))
     const other = await rowOf(local.instanceId)
     expect([other.origin, other.joined, other.mcp_url]).to.deep.equal([
@@ -135,8 +133,6 @@ describe('a gateway that instances join', () => {
       undefined,
       local.url,
     ])
-    const { text } = await ask(`${base}/metrics`, { method: 'GET', headers: {} })
-    expect(text).to.match(/^service_cli_join_links [1-9]/m)
     await local.stop()
   })
 
@@ -155,7 +151,7 @@ describe('a gateway that instances join', () => {
       name: 'query_scene',
       arguments: { instance: far.instanceId },
     })
-    expect(tool.json.result.content.at(-1).text).to.include(far.instanceId.slice(0, 8))
+    expect(tool.json.result.content[0].text).to.include('"revision":2')
     await session.call('resources/unsubscribe', { uri })
     await far.stop()
     await gone(far.instanceId)
@@ -164,20 +160,21 @@ describe('a gateway that instances join', () => {
       .and.include('cause: it stopped')
   })
 
-  it('shows an instance with a silent link as stale, and gives it back with its subscribers', async () => {
+  it('shows an instance with a lost link as stale, and gives it back with its subscribers', async () => {
     const cable = await openCable(Number(new URL(base).port))
     const far = await startJoined(`http://127.0.0.1:${cable.port}`)
     const uri = at(far.instanceId)
     await far.post('scene', sceneOf(1))
     await session.call('resources/subscribe', { uri })
     const before = events.updates.length
+    // Neither end is reached again before the connection is mended.
     cable.silence()
+    cable.cut()
     await lost(far.instanceId)
     const { reason } = await rowOf(far.instanceId)
-    expect(reason).to.include('its link is lost').and.include('nothing came for 2.5 s')
+    expect(reason).to.include('its link is lost').and.include('the connection was cut')
     expect((await read(uri)).error.data.reason).to.equal('instance_unreachable')
     await far.post('scene', sceneOf(2))
-    cable.cut()
     cable.mend()
     await joined(far.instanceId)
     await events.until(() => events.updates.slice(before).includes(uri), 'the made-up update')
@@ -225,6 +222,7 @@ describe('a gateway that instances join', () => {
         'Sec-WebSocket-Protocol': 'service-join.v0',
         'Sec-WebSocket-Version': '13',
         Authorization: `Bearer ${tokenOf('ada')}`,
+        'Service-Instance': randomUUID(),
       },
     })
     expect([other.status, other.json.detail]).to.deep.equal([
@@ -241,6 +239,7 @@ describe('a gateway that instances join', () => {
     expect(await refusalOf('')).to.match(/^HTTP 401/)
     expect(await refusalOf(tokenOf('ada'), { Origin: base })).to.match(/^HTTP 403.*web pages/)
     expect(await refusalOf(tokenOf('ada'), { Host: 'evil.example' })).to.match(/^HTTP 403/)
+    expect(await refusalOf(tokenOf('ada'), {}, 'no id')).to.match(/^HTTP 400/)
   })
 
   it('cuts the link of a revoked token, and shows its instance no more, lost or not', async () => {
@@ -267,13 +266,11 @@ describe('a gateway that instances join', () => {
     const first = await joinScripted({})
     const { id } = first
     await joined(id)
-    const refused = { code: 4001, reason: 'its id is that of another user' }
-    const second = await joinScripted({ user: 'ben', id })
-    expect(await second.link.ended).to.deep.equal(refused)
+    const refused = /^HTTP 403.*its id is that of another user/
+    expect(await refusalOf(tokenOf('ben'), {}, id)).to.match(refused)
     first.socket.destroy()
     await lost(id)
-    const third = await joinScripted({ user: 'ben', id })
-    expect(await third.link.ended).to.deep.equal(refused)
+    expect(await refusalOf(tokenOf('ben'), {}, id)).to.match(refused)
     const again = await joinScripted({ id })
     await joined(id)
     expect((await rowOf(id)).joined.owner).to.equal('ada')
@@ -284,8 +281,8 @@ describe('a gateway that instances join', () => {
     expect((await rowOf(id)).joined.owner).to.equal('ben')
     later.link.close(1001, 'stopped')
     const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
-    const taken = await joinScripted({ user: 'ben', id: local.instanceId })
-    expect((await taken.link.ended).reason).to.include('the machine of the gateway')
+    const taken = await refusalOf(tokenOf('ben'), {}, local.instanceId)
+    expect(taken).to.match(/^HTTP 403.*the machine of the gateway/)
     await local.stop()
   })
 
@@ -299,40 +296,20 @@ describe('a gateway that instances join', () => {
     second.link.close(1001, 'stopped')
   })
 
-  it('bounds links and instances of a user, and links of all', async () => {
-    const small = gatewayInProcess({
-      port: 0,
-      registryDir: join(folder, 'small'),
-      flags: [...acceptFlags(), '--bound=maxJoinsPerUser=2', '--bound=maxJoinLinks=3'],
-    })
-    const { url } = await small.line('listening')
-    const to = url.slice(0, -'/mcp'.length)
-    const openLink = (user: string) =>
-      joinAs(to, tokenOf(user), withRecord(toldRecord(randomUUID())))
-    const refusal = (user: string) =>
-      openLink(user).then(
-        ({ link }) => link.ended.then(({ reason }) => reason),
-        (error: Error) => error.message,
-      )
-    const first = await openLink('ada')
-    const second = await openLink('ada')
-    expect(await refusal('ada')).to.match(/^HTTP 503.*the user has 2 links/)
-    const other = await openLink('ben')
-    expect(await refusal('ben')).to.match(/^HTTP 503.*3 links are open/)
-    const { text } = await ask(`${to}/metrics`, { method: 'GET', headers: {} })
-    expect(text).to.include('service_cli_join_links 3')
-    const list = async () => {
-      const uri = 'gateway://instances'
-      const { json } = await callStateless(url, 'resources/read', { uri })
-      return JSON.parse(json.result.contents[0].text)
-    }
-    await until(async () => (await list()).total === 3, 'the instances')
-    // Lost ones count, or a user could fill the list with them.
-    for (const { socket } of [first, second]) socket.destroy()
-    await until(async () => (await list()).stale_count === 2, 'the losses')
-    expect(await refusal('ada')).to.include('the user has 2 instances')
-    await small.stop()
-    expect(await other.link.ended).to.deep.equal({ code: 1001, reason: 'the gateway stops' })
+  it('bounds the instances of a user, those with a lost link included', async () => {
+    const user = 'cleo'
+    users[user] = (await caller.register(user)).access_token
+    tokens[user] = await makeToken(user)
+    const opened = await Promise.all(Array.from({ length: 50 }, () => joinScripted({ user })))
+    const full = /^HTTP 503.*the user has 50 instances/
+    expect(await refusalOf(tokenOf(user))).to.match(full)
+    const [first] = opened
+    await joined(first?.id ?? '')
+    first?.socket.destroy()
+    await lost(first?.id ?? '')
+    expect(await refusalOf(tokenOf(user))).to.match(full)
+    const again = await joinScripted({ user, id: first?.id })
+    for (const { link } of [again, ...opened]) link.close(1001, 'stopped')
   })
 
   it('takes no address from a record, and shows its texts in bounds', async () => {
@@ -340,59 +317,28 @@ describe('a gateway that instances join', () => {
       display_name: 'a\u001b[31m\u202ename',
       mcp_url: 'http://169.254.169.254/latest',
       host_url: 'http://127.0.0.1:1/host',
-      metadata: { token: 'secret', x: 'y' },
     }
     const { id, link } = await joinScripted({ record })
     await joined(id)
     const row = JSON.stringify(await rowOf(id))
-    expect(row).to.not.include('169.254').and.not.include('secret').and.not.include('\\u001b')
+    expect(row).to.not.include('169.254').and.not.include('127.0.0.1').and.not.include('\\u001b')
     link.close(1001, 'stopped')
   })
 
-  it('closes links that bring no record, a wrong one, one without end, or another id', async () => {
+  it('closes a link whose record is invalid or of another instance', async () => {
     const id = randomUUID()
-    const ends: [string, Parameters<typeof joinAs>[2], string][] = [
-      ['none', (_req, res) => void res.writeHead(404).end('{}\n'), 'instance_id must be a UUID'],
-      ['ended', (_req, res) => void res.writeHead(404).end(), 'has ended its record'],
-      ['wrong', withRecord({ ...toldRecord(id), schema_version: 9 }), 'schema_version 9'],
-      [
-        'endless',
-        (_req, res) => void res.writeHead(200).write('x'.repeat(200_000)),
-        'larger than 65536 bytes',
-      ],
-      [
-        'another',
-        (req, res) => {
-          if (req.url !== '/join/v1/record') return void res.writeHead(204).end()
-          res.writeHead(200)
-          for (const each of [id, randomUUID()]) res.write(`${JSON.stringify(toldRecord(each))}\n`)
-        },
-        'another instance',
-      ],
+    const records: [object | string, string][] = [
+      ['no JSON', 'not valid JSON'],
+      [{ ...toldRecord(id), schema_version: 9 }, 'schema_version'],
+      ['x'.repeat(200_000), 'larger than 65536 bytes'],
+      [toldRecord(randomUUID()), 'is that of another instance'],
     ]
-    for (const [name, listener, said] of ends) {
-      const { link } = await joinAs(base, tokenOf('ada'), listener)
+    for (const [record, said] of records) {
+      const { link } = await joinAs(base, tokenOf('ada'), { id, record })
       const { code, reason } = await link.ended
-      expect(code, name).to.equal(4001)
-      expect(reason, name).to.include(said)
+      expect([code, reason.includes(said)], reason).to.deep.equal([4001, true])
     }
     expect(await rowOf(id)).to.equal(undefined)
-  })
-
-  it('keeps an instance whose record breaks off as one with a lost link', async () => {
-    const id = randomUUID()
-    let record: ServerHttp2Stream | undefined
-    const { link } = await joinAs(base, tokenOf('ada'), (req, res) => {
-      if (req.url !== '/join/v1/record') return void res.writeHead(204).end()
-      record = (res as unknown as Http2ServerResponse).stream
-      res.writeHead(200).write(`${JSON.stringify(toldRecord(id))}\n`)
-    })
-    await joined(id)
-    record?.close(constants.NGHTTP2_INTERNAL_ERROR)
-    expect((await link.ended).code).to.equal(1013)
-    // The end of the link reaches the client first.
-    await lost(id)
-    expect((await rowOf(id)).reason).to.include('the link was cut')
   })
 
   it('cuts a download with its link, but not the connection of one that has every byte', async () => {

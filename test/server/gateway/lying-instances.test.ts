@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
-import { RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
+import { RawSession, rpc } from '../../helpers/mcp.ts'
 import { contentsOf, startScriptedInstance, updateOf } from '../../helpers/scripted-instance.ts'
 import type { HeldRead, ScriptedInstance } from '../../helpers/scripted-instance.ts'
 import {
@@ -88,24 +88,23 @@ describe('an instance that lies', () => {
     more()
   }
 
-  it('gives contents under the address that was asked for, or another one of its own', async () => {
-    const own = at(bad)
-    const lies = ['scene://current', at(good), 'file:///etc/passwd', 'no uri']
-    for (const lie of lies) {
-      bad.onRead = ({ res, id }) => {
-        const contents = [lie, lie].map(uri => ({ uri, text: 'x' }))
+  it('gives no contents under the address of another', async () => {
+    for (const lie of [at(good), at(good).replace('instance:', 'INSTANCE:'), at(bad, 'app/x')]) {
+      bad.onRead = ({ res, id, uri }) => {
+        const contents = [uri, lie].map(each => ({ uri: each, text: 'x' }))
         res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { contents } }))
       }
-      const { contents } = (await read(own)).result
-      expect(contents[0].uri, lie).to.equal(own)
-      expect(contents[1].uri, lie).to.satisfy((uri: string) => uri.startsWith(at(bad, '')))
+      expect((await read(at(bad))).error?.data.reason, lie).to.equal('instance_answer_invalid')
     }
+    await expectGoodServed()
   })
 
   const answers: Readonly<Record<string, (id: unknown, uri: string) => string>> = {
     'with another id': (_, uri) => contentsOf(uri, 'x', 'another'),
     'with no JSON': () => 'Hello.',
     'with half an answer': (id, uri) => contentsOf(uri, 'x', id).slice(0, -3),
+    'with more than its result': (id, uri) =>
+      `${contentsOf(uri, 'x', id).slice(0, -1)},"x":{"y":{}}}`,
     'with no contents': id => JSON.stringify({ jsonrpc: '2.0', id, result: {} }),
     'with contents without a URI': id =>
       JSON.stringify({ jsonrpc: '2.0', id, result: { contents: [{ text: 'x' }] } }),
@@ -120,22 +119,6 @@ describe('an instance that lies', () => {
       await expectGoodServed()
     })
   }
-
-  it('makes no call fail when it names objects in place of URIs', async () => {
-    const noText = { toString: 0, valueOf: 0 }
-    const uris = [noText, 'scene://current']
-    bad.onCall = ({ res, id, method }) => {
-      const told = { content: [], structuredContent: { changed: true, uris } }
-      const listed = { resources: uris.map(uri => ({ uri, name: 'x' })) }
-      const result = method === 'tools/call' ? told : listed
-      res.end(JSON.stringify({ jsonrpc: '2.0', id, result }))
-    }
-    const call = toolCall('wait_for_change', { uris: [at(bad)] })
-    const { result } = (await callStateless(gateway.url, 'tools/call', call)).json
-    expect(result.structuredContent).to.deep.equal({ changed: true, uris: [noText, at(bad)] })
-    const completed = await completeAt(bad, '{scheme}/{+path}', 'scheme')
-    expect(completed.json.result?.completion.values).to.deep.equal(['scene'])
-  })
 
   it('makes only its readers fail when it is cut, and never passes half as whole', async () => {
     bad.onRead = ({ res, id, uri }) => {
@@ -190,24 +173,6 @@ describe('an instance that lies', () => {
     await expectGoodServed()
     await answer.body?.cancel()
     await until(() => bad.open === 0, 'the end of every request')
-  })
-
-  it('tells a caller of no progress that is not above the last one', async () => {
-    bad.onCall = ({ res, id }) => {
-      res.setHeader('Content-Type', 'text/event-stream')
-      const send = (message: object) =>
-        res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`)
-      for (const progress of [1, 1, 2, 1, 3]) {
-        const params = { progressToken: 1, progress, total: 9 }
-        send({ method: 'notifications/progress', params })
-      }
-      send({ id, result: { content: [] } })
-      res.end()
-    }
-    const params = { name: 'look', arguments: { instance: bad.instanceId } }
-    const answer = await post('tools/call', { ...params, _meta: { progressToken: 'p' } })
-    const told = Array.from((await answer.text()).matchAll(/"progress":(\d)/g), ([, n]) => n)
-    expect(told).to.deep.equal(['1', '2', '3'])
   })
 
   it('is given up when it notifies without end in place of an answer', async () => {
@@ -287,17 +252,6 @@ describe('an instance that lies', () => {
     await expectGoodServed()
   })
 
-  it('does not keep a gateway that stops waiting', async () => {
-    const stopping = await startAggregating(registryDir, { limits })
-    await listenStateless(stopping.url, { resourceSubscriptions: [at(bad)] })
-    const farewell = Promise.withResolvers<{ end(): unknown }>()
-    bad.onEnd = farewell.resolve
-    await stopping.stop()
-    // Only now does it answer.
-    const answer = await farewell.promise
-    answer.end()
-  })
-
   describe('about updates', () => {
     it('reaches those only who follow what it names', async () => {
       const followed = [at(bad), at(bad, 'app/one')]
@@ -305,11 +259,11 @@ describe('an instance that lies', () => {
       const others = await listenStateless(gateway.url, {
         resourceSubscriptions: [at(good), 'gateway://catalog'],
       })
-      const lies = [at(bad), at(good), 'scene://other', 'app://two', 'gateway://catalog', '']
+      const lies = [at(good), 'scene://current', at(bad, 'app/two'), 'gateway://catalog', '']
       for (const lie of lies) bad.send(updateOf(lie))
       bad.send('data: {"jsonrpc":"2.0","method":"notifications/resources/updated"}\n\n')
       bad.send('data: no JSON\n\n:\n\n')
-      bad.send(updateOf('app://one'))
+      bad.send(updateOf(at(bad, 'app/one')))
       await stream.until(() => stream.updates.length > 0, 'the last update')
       await expectGoodServed()
       await others.until(() => others.updates.length > 0, 'the update of the good one')
@@ -346,10 +300,10 @@ describe('an instance that lies', () => {
       for (const stream of streams) {
         await stream.until(() => stream.updates.length > 0, 'the update after the loss')
       }
-      const subscribed = bad.asked.filter(({ method }) => method === 'resources/subscribe')
-      expect(subscribed.map(({ uri }) => uri)).to.deep.equal(['scene://current', 'scene://current'])
+      const opened = bad.asked.filter(({ method }) => method === 'subscriptions/listen')
+      expect(opened.map(({ uris }) => uris)).to.deep.equal([[at(bad)], [at(bad)]])
       expect(counts()).to.deep.equal([1, 1])
-      bad.send(updateOf('scene://current'))
+      bad.send(updateOf(at(bad)))
       for (const stream of streams) {
         await stream.until(() => stream.updates.length > 1, 'the next update')
         stream.close()
@@ -360,7 +314,7 @@ describe('an instance that lies', () => {
     it('harms no other when they have no end', async () => {
       const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const pieces = [
-        updateOf('scene://current'),
+        updateOf(at(bad)),
         'data: {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}\n\n',
         `data: ${'x'.repeat(1000)}`,
       ]
@@ -382,23 +336,31 @@ describe('an instance that lies', () => {
       const session = await RawSession.open(gateway.url)
       const subscribe = (path: string) =>
         session.call('resources/subscribe', { uri: at(bad, path) })
-      const accept = bad.onSubscribe
+      const accept = bad.onListen
       const refuse = ({ res, id }: HeldRead, error: object) =>
         void res
           .writeHead(200, { 'Content-Type': 'application/json' })
           .end(JSON.stringify({ jsonrpc: '2.0', id, error }))
-      bad.onSubscribe = held => refuse(held, { code: -32603, message: 'never' })
+      bad.onListen = held => refuse(held, { code: -32603, message: 'never' })
       expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
-      bad.onSubscribe = held =>
-        refuse(held, { code: -32002, message: 'no such', data: { uri: held.uri } })
+      bad.onListen = held =>
+        refuse(held, { code: -32602, message: 'no such', data: { uri: held.uris[0] } })
       const { error } = await subscribe('app/none')
       expect([error.code, error.data.uri]).to.deep.equal([-32002, at(bad, 'app/none')])
-      bad.onSubscribe = ({ res }) => void openResponses.add(res)
+      // It acknowledges a part of the set.
+      bad.onListen = held => accept({ ...held, uris: [at(bad, 'app/one')] })
+      expect((await subscribe('app/one')).result).to.deep.equal({})
+      const left = await subscribe('app/two')
+      expect([left.error.code, left.error.data.uri]).to.deep.equal([-32002, at(bad, 'app/two')])
+      bad.onListen = ({ res }) => void openResponses.add(res)
       const waiting = subscribe('app/silent')
-      await until(() => bad.asked.some(({ uri }) => uri === 'app://silent'), 'the request')
+      await until(
+        () => bad.asked.some(({ uris }) => uris.includes(at(bad, 'app/silent'))),
+        'the request',
+      )
       await expectGoodServed()
       expect((await waiting).result).to.deep.equal({})
-      bad.onSubscribe = accept
+      bad.onListen = accept
       const stream = await session.listen()
       await stream.until(() => stream.updates.includes(at(bad, 'app/silent')), 'the update')
       stream.close()

@@ -44,7 +44,7 @@ export async function startOwner(): Promise<Owner> {
   const pid = child.pid ?? 0
   return {
     pid,
-    pidStart: await processStart(pid),
+    pidStart: processStart(pid),
     async kill() {
       child.kill('SIGKILL')
       await exited

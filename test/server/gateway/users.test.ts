@@ -17,7 +17,7 @@ import type { RunningAccounts } from '../../helpers/accounts-process.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { joinAs, toldRecord, withRecord } from '../../helpers/hostile-instance.ts'
+import { joinAs, toldRecord } from '../../helpers/hostile-instance.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
@@ -108,7 +108,7 @@ describe('a gateway whose users see what is theirs', () => {
   const joinScripted = async (listener?: RequestListener, token = users.ada?.join ?? '') => {
     const id = randomUUID()
     const record = toldRecord(id, { visible_to: 'team' })
-    const joined = await joinAs(base, token, withRecord(record, listener))
+    const joined = await joinAs(base, token, { id, record, listener })
     await isListed(id, 'ben')
     return { id, ...joined }
   }
@@ -280,12 +280,16 @@ describe('a gateway whose users see what is theirs', () => {
     link.close(1001, 'the instance stops')
   })
 
-  it('lets callers together not fill the link of an instance with answers that do not end', async () => {
-    const begun = `{"jsonrpc":"2.0","result":{"contents":[{"blob":"${'A'.repeat(300_000)}`
+  it('lets a user not fill the link of an instance with answers that do not end', async () => {
+    const large = `"contents":[{"blob":"${'A'.repeat(300_000)}`
     const { id, link } = await joinScripted(async (req, res) => {
-      if (req.headers['mcp-name'] !== 'scene://current') return void res.writeHead(200).write(begun)
       const asked = JSON.parse(Buffer.concat(await req.toArray()).toString())
-      res.writeHead(200).end(contentsOf('scene://current', 'x', asked.id))
+      if (req.headers['mcp-name'] !== at(id)) {
+        return void res
+          .writeHead(200)
+          .write(`{"jsonrpc":"2.0","id":"${asked.id}","result":{${large}`)
+      }
+      res.writeHead(200).end(contentsOf(at(id), 'x', asked.id))
     })
     const left = new AbortController()
     const readLarge = (token: string, n: number) => {
@@ -297,14 +301,13 @@ describe('a gateway whose users see what is theirs', () => {
         body: JSON.stringify(statelessRequest('resources/read', { uri })),
       })
     }
-    const callers = [accessOf('ada'), accessOf('ben'), key, key]
     // Kept: an answer that is collected ends.
     const open: Response[] = []
-    for (let n = 0; n < 100; n++) open.push(await readLarge(callers[n % 4] ?? '', n))
-    for (const caller of callers) {
-      expect(await (await readLarge(caller, 100)).text()).to.include(
-        '100 large reads of the instance',
-      )
+    for (let n = 0; n < 100; n++) open.push(await readLarge(accessOf('ben'), n))
+    expect(await (await readLarge(accessOf('ben'), 100)).text()).to.include(
+      '100 requests of the user',
+    )
+    for (const caller of [accessOf('ada'), key]) {
       expect((await read(caller, at(id))).result?.contents[0].text).to.equal('x')
     }
     expect(open.every(({ status }) => status === 200)).to.equal(true)
@@ -402,12 +405,6 @@ describe('a gateway whose users see what is theirs', () => {
     expect(scopesOf(await tool('list_resources', {}))).to.equal(null)
     expect(scopesOf(await tool('read_resource', { uri: 'app://x' }))).to.equal(null)
     expect(scopesOf(await tool('look', {}))).to.deep.equal(['read:capture'])
-    const { result } = await session.call('completion/complete', {
-      ref: { type: 'ref/resource', uri: 'instance://{instance_id}/{scheme}/{+path}' },
-      argument: { name: 'scheme', value: '' },
-      context: { arguments: { instance_id: own.id } },
-    })
-    expect(result.completion.values).to.deep.equal(['scene'])
   })
 
   it('refuses tokens without the scope read, unknown and revoked ones, and no token', async () => {

@@ -1,15 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { identityPath } from '../../../src/server/gateway/active-gateway.ts'
-import {
-  accountsInProcess,
-  gatewayInProcess,
-  serveInProcess,
-} from '../../helpers/in-process-servers.ts'
+import { accountsInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
@@ -101,17 +93,6 @@ describe('the address of a client', () => {
         expect(await upgrade(server, { [name]: value }), name).to.match(/ 403 /)
       }
     }
-  })
-
-  it('of a request for the gateway itself is not of this machine over a proxy', async () => {
-    const registryDir = await mkdtemp(join(tmpdir(), 'forwarded-'))
-    const gateway = gatewayInProcess({ port: 0, registryDir })
-    const url = new URL(identityPath, (await gateway.line('listening')).url).href
-    expect((await ask(url)).status).to.equal(200)
-    const headers = { 'X-Forwarded-For': '203.0.113.7' }
-    expect((await ask(url, { headers })).status).to.equal(404)
-    await gateway.stop()
-    await rm(registryDir, { recursive: true, force: true })
   })
 })
 

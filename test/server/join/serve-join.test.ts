@@ -5,22 +5,21 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
 import { ask } from '../../helpers/mcp.ts'
-import { accept, acceptLinks, type Joined, linkRequest } from '../../helpers/scripted-gateway.ts'
+import { accept, acceptLinks, type Joined } from '../../helpers/scripted-gateway.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
 const token = 'svc_a-token-of-the-scope-instance'
-const read = async ({ client }: Joined, uri: string) => {
-  const answer = await client.ask({
-    ...linkRequest('/mcp'),
-    method: 'POST',
-    headers: statelessHeaders('resources/read', { uri }),
-    body: JSON.stringify(statelessRequest('resources/read', { uri })),
-  })
-  return JSON.parse(String(Buffer.concat(await answer.toArray())))
+const never = new AbortController().signal
+const read = async ({ transport }: Joined, uri: string) => {
+  const headers = statelessHeaders('resources/read', { uri })
+  const body = JSON.stringify(statelessRequest('resources/read', { uri }))
+  const answer = await transport.send({ method: 'POST', path: '/mcp', headers, body }, never)
+  return JSON.parse(await text(answer.body))
 }
 
 describe('serve --join', () => {
@@ -64,26 +63,14 @@ describe('serve --join', () => {
     if (joined === undefined) throw new Error('no link')
     return joined
   }
-  /** Lines of the record, as they come. */
-  const follow = async ({ client }: Joined) => {
-    const lines: any[] = []
-    const answer = await client.ask(linkRequest('/join/v1/record'))
-    let text = ''
-    answer.on('data', chunk => {
-      const [rest = '', ...whole] = `${text}${chunk}`.split('\n').toReversed()
-      text = rest
-      lines.push(...whole.toReversed().map(line => JSON.parse(line)))
-    })
-    return lines
-  }
-
   it('tells its record and its changes, and answers reads, with no address and no secret of the host link', async () => {
     const instance = await start(`${base}/mcp`, ['--visible-to', 'team'])
     const joined = await joinedAt(0)
     expect(joined.headers.authorization).to.equal(`Bearer ${token}`)
-    const lines = await follow(joined)
-    await until(() => lines.length > 0, 'the record')
-    const [record] = lines
+    expect(joined.headers['service-instance']).to.equal(instance.instanceId)
+    const { records } = joined
+    await until(() => records.length > 0, 'the record')
+    const [record] = records
     expect([record.instance_id, record.display_name, record.dcc_type]).to.deep.equal([
       instance.instanceId,
       'my scene',
@@ -93,24 +80,22 @@ describe('serve --join', () => {
     expect(record).to.not.have.any.keys('host_url', 'host_token_file', 'pid_start')
     expect(JSON.stringify(record)).to.not.include(instance.token)
     await instance.post('scene', { objects: [{ id: 'Cube' }] })
-    await until(() => lines.at(-1).scene_set_at !== null, 'the change of the record')
+    await until(() => records.at(-1).scene_set_at !== null, 'the change of the record')
     const { result } = await read(joined, 'scene://current')
     expect(JSON.parse(result.contents[0].text).objects).to.deep.equal([{ id: 'Cube' }])
   })
 
-  it('says its state on the terminal, in /readyz and in /metrics, and joins again after a cut', async () => {
+  it('says its state on the terminal and in /readyz, and joins again after a cut', async () => {
     const instance = await start(base)
     const first = await joinedAt(0)
     expect(await state(instance)).to.equal('connecting')
-    await accept(first)
-    expect(await state(instance)).to.equal('joined')
+    accept(first)
+    await until(async () => (await state(instance)) === 'joined', 'the joined state')
     first.socket.destroy()
     const second = await joinedAt(1)
     expect(await state(instance)).to.equal('lost')
-    const { text } = await ask(`${instance.base}/metrics`, { method: 'GET', headers: {} })
-    expect(text).to.include('service_cli_join{state="lost"} 1')
-    await accept(second)
-    expect(await state(instance)).to.equal('joined')
+    accept(second)
+    await until(async () => (await state(instance)) === 'joined', 'the joined state')
     const said = () => instance.output().stderr
     await until(() => said().match(/joined the gateway/g)?.length === 2, 'both lines')
     const stderr = said()
@@ -128,9 +113,10 @@ describe('serve --join', () => {
     const kept = await read(joined, 'events://session/one')
     expect(JSON.parse(kept.result.contents[0].text).events).to.have.length(1)
     for (const path of ['/host/v1/scene', '/metrics', '/', '/page/session']) {
-      const answer = await joined.client.ask({ ...linkRequest(path), method: 'POST', body: '{}' })
-      expect([404, 405], path).to.include(answer.statusCode)
-      answer.destroy()
+      const request = { method: 'POST', path, headers: {}, body: '{}' }
+      const { status, body } = await joined.transport.send(request, never)
+      expect([404, 405], path).to.include(status)
+      body.destroy()
     }
   })
 
@@ -150,8 +136,8 @@ describe('serve --join', () => {
   it('says that it stops', async () => {
     const instance = await start(base)
     const joined = await joinedAt(0)
-    // Before its answer the instance may not know yet that it has a link.
-    await accept(joined)
+    accept(joined)
+    await until(async () => (await state(instance)) === 'joined', 'the joined state')
     await instance.stop()
     serve = undefined
     expect(await joined.link.ended).to.deep.equal({ code: 1001, reason: 'the instance stops' })

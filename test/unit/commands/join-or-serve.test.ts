@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { JoinOrServe } from '../../../src/commands/stdio/join-or-serve.ts'
 import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
@@ -10,9 +10,10 @@ import { silentLogger as log } from '../../../src/lib/util/logger.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
 import { failureOf } from '../../helpers/failure.ts'
+import { makeRecord } from '../../server/gateway/support.ts'
 
 const url = (place: Result<Target, string>) => (place.ok ? place.value.url.href : place.failure)
-const urlOf = (id: string) => `http://127.0.0.1:1/${id}`
+const urlOf = (id: string) => `http://${id}.localhost:1/mcp`
 const ownUrl = 'http://127.0.0.1:9/mcp'
 
 describe('JoinOrServe', () => {
@@ -37,19 +38,13 @@ describe('JoinOrServe', () => {
     for (const id of ids) {
       const [dccType = ''] = id.split('-')
       const instanceId = randomUUID()
-      const record = {
-        schema_version: 1,
+      const record = makeRecord({
         instance_id: instanceId,
         dcc_type: dccType,
         display_name: dccType,
-        pid: process.pid,
-        pid_start: null,
-        hostname: hostname(),
-        mcp_url: urlOf(id),
-        host_url: 'http://127.0.0.1:1/host',
+        host_url: urlOf(id),
         started_at: new Date().toISOString(),
-        scene: null,
-      }
+      })
       await writeFile(join(folder, `${instanceId}.json`), JSON.stringify(record))
     }
   }

@@ -7,7 +7,7 @@ import { entry } from '../../helpers/memory-directory.ts'
 const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'
 const given = (
   health: 'live' | 'stale' | 'unhealthy' | 'dead',
-  status: 'available' | 'busy' | 'booting' = 'available',
+  status: 'available' | 'busy' = 'available',
 ) => entry({ instanceId, status }, { health, reason: 'why' })
 
 describe('eventOf', () => {
@@ -17,7 +17,6 @@ describe('eventOf', () => {
     event: string | null,
   ][] = [
     ['available', given('live', 'busy'), null],
-    ['available', given('live', 'booting'), 'probe_booting'],
     ['available', given('stale'), 'instance_stale'],
     ['busy', given('unhealthy'), 'probe_unreachable'],
     ['available', given('dead'), 'instance_died'],

@@ -60,10 +60,8 @@ describe('docs/gateway-resources.md', () => {
     const { instances } = await json(given, 'gateway://instances?verbose')
     const [compact] = (await json(given, 'gateway://instances')).instances
     const added = Object.keys(instances[0]).filter(name => !Object.hasOwn(compact, name))
-    const said = /`verbose`\s+adds\s+([\s\S]*?):/.exec(document)?.[1] ?? ''
-    for (const name of [...added, ...Object.keys(instances[0].lifecycle)]) {
-      expect(said).to.match(new RegExp(`\\b${name}\\b`))
-    }
+    const said = /`verbose`\s+adds\s+([\s\S]*?)\./.exec(document)?.[1] ?? ''
+    for (const name of added) expect(said).to.match(new RegExp(`\\b${name}\\b`))
   })
 
   it('has a row for every kind of event, and for no other', () => {

@@ -37,7 +37,7 @@ class MemoryCatalog {
   }
 }
 
-/** The resources over directory, catalog and clock of a test; only `id` was probed. */
+/** The resources over directory, catalog and clock of a test. */
 export function gateway(limits: Partial<Bounds> = {}) {
   const directory = new MemoryDirectory()
   return { directory, ...gatewayOver(directory, limits) }
@@ -49,7 +49,6 @@ function gatewayOver(directory: InstanceDirectory, limits: Partial<Bounds> = {})
   const all = boundsWith(limits)
   const ring = new EventRing(time)
   const activity = { pendingCalls: 3, tools: 0, sessions: 2, streams: 1, subscriptions: 5 }
-  const probe = { probedMs: time.now(), latencyMs: 3.14159, lastError: 'cut', lastErrorMs: 0 }
   const resources = createGatewayResources({
     directory,
     ring,
@@ -64,8 +63,6 @@ function gatewayOver(directory: InstanceDirectory, limits: Partial<Bounds> = {})
       startedMs: time.now() - 61_000,
     }),
     activity: () => activity,
-    probeOf: asked => (asked === id ? probe : null),
-    whyNotProbed: ({ verdict }) => (verdict.health === 'dead' ? 'it is dead' : null),
   })
   const updates: string[] = []
   const lists = { count: 0 }

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import {
-  type InstanceQuery,
   lookUpInstance,
   parseInstanceQuery,
   queryInstances,
@@ -10,7 +9,7 @@ import { instanceRow, type InstanceRow } from '../../../src/server/gateway/insta
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
-function parsed(query: string): InstanceQuery {
+function parsed(query: string): ReturnType<typeof parseInstanceQuery> {
   const uri = parseResourceUri(`gateway://instances${query}`)
   if (!uri.ok) throw new Error(uri.failure)
   return parseInstanceQuery(uri.value, 1000)
@@ -30,7 +29,7 @@ const usual = {
 }
 
 describe('parseInstanceQuery', () => {
-  const cases: [query: string, expected: Partial<InstanceQuery>][] = [
+  const cases: [query: string, expected: Partial<ReturnType<typeof parseInstanceQuery>>][] = [
     ['', {}],
     ['?unknown=1&view=all&OFFSET=7', {}],
     ['?include_stale=False', { includeStale: false }],

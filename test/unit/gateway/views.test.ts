@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Viewer } from '../../../src/server/http/authentication.ts'
 import type { View } from '../../../src/server/gateway/views/view.ts'
-import type { OpenRequests } from '../../../src/server/gateway/relay/open-requests.ts'
 import { RequestContext } from '../../../src/server/http/request-context.ts'
 import { Views } from '../../../src/server/gateway/views/views.ts'
 
@@ -13,8 +12,6 @@ describe('the views of users', () => {
   /** Names of the views that were asked, opened and closed, in order. */
   let log: string[]
   let busy: Set<string>
-  /** The open requests that each view counts. */
-  let shared: Map<string, OpenRequests>
   let views: Views
   let sweep: () => void
   let limits: { maxViews: number; viewIdleMs: number }
@@ -22,7 +19,6 @@ describe('the views of users', () => {
   beforeEach(() => {
     ;[nowMs, log, busy] = [0, [], new Set()]
     limits = { maxViews: 2, viewIdleMs: 1000 }
-    shared = new Map()
     const view = (name: string): View => ({
       endpoint: {
         handle: () => void log.push(name),
@@ -34,10 +30,9 @@ describe('the views of users', () => {
     })
     views = new Views({
       all: view('all'),
-      open(viewer, open) {
+      open(viewer) {
         const name = `${viewer.accountId} ${viewer.team} ${viewer.schemes?.join() ?? '*'}`
         log.push(`open ${name}`)
-        shared.set(name, open)
         return view(name)
       },
       limits,

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
 import type {
   InstanceChange,
   InstanceEntry,
@@ -17,7 +16,7 @@ describe('the instances that a user may see', () => {
 
   beforeEach(() => {
     all = new MemoryDirectory()
-    visible = new VisibleInstances(all, ben, silentLogger)
+    visible = new VisibleInstances(all, ben)
     told = []
     visible.onChange(changes => void told.push(...changes))
   })

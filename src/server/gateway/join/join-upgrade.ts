@@ -1,79 +1,85 @@
-import { maxJoinMessageBytes } from '../../join/link-socket.ts'
 import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
-import type { WebSocket } from 'ws'
 import { bearerToken } from '../../../lib/auth/validate-bearer-token.ts'
-import { fail } from '../../../lib/util/result.ts'
-import { challenge } from '../../http/authentication.ts'
-import { makeProblem } from '../../http/problem.ts'
+import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import { isUuid } from '../../../lib/util/text.ts'
+import type { AccountTokens, CheckedToken } from '../../auth/account-tokens.ts'
 import { createHandshake } from '../../http/handshake.ts'
+import { toProblem } from '../../http/problem.ts'
+import type { RefusedRequest } from '../../http/refusal-log.ts'
 import { refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
-import { joinProtocol } from '../../join/wire.ts'
-import type { JoinPrincipal, JoinTokens } from './join-tokens.ts'
+import { joinProtocol, maxJoinMessageBytes } from '../../join/wire.ts'
+import type { InstanceDirectory } from '../instance-directory.ts'
+import type { JoinedInstances, Joining } from './joined-instances.ts'
 
 interface JoinUpgradeParts {
-  readonly tokens: Pick<JoinTokens, 'check'>
-  /** Why no further link of the principal is accepted, as a clause; null when it is. */
-  readonly whyFull: (principal: JoinPrincipal) => string | null
-  /** Called in the event in which the WebSocket opens. */
-  readonly accept: (ws: WebSocket, socket: Socket, token: string, principal: JoinPrincipal) => void
-  readonly onRefused: (refused: { status: 401 | 403; reason: string; peer: string }) => void
-}
-
-/** Answers an upgrade request with a problem, and closes the connection. */
-function refuse(
-  socket: Socket,
-  status: 401 | 403 | 503,
-  detail: string,
-  headers: Record<string, string> = {},
-): void {
-  const codes = { 401: 'token-invalid', 403: 'request-refused', 503: 'overloaded' }
-  refuseUpgrade(socket, makeProblem(status, codes[status], detail), headers)
+  /** Checked by the accounts server when a link opens, and while it is open or lost. */
+  tokens: Pick<AccountTokens, 'check' | 'watch'>
+  joined: JoinedInstances
+  directory: Pick<InstanceDirectory, 'refresh'>
+  onRefused: (refused: RefusedRequest) => void
 }
 
 /** Creates the handler of requests that ask to open a link. */
-export function createJoinUpgrade(parts: JoinUpgradeParts): Upgrade {
+export function createJoinUpgrade({
+  tokens,
+  joined,
+  directory,
+  onRefused,
+}: JoinUpgradeParts): Upgrade {
   const handshake = createHandshake({
     link: 'a link',
     protocol: joinProtocol,
     maxMessageBytes: maxJoinMessageBytes,
   })
 
-  async function upgrade(
-    req: IncomingMessage,
-    socket: Socket,
-    head: Buffer,
-    peer: string,
-  ): Promise<void> {
-    const { origin, authorization } = req.headers
-    if (origin !== undefined) {
-      parts.onRefused({ status: 403, reason: 'origin_not_allowed', peer })
-      return refuse(socket, 403, 'web pages cannot join')
+  async function admit({ headers }: IncomingMessage): Promise<Joining> {
+    if (headers.origin !== undefined) {
+      throw new ServiceError('request_refused', 'web pages cannot join')
     }
-    const token = bearerToken(authorization)
-    const checked =
-      token === null
-        ? fail({ kind: 'invalid', reason: 'a token is required' } as const)
-        : await parts.tokens.check(token)
-    if (!checked.ok) {
-      const { kind, reason } = checked.failure
-      if (kind === 'unavailable') return refuse(socket, 503, reason, { 'Retry-After': '5' })
-      const status = kind === 'insufficient' ? 403 : 401
-      const error = kind === 'insufficient' ? 'insufficient_scope' : 'invalid_token'
-      parts.onRefused({ status, reason: error, peer })
-      const description = 'a service token of the scope "instance" is required'
-      const refusal = { ok: false, status, error, description } as const
-      return refuse(socket, status, reason, { 'WWW-Authenticate': challenge(refusal) })
+    const token = bearerToken(headers.authorization) ?? ''
+    const principal = principalOf(await tokens.check(token))
+    const { [instanceHeader]: instanceId } = headers
+    if (!isUuid(instanceId)) {
+      throw new ServiceError('body_invalid', `a link needs the header ${instanceHeader}`)
     }
-    const full = parts.whyFull(checked.value)
-    if (full !== null) return refuse(socket, 503, full, { 'Retry-After': '60' })
-    if (socket.destroyed) return
-    handshake(req, socket, head, ws => {
-      parts.accept(ws, socket, token ?? '', checked.value)
-    })
+    // The ids of instances of this machine cannot be taken.
+    await directory.refresh()
+    const watch: Joining['watch'] = changed =>
+      tokens.watch(token, now => {
+        // Links stay open while the accounts server is away.
+        if (now.ok) changed(principalOf(now))
+        else if (now.failure.kind === 'invalid') changed(null)
+      })
+    return { instanceId, principal, watch }
   }
 
   return (req, socket, head, peer) => {
-    upgrade(req, socket, head, peer).catch(() => socket.destroy())
+    admit(req)
+      .then(joining => {
+        joined.check(joining)
+        handshake(req, socket, head, ws => joined.accept(ws, joining))
+      })
+      .catch(error => {
+        const problem = toProblem(error)
+        const { status, code } = problem
+        if (status === 401 || status === 403) onRefused({ status, reason: code, peer })
+        refuseUpgrade(socket, problem)
+      })
   }
+}
+
+/** Throws for a token with which no instance joins. */
+function principalOf(checked: CheckedToken): Joining['principal'] {
+  if (!checked.ok) {
+    const { kind, reason } = checked.failure
+    throw new ServiceError(kind === 'unavailable' ? 'overloaded' : 'auth_refused', reason)
+  }
+  const { id: accountId, username: owner, team, scopes, token } = checked.value
+  if (token === null) throw new ServiceError('auth_refused', 'the token is not a service token')
+  if (!scopes.includes('instance')) {
+    const message = 'the token does not have the scope "instance"'
+    throw new ServiceError('scope_insufficient', message)
+  }
+  return { accountId, owner, team, name: token.name }
 }

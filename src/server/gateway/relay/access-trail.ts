@@ -4,15 +4,7 @@ import { withoutSecrets } from '../../../lib/util/secret.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import type { InstanceDirectory, JoinedAs } from '../instance-directory.ts'
-
-/** What a caller wants of an instance. */
-export interface Wanted {
-  readonly instanceId: string
-  /** The method, and of a tool its name. */
-  readonly rpc: string
-  /** As the caller wrote it; of a call, the address of the instance. */
-  readonly uri: string
-}
+import type { Wanted } from './instances.ts'
 
 const maxChars = 200
 

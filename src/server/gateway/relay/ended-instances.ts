@@ -1,7 +1,7 @@
+import { shortId } from '../../../lib/instances/select-instance.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { type Clock, toRfc3339 } from '../../../lib/util/time.ts'
 import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
-import { shortId } from '../instance-rows.ts'
 
 /** Instances that ended and are remembered, so that readers are told. */
 const maxEnded = 1000

@@ -1,18 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
-import { readRefusal } from '../../../lib/mcp/bridge/exchange.ts'
-import type { HttpAnswer } from '../../../lib/mcp/bridge/http-link.ts'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
-import type { Reader } from '../../resources/producer.ts'
+import { collect } from './instance-answer.ts'
 import type { Instances } from './instances.ts'
-import { isUnreachable, refusedError, unreachable } from './relay-errors.ts'
-import type { Upstream } from './upstream.ts'
+import { isUnreachable, refusedError } from './relay-errors.ts'
+import type { InstanceAnswer } from './transport.ts'
 
 const form = /^\/instances\/([^/]+)\/artefacts\/sha256\/([^/]+)$/
-const answerMs = 10_000
 /** A reader that takes nothing for this long is cut, and an instance that gives nothing. */
 const stallMs = 60_000
 
@@ -48,30 +44,26 @@ export async function relayDownload(
     throw new ServiceError('method_not_allowed', 'an artefact can be read with GET or HEAD')
   }
   const uri = `instance://${selector}/artefact/sha256/${hex}`
-  const { instanceId } = instances.find(uri)
+  const instanceId = instances.find(uri)
   const closed = new AbortController()
   res.once('close', () => closed.abort(new ServiceError('cancelled', 'the reader left')))
   const caller = { signal: closed.signal }
   const wanted = { instanceId, rpc: method, uri }
-  const pass = async (upstream: Upstream, { signal }: Reader): Promise<void> => {
-    const answer = await ask(upstream, {
-      method,
-      hex,
-      signal,
-      headers: only(req.headers, askedHeaders),
-    })
-    const { statusCode = 0 } = answer
-    if (!passedOn.has(statusCode)) {
-      throw refusal(statusCode, await readRefusal(answer), path)
+  const passed = instances.asked(wanted, caller, async (connection, reader = caller) => {
+    const { signal } = reader
+    const asked = only(req.headers, askedHeaders)
+    const answer = await connection.download(method, `/artefacts/sha256/${hex}`, asked, signal)
+    const { status, headers, body } = answer
+    if (!passedOn.has(status)) {
+      const { bytes } = await collect(body)
+      body.destroy()
+      throw refusal(status, bytes, path)
     }
     // The page of the gateway has the same origin: a browser must not run what an instance sends.
-    res.writeHead(statusCode, { ...only(answer.headers, answeredHeaders), ...safetyHeaders })
+    res.writeHead(status, { ...only(headers, answeredHeaders), ...safetyHeaders })
     res.setTimeout(stallMs, () => res.destroy())
     await passBody(answer, res, signal)
-  }
-  const passed = instances.asked(wanted, caller, ({ upstream, reads }, reader = caller) =>
-    reads.download(() => pass(upstream, reader)),
-  )
+  })
   await passed.catch((error: unknown) => {
     if (error instanceof ServiceError && error.code === 'cancelled' && res.destroyed) return
     // A failure of the instance, which may be back, and none of the gateway.
@@ -98,14 +90,14 @@ function refusal(status: number, body: Buffer, outer: string): ServiceError {
  * its next request already.
  */
 async function passBody(
-  answer: HttpAnswer,
+  { headers, body }: InstanceAnswer,
   res: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {
-  let missing = Number(answer.headers['content-length'] ?? Infinity)
-  answer.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+  let missing = Number(headers['content-length'] ?? Infinity)
+  body.on('data', (chunk: Buffer) => void (missing -= chunk.length))
   try {
-    await pipeline(answer, res, { signal, end: false })
+    await pipeline(body, res, { signal, end: false })
   } catch {
     if (missing !== 0) return void res.destroy()
   }
@@ -119,29 +111,4 @@ function only(headers: IncomingHttpHeaders, names: readonly string[]): Record<st
       return typeof value === 'string' ? [[name, value]] : []
     }),
   )
-}
-
-interface Asked {
-  readonly method: 'GET' | 'HEAD'
-  readonly hex: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly signal: AbortSignal
-}
-
-async function ask(
-  upstream: Upstream,
-  { method, hex, headers, signal }: Asked,
-): Promise<HttpAnswer> {
-  try {
-    const link = await upstream.asker()
-    return await link.ask({
-      url: new URL(`/artefacts/sha256/${hex}`, upstream.url),
-      method,
-      headers: { ...upstream.identity, ...headers },
-      answerMs,
-      signal,
-    })
-  } catch (error) {
-    throw error instanceof Unreachable ? unreachable(error.message) : error
-  }
 }

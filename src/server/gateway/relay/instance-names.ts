@@ -2,7 +2,7 @@ import {
   minPrefixChars,
   plainId,
   selectInstance,
-  shortIds,
+  shortId,
 } from '../../../lib/instances/select-instance.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { cleanText } from '../../../lib/util/text.ts'
@@ -56,11 +56,10 @@ export class InstanceNames {
       throw notNamed(`"${word}" is too short: at least ${minPrefixChars} digits of the id`)
     }
     const candidates = selected.kind === 'several' ? selected.instances : named
-    const ids = shortIds(candidates)
     if (candidates.length === 0) throw notNamed('no instance runs on this machine')
     const lines = candidates
       .slice(0, maxCandidates)
-      .map(({ entry }, at) => `${ids[at]}: ${labelOf(entry)}`)
+      .map(({ id, entry }) => `${shortId(id)}: ${labelOf(entry)}`)
     if (candidates.length > maxCandidates) lines.push('gateway://instances has all of them')
     const which = word === undefined ? '' : ` as "${cleanText(word, maxWordChars)}"`
     const found =

@@ -1,5 +1,5 @@
 import { plainId } from '../../../lib/instances/select-instance.ts'
-import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { artefactTemplates } from '../../artefacts/producer.ts'
 import { notesTemplates } from '../../notes/notes-producer.ts'
 import { type SchemeProducer, builtIn } from '../../resources/scheme-producer.ts'
@@ -7,16 +7,17 @@ import { captureTemplates } from '../../resources/capture.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import type {
   CompletionContext,
+  Descriptor,
   Reader,
   RelayedContents,
   Template,
 } from '../../resources/producer.ts'
-import type { ResourceUri } from '../../resources/resource-uri.ts'
+import { labelOf } from './ended-instances.ts'
+import { parseInstanceUri, type ResourceUri } from '../../resources/resource-uri.ts'
 import { sceneTemplates } from '../../resources/scene/listing.ts'
 import { polledSchemes } from '../../resources/schemes.ts'
 import { sessionEventTemplates } from '../../resources/session-events.ts'
-import { parseInstanceUri } from './instance-uri.ts'
-import { type Instances, ownSchemes } from './instances.ts'
+import type { Instances } from './instances.ts'
 
 const root = 'instance://{instance_id}/'
 const any = `${root}{scheme}/{+path}`
@@ -74,21 +75,33 @@ export class InstanceProducer implements SchemeProducer {
     this.#instances = instances
   }
 
+  /** The scenes that callers may read. */
+  first(): readonly Descriptor[] {
+    if (!this.#instances.allows('scene')) return []
+    return this.#instances.names.live
+      .filter(({ record }) => record.host.connected || record.scene !== null || record.sceneSetMs)
+      .map(entry => ({
+        uri: `instance://${entry.record.instanceId}/scene/current`,
+        name: `scene of ${labelOf(entry)}`,
+        mimeType: 'application/json',
+      }))
+  }
+
   templates(): readonly Template[] {
     return templates
   }
 
   checkParameters({ text }: ResourceUri): void {
-    this.#instances.assertThere(this.#instances.find(text).instanceId, text)
+    this.#instances.assertThere(this.#instances.find(text), text)
   }
 
-  /** Contents are relayed; what is not is no resource. */
+  /** Results are relayed; what is not is no resource. */
   read({ text }: ResourceUri): never {
     throw new ResourceNotFound(text)
   }
 
   relay({ text }: ResourceUri, reader?: Reader): Promise<RelayedContents> {
-    return this.#instances.relay(text, reader)
+    return this.#instances.read(text, reader)
   }
 
   canonical({ text }: ResourceUri): string | undefined {
@@ -116,36 +129,24 @@ export class InstanceProducer implements SchemeProducer {
     const selector = resolved.get('instance_id')
     if (selector === undefined) return []
     const instanceId = this.#instances.names.idOf(selector, `gateway://instances/${selector}`)
-    if (uriTemplate === any) return this.#listed(instanceId, variable, prefix, resolved)
     const uri = innerTemplates.get(uriTemplate)
     if (uri === undefined) return []
     const others = Object.fromEntries([...resolved].filter(([name]) => name !== 'instance_id'))
-    const { completion } = await this.#instances.call(instanceId, 'completion/complete', {
+    const params = {
       ref: { type: 'ref/resource', uri },
       argument: { name: variable, value: prefix },
       context: { arguments: others },
-    })
+    }
+    const call = { method: 'completion/complete', params, member: 'completion' }
+    const members = await this.#instances.call(instanceId, call, undefined)
+    // Completions are small: a larger answer is of no use.
+    if (typeof members !== 'string') {
+      members.discard()
+      return []
+    }
+    const { completion } = JSON.parse(`{${members}}`) as JsonObject
     const { values } = isJsonObject(completion) ? completion : {}
     return arrayOf(values).filter(value => typeof value === 'string')
-  }
-
-  /** Schemes, or paths of one, that the instance lists. */
-  async #listed(
-    instanceId: string,
-    variable: string,
-    prefix: string,
-    resolved: ReadonlyMap<string, string>,
-  ): Promise<readonly string[]> {
-    const { resources } = await this.#instances.call(instanceId, 'resources/list', {})
-    const uris = arrayOf(resources)
-      .filter(isJsonObject)
-      .flatMap(({ uri }) => (typeof uri === 'string' ? [uri.split('://')] : []))
-      .filter(([scheme = '']) => !ownSchemes.has(scheme) && this.#instances.allows(scheme))
-    const values =
-      variable === 'scheme'
-        ? uris.map(([scheme = '']) => scheme)
-        : uris.flatMap(([scheme, path = '']) => (scheme === resolved.get('scheme') ? [path] : []))
-    return [...new Set(values)].filter(value => value.startsWith(prefix))
   }
 }
 

@@ -1,302 +1,310 @@
-import { maxUrisPerClient } from '../../mcp/subscriptions.ts'
-import type { GatewayLimits } from '../limits.ts'
+import { createParser } from 'eventsource-parser'
+import type { Readable } from 'node:stream'
+import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
+import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
-import type { Logger } from '../../../lib/util/logger.ts'
-import { pause, retryDelay, type Timer } from '../../../lib/util/time.ts'
-import { UpstreamSession } from './upstream-session.ts'
-import type { Upstream } from './upstream.ts'
+import { pause, retryDelay, systemTimer } from '../../../lib/util/time.ts'
+import { maxUrisPerClient } from '../../mcp/subscriptions.ts'
+import { ResourceNotFound } from '../../resources/errors.ts'
+import { collect } from './instance-answer.ts'
+import { answeredError, errorIn, refusedError, unreachable } from './relay-errors.ts'
+import type { InstanceAnswer } from './transport.ts'
 
-/** A session without subscriptions is ended after this time: another may follow soon. */
-const idleMs = 2000
-/** URIs of one session: half of its bound, since those that are being given up still count. */
-const maxUris = maxUrisPerClient / 2
-/** Subscriptions of a session that are made or ended at the same time. */
-const settledAtOnce = 8
+const maxEventBytes = 256 * 1024
+
+/** Told of changes of what it follows. */
+export interface Follower {
+  updated(uri: string): void
+  /** The instance lists other resources. */
+  listChanged(): void
+}
 
 interface PushesParts {
-  readonly upstream: Upstream
-  /** A URI that is followed changed, or may have; as the instance calls it. */
-  readonly updated: (inner: string) => void
-  /** The instance lists other resources. */
-  readonly listChanged: () => void
-  /** Why the instance will not come back; null: it may. */
-  readonly gone: () => Promise<ServiceError | null>
-  readonly timer: Timer
-  readonly limits: Pick<GatewayLimits, 'instanceAnswerMs'>
-  readonly log: Logger
+  /** Sends `subscriptions/listen`. */
+  readonly listen: (uris: string[], signal: AbortSignal) => Promise<InstanceAnswer>
+  /** The instance must acknowledge a stream within this time. */
+  readonly answerMs: number
+  /** Whether the instance has ended. */
+  readonly isGone: () => Promise<boolean>
 }
 
 /** One URI that clients of the gateway follow. */
 interface Followed {
+  readonly followers: Set<Follower>
   /** Settles with the first answer of the instance, or when it cannot be reached now. */
   readonly accepted: PromiseWithResolvers<void>
-  wasAccepted: boolean
-  /** Since it was accepted, in a row. */
-  refusals: number
+  /** `waiting`: updates come later. */
+  state: 'new' | 'held' | 'waiting'
 }
 
-/** A session, and the URIs of it. */
-interface Open {
-  readonly session: UpstreamSession
-  /** URIs that the instance tells of. */
-  readonly held: Set<string>
-  /** URIs that are being subscribed or given up. */
-  readonly busy: Set<string>
-  /** URIs that are next. */
-  readonly waiting: Set<string>
-  /** At work on them. */
-  workers: number
-}
+type Asked = ReadonlyMap<string, Followed>
 
 /**
- * The subscriptions at one instance: one for each URI however many clients follow it. An instance
- * bounds those of one session: a client that follows many URIs must leave room for the others.
+ * The subscriptions at one instance: one stream with all URIs that are followed, each once however
+ * many clients follow it. More than one stream is open only beyond the bound of a stream.
  */
 export class InstancePushes {
   readonly #parts: PushesParts
-  readonly #sessions: SessionPushes[] = []
+  readonly #streams: FollowedStream[] = []
 
   constructor(parts: PushesParts) {
     this.#parts = parts
   }
 
   get isFollowed(): boolean {
-    return this.#sessions.some(({ size }) => size > 0)
+    return this.#streams.some(({ followed }) => followed.size > 0)
   }
 
   /**
    * Resolves when updates of the URI arrive; rejects with a `ServiceError`. Of an instance that cannot
    * be reached now they arrive later: the first when it can.
    */
-  follow(inner: string): Promise<void> {
-    let session = this.#sessions.find(({ size }) => size < maxUris)
-    if (session === undefined) this.#sessions.push((session = new SessionPushes(this.#parts)))
-    return session.follow(inner)
+  follow(uri: string, follower: Follower): Promise<void> {
+    let stream = this.#streams.find(({ followed }) => followed.has(uri))
+    stream ??= this.#streams.find(({ followed }) => followed.size < maxUrisPerClient)
+    if (stream === undefined) this.#streams.push((stream = new FollowedStream(this.#parts)))
+    return stream.follow(uri, follower)
   }
 
-  unfollow(inner: string): void {
-    this.#sessions.find(session => session.has(inner))?.unfollow(inner)
+  unfollow(uri: string, follower: Follower): void {
+    for (const stream of this.#streams) stream.unfollow(uri, follower)
   }
 
-  /** Goes on after the instance was gone, for the clients that still follow it. */
-  resume(): void {
-    for (const session of this.#sessions) session.resume()
-  }
-
-  /** Goes on at once after a loss: the instance can be reached again. */
+  /** The instance may be reached again: tries at once. */
   retry(): void {
-    for (const session of this.#sessions) session.retry()
+    for (const stream of this.#streams) stream.change()
   }
 
-  async close(): Promise<void> {
-    await Promise.all(this.#sessions.map(session => session.close()))
+  close(): void {
+    for (const stream of this.#streams) stream.close()
   }
 }
 
-/**
- * The subscriptions of one session, which is opened with the first and ended after the last. After a
- * loss it is opened again, and each URI then counts as changed.
- */
-class SessionPushes {
+/** One stream. When its set changes, the next one is opened before it is closed. */
+class FollowedStream {
+  readonly followed = new Map<string, Followed>()
   readonly #parts: PushesParts
-  readonly #followed = new Map<string, Followed>()
   readonly #closing = new AbortController()
-  /** Aborted to end the pause before the next session, also before it begins. */
-  #waiting = new AbortController()
-  #open: Open | null = null
-  #running: Promise<void> | null = null
-  #cancelIdle = () => {}
+  #isRunning = false
+  /** Aborted when the set has changed, or the instance may be reached again. */
+  #changed = new AbortController()
 
   constructor(parts: PushesParts) {
     this.#parts = parts
   }
 
-  get size(): number {
-    return this.#followed.size
+  follow(uri: string, follower: Follower): Promise<void> {
+    let known = this.followed.get(uri)
+    if (known === undefined) {
+      const accepted = Promise.withResolvers<void>()
+      accepted.promise.catch(() => {})
+      known = { followers: new Set(), accepted, state: 'new' }
+      this.followed.set(uri, known)
+      this.change()
+    }
+    known.followers.add(follower)
+    return known.accepted.promise
   }
 
-  has(inner: string): boolean {
-    return this.#followed.has(inner)
+  unfollow(uri: string, follower: Follower): void {
+    const known = this.followed.get(uri)
+    if (known?.followers.delete(follower) !== true || known.followers.size > 0) return
+    this.followed.delete(uri)
+    known.accepted.reject(new ServiceError('cancelled', 'it is not followed any more'))
+    this.change()
   }
 
-  follow(inner: string): Promise<void> {
-    this.#cancelIdle()
-    const accepted = Promise.withResolvers<void>()
-    this.#followed.set(inner, { accepted, wasAccepted: false, refusals: 0 })
-    accepted.promise.catch(() => {})
-    if (this.#open === null) this.retry()
-    else this.#settleSoon(this.#open, inner)
-    this.resume()
-    return accepted.promise
-  }
-
-  unfollow(inner: string): void {
-    const removed = this.#followed.get(inner)
-    this.#followed.delete(inner)
-    removed?.accepted.reject(new ServiceError('cancelled', 'it is not followed any more'))
-    if (this.#open !== null) this.#settleSoon(this.#open, inner)
-    if (this.size > 0) return
-    this.#cancelIdle = this.#parts.timer.after(idleMs, () => {
-      if (this.size === 0) this.#open?.session.end()
-    })
-  }
-
-  resume(): void {
-    if (this.#running !== null || this.size === 0) return
-    this.#running = this.#run().finally(() => {
-      this.#running = null
+  change(): void {
+    this.#changed.abort()
+    if (this.#isRunning || this.followed.size === 0 || this.#closing.signal.aborted) return
+    this.#isRunning = true
+    void this.#run().finally(() => {
+      this.#isRunning = false
       // A client may have come at the very end.
-      if (!this.#closing.signal.aborted && this.#isAwaited()) this.resume()
+      if ([...this.followed.values()].some(({ state }) => state === 'new')) this.change()
     })
   }
 
-  retry(): void {
-    this.#waiting.abort()
-  }
-
-  async close(): Promise<void> {
+  close(): void {
     this.#closing.abort()
-    this.#cancelIdle()
-    this.#answerAll(new ServiceError('cancelled', 'the gateway stops'))
-    await this.#running
-  }
-
-  #isAwaited(): boolean {
-    return [...this.#followed.values()].some(each => !each.wasAccepted)
+    this.#changed.abort()
+    this.#refuse(() => new ServiceError('cancelled', 'the gateway stops'))
   }
 
   async #run(): Promise<void> {
-    const { timer, gone, log } = this.#parts
     const { signal } = this.#closing
-    for (let attempt = 0; this.size > 0 && !signal.aborted; attempt++) {
-      // Before the attempt: the instance may come back while that fails.
-      this.#waiting = new AbortController()
-      const lost = await this.#runSession()
-      if (signal.aborted || this.size === 0) return
-      // A session whose subscriptions are refused is no reason to hurry.
-      if (lost.wasRenewed) attempt = 0
-      const end = await gone()
-      if (end !== null || !lost.wasOpen) this.#answerAll(end ?? lost.refusal)
-      if (end !== null) {
-        // Clients are notified, read the error, and learn that the instance is gone.
-        for (const inner of this.#followed.keys()) this.#parts.updated(inner)
-        return
+    let open: OpenStream | null = null
+    for (let attempt = 0; this.followed.size > 0 && !signal.aborted;) {
+      // Before the attempt: the set may change while it is made.
+      this.#changed = new AbortController()
+      const asked = new Map(this.followed)
+      try {
+        const next = await this.#open([...asked.keys()])
+        // What changed without a subscription is not known.
+        this.#acknowledged(asked, next.honoured, open === null || open.isOver)
+        open?.body.destroy()
+        open = next
+        attempt = 0
+        await Promise.race([next.over, aborted(this.#changed.signal)])
+        if (!next.isOver) continue
+      } catch (error) {
+        if (signal.aborted) break
+        if (await this.#parts.isGone()) {
+          this.#refuse(() => unreachable('it has ended'))
+          break
+        }
+        if (error instanceof Refused) this.#refuse(error.of, asked)
+        else this.#wait()
       }
-      log.debug({ reason: lost.reason.message }, 'an instance is lost')
-      const waiting = AbortSignal.any([signal, this.#waiting.signal])
-      await pause(timer, retryDelay(attempt, Math.random), waiting)
+      const waiting = AbortSignal.any([signal, this.#changed.signal])
+      await pause(systemTimer, retryDelay(attempt++, Math.random), waiting)
     }
+    open?.body.destroy()
   }
 
-  /** Opens a session and follows its stream to the end. Never rejects. */
-  async #runSession() {
-    const { upstream, limits, timer } = this.#parts
-    const session = new UpstreamSession({
-      upstream,
-      timer,
-      answerMs: limits.instanceAnswerMs,
-      notified: (method, params) => this.#notified(method, params),
-      signal: this.#closing.signal,
-    })
-    const state = { wasOpen: false, wasRenewed: false }
-    const reason = await session.run(() => {
-      state.wasOpen = true
-      const sets = { held: new Set<string>(), busy: new Set<string>(), waiting: new Set<string>() }
-      this.#open = { session, ...sets, workers: 0 }
-      void this.#renew(this.#open).then(() => (state.wasRenewed = !session.isEnded))
-    })
-    this.#open = null
-    return { ...state, reason, refusal: session.isRefused ? reason : null }
-  }
-
-  #notified(method: string, { uri }: JsonObject): void {
-    if (method === 'notifications/resources/list_changed') this.#parts.listChanged()
-    if (method !== 'notifications/resources/updated' || typeof uri !== 'string') return
-    // Other updates are passed on to no client.
-    if (this.#followed.has(uri)) this.#parts.updated(uri)
-  }
-
-  /** Subscribes again to all that is followed. */
-  async #renew(open: Open): Promise<void> {
-    for (const inner of this.#followed.keys()) open.waiting.add(inner)
-    await Promise.all(Array.from({ length: settledAtOnce }, () => this.#work(open)))
-  }
-
-  /** Not all at once: each request of many would open a connection. */
-  #settleSoon(open: Open, inner: string): void {
-    open.waiting.add(inner)
-    if (open.workers < settledAtOnce) void this.#work(open)
-  }
-
-  async #work(open: Open): Promise<void> {
-    open.workers++
-    for (const inner of open.waiting) {
-      open.waiting.delete(inner)
-      await this.#settle(open, inner)
-    }
-    open.workers--
-  }
-
-  /** Makes the session hold the URI exactly when it is followed. Never rejects. */
-  async #settle(open: Open, inner: string): Promise<void> {
-    const { session, held, busy } = open
-    if (busy.has(inner)) return
-    busy.add(inner)
+  /** Resolves when the instance has acknowledged a stream with all that is followed. */
+  async #open(uris: string[]): Promise<OpenStream> {
+    const cancel = new AbortController()
+    const release = onAbort(this.#closing.signal, () => cancel.abort())
+    const late = setTimeout(() => cancel.abort(), this.#parts.answerMs)
     try {
-      let isDone = false
-      while (open === this.#open && !isDone && held.has(inner) !== this.#followed.has(inner)) {
-        if (held.delete(inner)) await session.call('resources/unsubscribe', inner)
-        else isDone = !(await this.#subscribe(open, inner))
+      const { status, headers, body } = await this.#parts.listen(uris, cancel.signal)
+      if (headers['content-type']?.startsWith('text/event-stream') !== true) {
+        const { bytes } = await collect(body)
+        body.destroy()
+        // Any other status may be over soon.
+        if (status !== 200 && status !== 401)
+          throw new Unreachable(`it answers with HTTP ${status}`)
+        throw new Refused(uri =>
+          status === 200 ? answeredError(errorIn(bytes), uri) : refusedError(status, bytes, uri),
+        )
       }
-    } catch {
-      // The stream tells that the session is lost, or will not end: then the next one starts anew.
-      if (!session.isEnded) this.#answer(inner, await this.#parts.gone())
-      session.end()
+      body.on('error', () => {})
+      const honoured = Promise.withResolvers<readonly unknown[]>()
+      readEvents(body, (method, params) => {
+        const { notifications, uri } = params
+        if (method === 'notifications/resources/updated') this.#tell(String(uri))
+        else if (method === 'notifications/resources/list_changed') this.#listChanged()
+        else if (method === 'notifications/subscriptions/acknowledged') {
+          const all = isJsonObject(notifications) ? notifications : {}
+          honoured.resolve(arrayOf(all.resourceSubscriptions))
+        }
+      })
+      const stream = { honoured: [] as readonly unknown[], isOver: false, body, over: closed(body) }
+      void stream.over.then(() => (stream.isOver = true))
+      const ended = stream.over.then(() => {
+        throw new Unreachable('the stream was cut')
+      })
+      stream.honoured = await Promise.race([honoured.promise, ended])
+      return stream
     } finally {
-      busy.delete(inner)
+      clearTimeout(late)
+      // From now on the end of the gateway ends `#run`.
+      release()
     }
   }
 
-  /** False: the instance refuses it for now. */
-  async #subscribe(open: Open, inner: string): Promise<boolean> {
-    const { session, held } = open
-    held.add(inner)
-    const refusal = await session.call('resources/subscribe', inner)
-    const followed = this.#followed.get(inner)
-    if (followed === undefined) return true
-    if (refusal === null) {
-      // What changed without a subscription is not known.
-      if (followed.wasAccepted) this.#parts.updated(inner)
-      followed.refusals = 0
-      this.#answer(inner, null)
-      return true
+  #acknowledged(asked: Asked, honoured: readonly unknown[], wasLost: boolean): void {
+    const held = new Set(honoured)
+    for (const [uri, each] of asked) {
+      const { state } = each
+      if (held.has(uri)) {
+        each.state = 'held'
+        if (state === 'new') each.accepted.resolve()
+        else if (wasLost || state === 'waiting') this.#tell(uri)
+      } else if (state === 'new') this.#refuseOne(uri, each, notOffered(uri))
+      else if (state === 'held') this.#lose(uri, each)
     }
-    held.delete(inner)
-    if (!followed.wasAccepted) {
-      this.#answer(inner, refusal)
-      return true
-    }
-    if (followed.refusals === 0) this.#parts.updated(inner)
-    const delayMs = retryDelay(followed.refusals++, Math.random)
-    this.#parts.timer.after(delayMs, () => this.#settleSoon(open, inner))
-    return false
   }
 
-  #answerAll(refusal: ServiceError | null): void {
-    for (const inner of this.#followed.keys()) this.#answer(inner, refusal)
-  }
-
-  /** Answers the clients that wait, unless they have their answer. */
-  #answer(inner: string, refusal: ServiceError | null): void {
-    const followed = this.#followed.get(inner)
-    if (followed === undefined || followed.wasAccepted) return
-    if (refusal === null) {
-      followed.wasAccepted = true
-      followed.accepted.resolve()
-    } else {
-      this.#followed.delete(inner)
-      followed.accepted.reject(refusal)
+  /** The instance cannot be reached now: updates come later. */
+  #wait(): void {
+    for (const each of this.followed.values()) {
+      if (each.state !== 'new') continue
+      each.state = 'waiting'
+      each.accepted.resolve()
     }
   }
+
+  #refuse(of: (uri: string) => ServiceError, asked: Asked = this.followed): void {
+    for (const [uri, each] of asked) {
+      if (each.state === 'new') this.#refuseOne(uri, each, of(uri))
+      else this.#lose(uri, each)
+    }
+  }
+
+  #refuseOne(uri: string, each: Followed, error: ServiceError): void {
+    if (this.followed.get(uri) === each) this.followed.delete(uri)
+    each.accepted.reject(error)
+  }
+
+  /** Its followers read, and learn why it is not offered any more. */
+  #lose(uri: string, each: Followed): void {
+    if (each.state === 'held') this.#tell(uri)
+    each.state = 'waiting'
+  }
+
+  /** What is not followed is passed on to no client. */
+  #tell(uri: string): void {
+    for (const follower of this.followed.get(uri)?.followers ?? []) follower.updated(uri)
+  }
+
+  #listChanged(): void {
+    const all = [...this.followed.values()]
+    for (const each of new Set(all.flatMap(({ followers }) => [...followers]))) each.listChanged()
+    // What was not offered may be now.
+    if (all.some(({ state }) => state === 'waiting')) this.change()
+  }
+}
+
+/** A stream that the instance has acknowledged. */
+interface OpenStream {
+  readonly body: Readable
+  /** URIs whose updates come. */
+  readonly honoured: readonly unknown[]
+  readonly over: Promise<unknown>
+  readonly isOver: boolean
+}
+
+/** The instance refuses the stream; `of` is the error for a follower of one URI. */
+class Refused extends Error {
+  readonly of: (uri: string) => ServiceError
+
+  constructor(of: (uri: string) => ServiceError) {
+    super()
+    this.of = of
+  }
+}
+
+function notOffered(uri: string): ServiceError {
+  const error = new ResourceNotFound(uri)
+  error.message += '; the instance says: it cannot be followed'
+  return error
+}
+
+/** Reads the notifications of an event stream; one that has an event without end is cut. */
+function readEvents(body: Readable, notified: (method: string, params: JsonObject) => void): void {
+  const decoder = new TextDecoder()
+  const parser = createParser({
+    maxBufferSize: maxEventBytes,
+    onEvent({ data }) {
+      const parsed = parseJson(data, 64)
+      if (!parsed.ok || !isJsonObject(parsed.value)) return
+      const { method, params } = parsed.value
+      if (typeof method === 'string') notified(method, isJsonObject(params) ? params : {})
+    },
+    onError({ type }) {
+      if (type === 'max-buffer-size-exceeded') body.destroy()
+    },
+  })
+  body.on('data', (chunk: Buffer) => parser.feed(decoder.decode(chunk, { stream: true })))
+}
+
+function closed(body: Readable): Promise<void> {
+  return new Promise(resolve => void body.once('close', resolve))
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => void onAbort(signal, resolve))
 }

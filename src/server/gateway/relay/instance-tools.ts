@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { dataKey } from '../../../lib/mcp/call-meta.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import type { BlobContent } from '../../resources/producer.ts'
+import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
+import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
+import type { RelayedContents } from '../../resources/producer.ts'
+import { parseInstanceUri } from '../../resources/resource-uri.ts'
 import {
   type Caller,
   failedResult,
   textResult,
   type Tool,
-  type ToolContent,
   type ToolDefinition,
   type ToolResult,
 } from '../../mcp/tools/tool.ts'
@@ -19,15 +20,12 @@ import {
 } from '../../mcp/tools/tools.ts'
 import { batchRefused, sinceArguments } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
-import { shortId } from '../instance-rows.ts'
-import { readerUntil } from './open-requests.ts'
-import { labelOf } from './ended-instances.ts'
-import { outerUri, parseInstanceUri } from './instance-uri.ts'
 import type { Instances } from './instances.ts'
 
-type OpenWaits = NonNullable<ToolParts['waits']>
-/** Whether the word names an object, which only an instance knows. */
-type IsName = (word: unknown) => word is string
+/** A call that waits for a change ends by itself before. */
+const waitMs = longestWaitSeconds * 1000 + 15_000
+/** Any other tool: an application draws a picture in some seconds. */
+const toolMs = 30_000
 
 /** A gateway has no tool for it. */
 const answeredThere = 'Notes are answered at the instance itself, not through the gateway.'
@@ -49,182 +47,93 @@ const otherInstance = z
 
 /**
  * The tools of a gateway that passes resources of instances on: its own, and those that read an
- * application. The instance that is meant answers the call.
+ * application. The instance that is meant answers the call, which is passed on as it is.
  */
 export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
   const { waits = new Set() } = parts
-  const isName = (word: unknown): word is string =>
-    typeof word === 'string' && writtenUri(word) === null
   const own = gatewayTools({ ...parts, waits })
+  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) =>
+    instances.call(
+      id,
+      {
+        method: 'tools/call',
+        params: { name, arguments: args },
+        member: 'content',
+        answerMs: name === 'wait_for_change' ? waitMs : toolMs,
+        ...(isData && { meta: { [dataKey]: true } }),
+      },
+      caller.reader,
+    )
+
+  /** A tool of the gateway that an instance answers when one is named. */
+  function withInstance(tool: Tool): Tool {
+    const isWait = tool.name === 'wait_for_change'
+    const more = { instance: otherInstance, ...(isWait && sinceArguments) }
+    return {
+      ...tool,
+      input: tool.input.extend(more),
+      relay(args, caller, isData) {
+        if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
+        const id = namedInstance(args, instances)
+        if (id !== null && !isWait) return forward(tool.name, id, args, caller, isData)
+        if (id !== null) return untilStop(waits, forward(tool.name, id, args, caller, isData))
+        if (args.since == null) return null
+        const message = 'since is a revision of one instance: name that alone'
+        return Promise.resolve(failedResult('argument_invalid', message))
+      },
+    }
+  }
+
+  function ofApplication(definition: ToolDefinition): Tool {
+    const { name, description } = definition
+    return {
+      ...definition,
+      description: name === 'list_notes' ? `${description} ${answeredThere}` : description,
+      input: definition.input.extend({ instance }),
+      relay(args, caller, isData) {
+        const word = args.instance == null ? undefined : String(args.instance)
+        const { instanceId } = instances.names.choose(word).record
+        return forward(name, instanceId, args, caller, isData)
+      },
+      call: () => failedResult('argument_invalid', 'no instance is named'),
+    }
+  }
+
   return {
     ...own,
-    tools: [
-      ...own.tools.map(tool => withInstance(tool, instances, isName, waits)),
-      ...applicationDefinitions.map(definition =>
-        forwarded(
-          definition.name === 'list_notes'
-            ? { ...definition, description: `${definition.description} ${answeredThere}` }
-            : definition,
-          instances,
-        ),
-      ),
-    ],
+    tools: [...own.tools.map(withInstance), ...applicationDefinitions.map(ofApplication)],
   }
-}
-
-/** A tool of the gateway that an instance answers when one is named. */
-function withInstance(tool: Tool, instances: Instances, isName: IsName, waits: OpenWaits): Tool {
-  const isWait = tool.name === 'wait_for_change'
-  const more = { instance: otherInstance, ...(isWait && sinceArguments) }
-  return {
-    ...tool,
-    input: tool.input.extend(more),
-    call(args, caller) {
-      if (isWait && caller.isBatched) return batchRefused()
-      if (isWait) return wait(tool, args, caller, instances, isName, waits)
-      const { instance: word, uri } = args
-      if (word !== undefined || isName(uri)) return forward(tool, args, caller, instances)
-      const parsed = typeof uri === 'string' ? parseInstanceUri(uri) : null
-      if (parsed === null) return tool.call(args, caller)
-      // The instance cuts its text, so that little of it comes here.
-      const named = { ...args, uri: parsed.inner, instance: parsed.selector }
-      return forward(tool, named, caller, instances)
-    },
-  }
-}
-
-function forwarded(definition: ToolDefinition, instances: Instances): Tool {
-  return {
-    ...definition,
-    input: definition.input.extend({ instance }),
-    call: (args, caller) => forward(definition, args, caller, instances),
-  }
-}
-
-async function forward(
-  { name }: Pick<ToolDefinition, 'name'>,
-  { instance, ...args }: JsonObject,
-  caller: Pick<Caller, 'reader' | 'progress'>,
-  instances: Instances,
-): Promise<ToolResult> {
-  const entry = instances.names.choose(instance === undefined ? undefined : String(instance))
-  const { instanceId } = entry.record
-  const inner = (uri: unknown) => innerUri(uri, instanceId, instances)
-  const asked = {
-    name,
-    arguments: {
-      ...args,
-      ...(args.uri !== undefined && { uri: inner(args.uri) }),
-      ...(Array.isArray(args.uris) && { uris: args.uris.map(inner) }),
-    },
-    // The caller may want it, and a wait needs it for the URIs.
-    _meta: { [dataKey]: true },
-  }
-  const result = await instances.call(instanceId, 'tools/call', asked, caller)
-  const there = name === 'list_notes' ? `; ${answeredThere}` : ''
-  const from = `instance ${shortId(instanceId)}: ${labelOf(entry)}${there}`
-  return { ...resultOf(result), content: [...contentOf(result), { type: 'text', text: from }] }
-}
-
-/** The URI as the instance calls it, where it was given as the gateway does. */
-function innerUri(uri: unknown, instanceId: string, instances: Instances): unknown {
-  const parsed = typeof uri === 'string' ? parseInstanceUri(uri) : null
-  if (typeof uri !== 'string' || parsed === null) return uri
-  return instances.find(uri).instanceId === instanceId ? parsed.inner : uri
 }
 
 /**
- * Waits at every instance that has one of the resources, and at the gateway for its own: the first
- * that tells of a change, or of a failure, ends the others.
+ * The id of the one instance that the arguments name: as `instance`, by an address, or by an object,
+ * which only an instance knows. Null: the gateway answers. Throws for one that callers may not read.
  */
-function wait(
-  tool: Tool,
-  { since, run, ...args }: JsonObject,
-  caller: Caller,
-  instances: Instances,
-  isName: IsName,
-  open: OpenWaits,
-): ToolResult | Promise<ToolResult> {
-  if (args.instance !== undefined) {
-    return firstOf(caller, open, one => [forward(tool, { since, run, ...args }, one, instances)])
-  }
-  const uris: readonly unknown[] = Array.isArray(args.uris) ? args.uris : []
-  const own = uris.filter(uri => parseInstanceUri(String(uri)) === null && !isName(uri))
-  const byInstance = new Map<string, string[]>()
-  for (const uri of uris.filter(uri => !own.includes(uri))) {
-    const { instanceId, inner } = isName(uri)
-      ? { ...instances.names.choose(undefined).record, inner: uri }
-      : instances.find(String(uri))
-    byInstance.set(instanceId, [...(byInstance.get(instanceId) ?? []), inner])
-  }
-  const isOne = byInstance.size === 1 && own.length === 0
-  if (since !== undefined && !isOne) {
-    return failedResult('argument_invalid', 'since is a revision of one instance: name that alone')
-  }
-  if (byInstance.size === 0) return tool.call(args, caller)
-  return firstOf(caller, open, one => [
-    // First, because it may throw: rejections of calls already open would then be unhandled.
-    ...(own.length > 0 ? [tool.call({ ...args, uris: own }, one)] : []),
-    ...[...byInstance].map(async ([instanceId, inner]) => {
-      const asked = { ...args, uris: inner, instance: instanceId, ...(isOne && { since, run }) }
-      return withOuterUris(await forward(tool, asked, one, instances), instanceId)
-    }),
-  ])
+function namedInstance(args: JsonObject, instances: Instances): string | null {
+  const words = [args.uri, ...arrayOf(args.uris)].filter(word => typeof word === 'string')
+  const ids = words.map(word => {
+    const uri = writtenUri(word)
+    if (uri !== null && parseInstanceUri(uri) !== null) return instances.find(uri)
+    if (uri !== null || args.instance != null) return null
+    return instances.names.choose(undefined).record.instanceId
+  })
+  if (args.instance != null) return instances.names.choose(String(args.instance)).record.instanceId
+  const [id = null, ...others] = new Set(ids)
+  return others.length === 0 ? id : null
 }
 
-/** Ends the others with the first, or all when the gateway stops. */
-async function firstOf(
-  caller: Caller,
-  open: OpenWaits,
-  begin: (caller: Caller) => (ToolResult | Promise<ToolResult>)[],
-): Promise<ToolResult> {
-  const over = new AbortController()
-  const reader = readerUntil(caller.reader, over.signal)
+/** The answer of the instance, or that the gateway stops. */
+async function untilStop(
+  waits: NonNullable<ToolParts['waits']>,
+  answer: Promise<RelayedContents>,
+): Promise<RelayedContents | ToolResult> {
   const stopped = Promise.withResolvers<ToolResult>()
   const stop = (reason: string) =>
     stopped.resolve(textResult(`no change: ${reason}`, { changed: false, reason }))
-  open.add(stop)
+  waits.add(stop)
   try {
-    return await Promise.race([...begin({ ...caller, reader }), stopped.promise])
+    return await Promise.race([answer, stopped.promise])
   } finally {
-    open.delete(stop)
-    over.abort()
+    waits.delete(stop)
   }
-}
-
-/** With the URIs as the gateway calls them, in words and data. */
-function withOuterUris(result: ToolResult, instanceId: string): ToolResult {
-  const { content, data } = result
-  const outer = (uri: string) => outerUri(instanceId, uri) ?? uri
-  return {
-    ...result,
-    content: content.map(item =>
-      item.type === 'text' ? { ...item, text: item.text.replace(changedUri, outer) } : item,
-    ),
-    ...(Array.isArray(data?.uris) && {
-      data: { ...data, uris: data.uris.map(uri => (typeof uri === 'string' ? outer(uri) : uri)) },
-    }),
-  }
-}
-
-/** The URI in the first line of the answer to a wait. */
-const changedUri = /(?<=^changed: )\S+/
-
-function resultOf({ structuredContent: data, isError }: JsonObject): Omit<ToolResult, 'content'> {
-  return { ...(isJsonObject(data) && { data }), ...(isError === true && ({ isError } as const)) }
-}
-
-/** Items of a form that a model is not to be given are left out. */
-function contentOf({ content }: JsonObject): readonly ToolContent[] {
-  const items = Array.isArray(content) ? content.filter(isJsonObject) : []
-  return items.flatMap((item): readonly ToolContent[] => {
-    const { type, text, mimeType, data } = item
-    if (type === 'text' && typeof text === 'string') return [{ type, text }]
-    if (type !== 'image' || typeof mimeType !== 'string' || !isBase64(data)) return []
-    return [{ type, mimeType, data }]
-  })
-}
-
-function isBase64(data: unknown): data is BlobContent['blob'] & string {
-  return typeof data === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(data)
 }

@@ -1,90 +1,98 @@
-import type { ServiceError } from '../../../lib/util/errors.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
+import { normaliseUri, parseInstanceUri, parseResourceUri } from '../../resources/resource-uri.ts'
 import type { InstanceChange, InstanceDirectory } from '../instance-directory.ts'
-import type { AccessTrail, Wanted } from './access-trail.ts'
+import type { AccessTrail } from './access-trail.ts'
+import type { Connections } from './connections.ts'
 import { EndedInstances } from './ended-instances.ts'
-import type { Call } from './instance-calls.ts'
+import type { Call, InstanceConnection } from './instance-connection.ts'
+import { LargeResult } from './instance-answer.ts'
 import { InstanceNames, unknownInstance } from './instance-names.ts'
-import { canonicalOuter, drains, outerUri, parseInstanceUri } from './instance-uri.ts'
-import { OpenRequests } from './open-requests.ts'
+import type { Follower } from './instance-pushes.ts'
 import { isUnreachable } from './relay-errors.ts'
-import type { Follower, Relay, Relays } from './relays.ts'
 import { assertCall, assertScheme, type Schemes } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
 export const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
 
+/** Requests of one user that are open at one instance: the others must be able to read it, too. */
+const maxOpen = 100
+
 interface InstancesParts {
   readonly directory: InstanceDirectory
-  readonly relays: Relays
+  readonly connections: Connections
   /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
-  /** Shared with other views of the user. Absent: of no user. */
-  readonly open?: OpenRequests
   /** Default: callers may read all. */
   readonly schemes?: Schemes
   /** Absent: nothing is written down. */
   readonly trail?: AccessTrail
   readonly clock: Clock
-  /** `uri` as clients of the gateway know it, canonical. */
+  /** `uri`: canonical. */
   readonly updated: (uri: string) => void
   readonly listChanged: () => void
 }
 
-/** A resource of an instance, found by its URI at the gateway. */
-interface Found {
+/** What a caller wants of an instance. */
+export interface Wanted {
   readonly instanceId: string
-  /** As the instance calls it. */
-  readonly inner: string
+  /** The method, and of a tool its name. */
+  readonly rpc: string
+  /** As the caller wrote it; of a call, the address of the instance. */
+  readonly uri: string
 }
 
 /** The instances of one directory, whose resources the gateway passes on. */
-export class Instances implements Follower {
+export class Instances {
+  readonly names: InstanceNames
   readonly #parts: InstancesParts
   readonly #ended: EndedInstances
-  /** Instance id → what clients follow of it, as the instance calls it. */
+  /** Instance id → what clients follow of it, canonical. */
   readonly #followed = new Map<string, Set<string>>()
-  readonly #open: OpenRequests
-  readonly names: InstanceNames
+  /** Instance id → requests that are open there, of a user from whom it may be hidden. */
+  readonly #open = new Map<string, Set<AbortController>>()
+  readonly #follower: Follower
   readonly #stop: () => void
 
   constructor(parts: InstancesParts) {
     this.#parts = parts
-    this.#open = parts.open ?? new OpenRequests()
     this.#ended = new EndedInstances(parts)
     this.names = new InstanceNames(parts.directory, this.#ended)
+    this.#follower = {
+      updated: uri => {
+        const { selector = '' } = parseInstanceUri(uri) ?? {}
+        if (parts.isVisible?.(selector) !== false) parts.updated(uri)
+      },
+      listChanged: parts.listChanged,
+    }
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) this.#changed(change)
     })
   }
 
-  /** Throws `ResourceNotFound` or `ResourceUriInvalid`, also for an unknown instance. */
-  find(text: string): Found {
-    const { selector, inner } = this.#parsed(text)
-    return { instanceId: this.names.idOf(selector, text), inner }
-  }
-
-  #parsed(text: string) {
+  /** The id of the instance. Throws for a URI that callers may not read through a gateway. */
+  find(text: string): string {
     const parsed = parseInstanceUri(text)
     if (parsed === null || ownSchemes.has(parsed.scheme)) {
       const error = new ResourceNotFound(text)
       error.message += '; the scene of an instance is instance://<id>/scene/current'
       throw error
     }
-    assertScheme(this.#schemes, parsed.scheme)
-    return parsed
+    assertScheme(this.#parts.schemes ?? null, parsed.scheme)
+    const uri = parseResourceUri(text)
+    if (!uri.ok) throw new ResourceUriInvalid(uri.failure)
+    if (!['false', '0'].includes(uri.value.query.get('drain') ?? 'false')) {
+      throw new ResourceUriInvalid('a gateway never drains events: leave out drain')
+    }
+    return this.names.idOf(parsed.selector, text)
   }
 
   /** Whether callers may read the scheme. */
   allows(scheme: string): boolean {
-    return this.#schemes?.includes(scheme) ?? true
-  }
-
-  get #schemes(): Schemes {
-    return this.#parts.schemes ?? null
+    return this.#parts.schemes?.includes(scheme) ?? true
   }
 
   /** The one spelling under which updates are announced; undefined: there is no such instance. */
@@ -92,62 +100,51 @@ export class Instances implements Follower {
     const parsed = parseInstanceUri(text)
     const [id, ...others] = parsed === null ? [] : this.names.idsOf(parsed.selector)
     if (parsed === null || id === undefined || others.length > 0) return undefined
-    return canonicalOuter(id, parsed)
+    return `instance://${id}/${normaliseUri(parsed.inner).replace('://', '/')}`
   }
 
-  /** The contents as they come from the instance. */
-  async relay(text: string, reader?: Reader): Promise<RelayedContents> {
-    const { instanceId, inner } = this.find(text)
-    if (drains(inner)) {
-      throw new ResourceUriInvalid('a gateway never drains events: leave out drain')
-    }
-    const wanted = { instanceId, rpc: 'resources/read', uri: text }
-    return this.asked(wanted, reader, ({ reads }, own) => reads.read(inner, text, own))
+  /** The members of the result of a read, as they come from the instance. */
+  async read(text: string, reader?: Reader): Promise<RelayedContents> {
+    const wanted = { instanceId: this.find(text), rpc: 'resources/read', uri: text }
+    return this.asked(wanted, reader, (connection, own) => connection.read(text, own))
   }
 
-  /** The result of a request to the instance. */
-  call(instanceId: string, ...[method, params, caller = {}]: Call): Promise<JsonObject> {
-    assertCall(this.#schemes, method, params)
+  /** The members of the result of a request, as they come from the instance. */
+  call(
+    instanceId: string,
+    call: Omit<Call, 'about'>,
+    reader: Reader | undefined,
+  ): Promise<RelayedContents> {
+    const { method, params } = call
+    assertCall(this.#parts.schemes ?? null, method, params)
     const rpc = method === 'tools/call' ? `${method} ${String(params.name)}` : method
     const wanted = { instanceId, rpc, uri: `gateway://instances/${instanceId}` }
-    return this.asked(wanted, caller.reader, ({ calls }, reader) =>
-      calls.ask(method, params, { ...caller, ...(reader && { reader }) }),
+    const about = `instance://${instanceId}/`
+    return this.asked(wanted, reader, (connection, own) =>
+      connection.call({ ...call, about }, own?.client, own?.signal),
     )
   }
 
   /** `uri`: canonical, without its query. The promise is of the time when updates arrive. */
-  follow(uri: string): Promise<void> {
-    try {
-      const { selector: instanceId, inner } = this.#parsed(uri)
-      const followed = this.#followed.get(instanceId) ?? new Set()
-      this.#followed.set(instanceId, followed.add(inner))
-      // After a restart of the gateway an instance may come later than its readers.
-      if (this.names.idsOf(instanceId).length === 0) return Promise.resolve()
-      this.assertThere(instanceId, uri)
-      const follow = () => this.#parts.relays.follow(this, instanceId, inner)
-      const wanted = { instanceId, rpc: 'resources/subscribe', uri }
-      return this.#parts.trail?.of(wanted, follow) ?? follow()
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  async follow(uri: string): Promise<void> {
+    const { selector: instanceId = '' } = parseInstanceUri(uri) ?? {}
+    const followed = this.#followed.get(instanceId) ?? new Set()
+    this.#followed.set(instanceId, followed.add(uri))
+    // After a restart of the gateway an instance may come later than its readers.
+    if (this.names.idsOf(instanceId).length === 0) return
+    this.find(uri)
+    this.assertThere(instanceId, uri)
+    const follow = () => this.#follow(instanceId, uri)
+    const wanted = { instanceId, rpc: 'resources/subscribe', uri }
+    await (this.#parts.trail?.of(wanted, follow) ?? follow())
   }
 
   unfollow(uri: string): void {
-    const parsed = parseInstanceUri(uri)
-    if (parsed === null) return
-    const { selector: id, inner } = parsed
+    const { selector: id = '' } = parseInstanceUri(uri) ?? {}
     const followed = this.#followed.get(id)
-    followed?.delete(inner)
-    if (followed?.size === 0) this.#followed.delete(id)
-    this.#parts.relays.unfollow(this, id, inner)
-  }
-
-  updated(instanceId: string, inner: string): void {
-    if (this.#parts.isVisible?.(instanceId) !== false) this.#tell(instanceId, inner)
-  }
-
-  listChanged(): void {
-    this.#parts.listChanged()
+    if (followed?.delete(uri) !== true) return
+    if (followed.size === 0) this.#followed.delete(id)
+    this.#unfollow(id, uri)
   }
 
   /** Throws for an instance that has ended; `uri`: what was asked for. */
@@ -163,47 +160,68 @@ export class Instances implements Follower {
   asked<Answer>(
     wanted: Wanted,
     caller: Reader | undefined,
-    ask: (relay: Relay, reader: Reader | undefined) => Promise<Answer>,
+    ask: (connection: InstanceConnection, reader: Reader | undefined) => Promise<Answer>,
   ): Promise<Answer> {
     const asked = () => this.#ask(wanted, caller, ask)
     return this.#parts.trail?.of(wanted, asked) ?? asked()
   }
 
-  async #ask<Answer>(
-    { instanceId, uri: text }: Wanted,
-    caller: Reader | undefined,
-    ask: (relay: Relay, reader: Reader | undefined) => Promise<Answer>,
-  ): Promise<Answer> {
-    this.assertThere(instanceId, text)
-    const relay = this.#parts.relays.to(instanceId)
-    const isShown = () => {
-      if (this.#isHidden(instanceId)) throw unknownInstance(text)
-    }
-    try {
-      if (this.#parts.isVisible === undefined) return await ask(relay, caller)
-      return await this.#open.run(instanceId, caller, async reader => {
-        const answer = await ask(relay, reader)
-        isShown()
-        return answer
-      })
-    } catch (error) {
-      isShown()
-      if (!isUnreachable(error)) throw error
-      throw (await this.#goneNow(instanceId, text)) ?? error
-    }
-  }
-
   close(): void {
     this.#stop()
     for (const [id, followed] of this.#followed) {
-      for (const inner of followed) this.#parts.relays.unfollow(this, id, inner)
+      for (const uri of followed) this.#unfollow(id, uri)
     }
   }
 
-  /** After a failure: the error of an instance that has ended meanwhile. */
-  async #goneNow(instanceId: string, uri: string): Promise<ServiceError | null> {
-    await this.#parts.directory.refresh()
-    return this.#ended.errorOf(instanceId, uri)
+  async #ask<Answer>(
+    { instanceId, uri }: Wanted,
+    caller: Reader | undefined,
+    ask: (connection: InstanceConnection, reader: Reader | undefined) => Promise<Answer>,
+  ): Promise<Answer> {
+    this.assertThere(instanceId, uri)
+    const connection = this.#parts.connections.to(instanceId)
+    try {
+      if (this.#parts.isVisible === undefined) return await ask(connection, caller)
+      return await this.#whileVisible(instanceId, caller, reader => ask(connection, reader))
+    } catch (error) {
+      if (this.#isHidden(instanceId)) throw unknownInstance(uri)
+      if (!isUnreachable(error)) throw error
+      // It may have ended meanwhile.
+      await this.#parts.directory.refresh()
+      throw this.#ended.errorOf(instanceId, uri) ?? error
+    }
+  }
+
+  /** Runs a request of a user, whose reader leaves when the instance is hidden. */
+  async #whileVisible<Answer>(
+    instanceId: string,
+    caller: Reader | undefined,
+    ask: (reader: Reader) => Promise<Answer>,
+  ): Promise<Answer> {
+    const open = this.#open.get(instanceId) ?? new Set()
+    if (open.size >= maxOpen) {
+      const message = `${maxOpen} requests of the user are open at the instance; wait for one of them`
+      throw new ServiceError('overloaded', message)
+    }
+    const hidden = new AbortController()
+    this.#open.set(instanceId, open.add(hidden))
+    const close = (): void => {
+      open.delete(hidden)
+      if (open.size === 0) this.#open.delete(instanceId)
+    }
+    const signals = caller === undefined ? [hidden.signal] : [caller.signal, hidden.signal]
+    const reader = { signal: AbortSignal.any(signals), client: caller?.client }
+    let isStreamed = false
+    try {
+      const answer = await Promise.race([ask(reader), rejection(hidden.signal)])
+      if (answer instanceof LargeResult) {
+        isStreamed = true
+        answer.onClose(close)
+      }
+      return answer
+    } finally {
+      if (!isStreamed) close()
+    }
   }
 
   #isHidden(instanceId: string): boolean {
@@ -214,27 +232,40 @@ export class Instances implements Follower {
     if (!('entry' in change)) return
     const { instanceId } = change.entry.record
     const followed = this.#followed.get(instanceId) ?? []
-    if (change.kind === 'gone') {
-      if (change.isHidden !== true) this.#ended.remember(change.entry)
-      else this.#open.end(instanceId)
-      // It may come back for others alone; one that is visible again is followed again.
-      if (this.#parts.isVisible !== undefined) {
-        for (const inner of followed) this.#parts.relays.unfollow(this, instanceId, inner)
-      }
-    } else if (change.kind === 'appeared') {
+    if (change.kind === 'appeared') {
       this.#ended.forget(instanceId)
-      for (const inner of followed) {
-        const followedAgain = this.#parts.relays.follow(this, instanceId, inner)
+      for (const uri of followed) {
         // What changed before was not told.
-        void followedAgain.catch(() => {}).then(() => this.updated(instanceId, inner))
+        const told = () => this.#follower.updated(uri)
+        this.#follow(instanceId, uri).then(told, told)
       }
       return
+    }
+    if (change.kind === 'gone') {
+      if (change.isHidden !== true) this.#ended.remember(change.entry)
+      else this.#endAll(instanceId)
+      for (const uri of followed) this.#unfollow(instanceId, uri)
     } else if (!this.#ended.forget(instanceId)) return
     // They read, and learn what became of the instance.
-    for (const inner of followed) this.#tell(instanceId, inner)
+    for (const uri of followed) this.#parts.updated(uri)
   }
 
-  #tell(instanceId: string, inner: string): void {
-    this.#parts.updated(outerUri(instanceId, inner) ?? inner)
+  /** Every reader of the instance leaves. */
+  #endAll(instanceId: string): void {
+    for (const hidden of this.#open.get(instanceId) ?? []) {
+      hidden.abort(new ServiceError('cancelled', 'the instance is not visible any more'))
+    }
   }
+
+  #follow(instanceId: string, uri: string): Promise<void> {
+    return this.#parts.connections.to(instanceId).pushes.follow(uri, this.#follower)
+  }
+
+  #unfollow(instanceId: string, uri: string): void {
+    this.#parts.connections.unfollow(instanceId, uri, this.#follower)
+  }
+}
+
+function rejection(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => void onAbort(signal, () => reject(signal.reason as Error)))
 }

@@ -3,7 +3,6 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { jsonRpcCodes } from '../../../lib/mcp/json-rpc.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
-import { badAnswer } from './contents-scanner.ts'
 
 const notFoundCode = -32002
 const maxChars = 500
@@ -56,6 +55,10 @@ export function unreachable(why: string): ServiceError {
     'instance_unreachable',
     'gateway://instances tells its state',
   )
+}
+
+export function badAnswer(problem: string): ServiceError {
+  return failed(`the answer of the instance is unusable: ${problem}`, 'instance_answer_invalid')
 }
 
 function failed(message: string, reason: string, hint?: string): ServiceError {

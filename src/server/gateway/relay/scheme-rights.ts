@@ -1,5 +1,7 @@
 import { schemeScopes } from '../../../lib/accounts/protocol.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
+import { writtenUri } from '../../mcp/tools/written-uri.ts'
+import { parseInstanceUri } from '../../resources/resource-uri.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 
 /** The schemes of instances that a caller may read; null: all. */
@@ -45,6 +47,9 @@ function schemesOf(method: string, params: JsonObject): readonly string[] {
 }
 
 function schemeOf(uri: unknown): string {
+  const written = writtenUri(String(uri))
+  const parsed = written === null ? null : parseInstanceUri(written)
+  if (parsed !== null) return parsed.scheme
   const [, scheme = 'every resource'] = /^([a-z][a-z0-9+.-]*):/i.exec(String(uri)) ?? []
   return scheme.toLowerCase()
 }

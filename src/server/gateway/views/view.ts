@@ -17,16 +17,13 @@ import { AccessTrail } from '../relay/access-trail.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
 import { instanceTools } from '../relay/instance-tools.ts'
 import { Instances } from '../relay/instances.ts'
-import type { OpenRequests } from '../relay/open-requests.ts'
-import type { Relays } from '../relay/relays.ts'
+import type { Connections } from '../relay/connections.ts'
 import { VisibleInstances } from './visible-instances.ts'
 
 interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
   readonly directory: InstanceDirectory
   /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
-  /** Of the user, in all views. */
-  readonly open?: OpenRequests
   /** Schemes of instances that callers may read; default: all. */
   readonly schemes?: Viewer['schemes']
   /** The caller; null: holders of the gateway's key. Absent: accesses are not logged. */
@@ -34,7 +31,7 @@ interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
   readonly ring: EventRing
   readonly catalog: CatalogFile
   /** Absent: resources of instances are not passed on. */
-  readonly relays: Relays | undefined
+  readonly connections: Connections | undefined
   readonly tools: boolean
   /** Sessions of the gateway that had the port before. */
   readonly kept?: KeptSessions
@@ -61,7 +58,6 @@ export function openUserView(
   parts: Omit<ViewParts, 'directory' | 'isVisible' | 'viewer' | 'ring'>,
   all: InstanceDirectory,
   viewer: Viewer,
-  open: OpenRequests,
 ): View {
   const share = (most: number) => Math.max(1, Math.floor(most * userShare))
   const { maxSessions, maxSubscriptions, maxWaits } = parts.limits
@@ -71,10 +67,10 @@ export function openUserView(
     maxSubscriptions: share(maxSubscriptions),
     maxWaits: share(maxWaits),
   }
-  const directory = new VisibleInstances(all, viewer, parts.log)
+  const directory = new VisibleInstances(all, viewer)
   const isVisible = (id: string) => directory.has(id)
   const { schemes } = viewer
-  const own = { limits, directory, isVisible, open, schemes, viewer, ring: new EventRing() }
+  const own = { limits, directory, isVisible, schemes, viewer, ring: new EventRing() }
   const view = openView({ ...parts, ...own })
   return {
     ...view,
@@ -86,16 +82,15 @@ export function openUserView(
 }
 
 export function openView(parts: ViewParts): View {
-  const { directory, relays, tools, viewer, limits, log } = parts
+  const { directory, connections, tools, viewer, limits, log } = parts
   const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
   const clients = new ClientTable(clocks)
   const instances =
-    relays &&
+    connections &&
     new Instances({
       directory,
-      relays,
+      connections,
       isVisible: parts.isVisible,
-      open: parts.open,
       schemes: parts.schemes,
       trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
       clock: systemClock,

@@ -4,13 +4,12 @@ import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import type { EndpointActivity, McpEndpoint } from '../../mcp/endpoint.ts'
 import type { RequestContext } from '../../http/request-context.ts'
-import { OpenRequests } from '../relay/open-requests.ts'
 import type { View } from './view.ts'
 
 interface ViewsParts {
   /** What callers see who are no users, such as holders of the gateway's key. */
   readonly all: View
-  readonly open: (viewer: Viewer, open: OpenRequests) => View
+  readonly open: (viewer: Viewer) => View
   readonly limits: { readonly maxViews: number; readonly viewIdleMs: number }
   readonly ticks: Clock
   readonly timer: Timer
@@ -19,7 +18,6 @@ interface ViewsParts {
 /** What the views of one user share. */
 interface User {
   readonly name: string
-  readonly open: OpenRequests
   downloads: number
 }
 
@@ -127,8 +125,8 @@ export class Views implements McpEndpoint {
       this.#makeRoom(this.#views, 'too many users are connected; try again later')
     }
     const known = before ?? own[0]?.[1].user
-    const user = known ?? { name, open: new OpenRequests(), downloads: 0 }
-    return { view: open(viewer, user.open), viewer, user, usedMs: 0 }
+    const user = known ?? { name, downloads: 0 }
+    return { view: open(viewer), viewer, user, usedMs: 0 }
   }
 
   /** Closes the view that was not used for the longest time. */

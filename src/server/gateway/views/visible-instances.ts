@@ -1,6 +1,4 @@
-import type { Logger } from '../../../lib/util/logger.ts'
 import type { Viewer } from '../../http/authentication.ts'
-import { DirectoryNews } from '../directory-view.ts'
 import type {
   InstanceChange,
   InstanceDirectory,
@@ -19,20 +17,21 @@ export class VisibleInstances implements InstanceDirectory {
   readonly faults = none
   readonly #all: InstanceDirectory
   readonly #viewer: Viewer
-  readonly #news: DirectoryNews
+  readonly #listeners = new Set<(changes: InstanceChange[]) => void>()
   readonly #stop: () => void
   /** As the user was last told of them. */
   readonly #seen: Map<string, InstanceEntry>
   #entries: readonly InstanceEntry[] = Object.freeze([])
   #of: readonly InstanceEntry[] | null = null
 
-  constructor(all: InstanceDirectory, viewer: Viewer, log: Logger) {
+  constructor(all: InstanceDirectory, viewer: Viewer) {
     this.#all = all
     this.#viewer = viewer
-    this.#news = new DirectoryNews(log)
     this.#seen = new Map(this.entries.map(entry => [entry.record.instanceId, entry]))
     this.#stop = all.onChange(changes => {
-      this.#news.tell(changes.flatMap(change => this.#seenOf(change)))
+      const seen = changes.flatMap(change => this.#seenOf(change))
+      if (seen.length === 0) return
+      for (const notify of this.#listeners) notify(seen)
     })
   }
 
@@ -53,7 +52,8 @@ export class VisibleInstances implements InstanceDirectory {
   }
 
   onChange(listener: (changes: InstanceChange[]) => void): () => void {
-    return this.#news.add(listener)
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   async refresh(): Promise<void> {
@@ -63,7 +63,7 @@ export class VisibleInstances implements InstanceDirectory {
   /** The directory of all goes on. */
   async close(): Promise<void> {
     this.#stop()
-    this.#news.clear()
+    this.#listeners.clear()
   }
 
   #seenOf(change: InstanceChange): readonly InstanceChange[] {

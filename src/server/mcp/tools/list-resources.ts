@@ -60,7 +60,7 @@ function matcher(words: string[], scheme?: string): (entry: Entry) => boolean {
 }
 
 /**
- * The first matching templates and resources, about as many as are asked for. Other requests are
+ * The first matching scenes of instances, templates and resources, about as many as are asked for. Other requests are
  * answered between two pages, and no page is made for a caller who has left.
  */
 async function firstMatching(
@@ -69,7 +69,7 @@ async function firstMatching(
   most: number,
   reader: Reader | undefined,
 ): Promise<readonly Entry[]> {
-  const matching: Entry[] = registry.templates().filter(wants)
+  const matching: Entry[] = [...registry.first(), ...registry.templates()].filter(wants)
   let cursor: string | undefined
   do {
     const page: ListPage = await registry.page(cursor)

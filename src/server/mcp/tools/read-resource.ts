@@ -41,7 +41,7 @@ const definition = {
 /** Reads one resource: text in slices, a picture as an image, facts of anything else. */
 export function readResourceTool(registry: ServedResources): Tool {
   return createTool(definition, async ({ uri: word, offset, max_chars: most }, { reader }) => {
-    const uri = writtenUri(word)
+    const uri = registry.own(writtenUri(word))
     if (uri !== null && registry.changes(uri)) {
       return failedResult('argument_invalid', 'tools only read: leave out drain=true')
     }

@@ -4,7 +4,8 @@ import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.t
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
-import { blobPart, JsonText, type JsonPart } from '../json-text.ts'
+import type { RelayedContents } from '../../resources/producer.ts'
+import { blobPart, JsonText, type JsonPart, relayedText } from '../json-text.ts'
 import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
 /** `tools/list` and `tools/call`, the same in both transports. */
@@ -17,9 +18,13 @@ export interface ToolMethods {
 /**
  * The tools in their constant order; those that write only for callers who may answer notes. An
  * unknown tool is a protocol error; all else that fails is a result with `isError`, because only
- * results reach the model.
+ * results reach the model. An argument `instance` that names this server is accepted by every tool.
  */
-export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMethods {
+export function createToolMethods(
+  tools: readonly Tool[],
+  log: Logger,
+  isOwnName: (word: string) => boolean = () => false,
+): ToolMethods {
   const reading = tools.filter(({ annotations }) => annotations?.readOnlyHint !== false)
   const listed = JsonText.membersOf({ tools: tools.map(entryOf) })
   const listedForReaders = JsonText.membersOf({ tools: reading.map(entryOf) })
@@ -38,12 +43,18 @@ export function createToolMethods(tools: readonly Tool[], log: Logger): ToolMeth
         const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
         throw new ServiceError('tool_call_invalid', `unknown tool; known: ${names.join(', ')}`)
       }
-      const args = given ?? {}
-      if (!isJsonObject(args)) {
+      if (given != null && !isJsonObject(given)) {
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')
       }
+      const { instance, ...others } = given ?? {}
+      const isOwn = typeof instance === 'string' && isOwnName(instance)
+      const args = isOwn ? others : (given ?? {})
       const wantsData = isJsonObject(meta) && meta[dataKey] === true
-      return resultOf(tool, args, caller, log).then(result => serialised(result, wantsData))
+      return resultOf(tool, args, caller, wantsData, log).then(result =>
+        typeof result === 'object' && 'content' in result
+          ? serialised(result, wantsData)
+          : relayedText(result, caller.isBatched === true),
+      )
     },
   }
 }
@@ -74,13 +85,15 @@ function inputSchema(input: z.ZodObject): JsonObject {
 }
 
 async function resultOf(
-  { name, input, call }: Tool,
+  { name, input, call, relay }: Tool,
   given: JsonObject,
   caller: Caller,
+  wantsData: boolean,
   log: Logger,
-): Promise<ToolResult> {
+): Promise<ToolResult | RelayedContents> {
   try {
-    return await call(checkedArguments(given, input), caller)
+    const relayed = relay?.(given, caller, wantsData) ?? null
+    return await (relayed ?? call(checkedArguments(given, input), caller))
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code === 'internal') {
       log.error({ err: error, tool: name }, 'a tool failed')

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { ErrorCode } from '../../../lib/util/errors.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
-import type { BlobContent, Content, Reader } from '../../resources/producer.ts'
+import type { BlobContent, Content, Reader, RelayedContents } from '../../resources/producer.ts'
 
 /** How a tool is listed, and which arguments it takes. */
 export interface ToolDefinition<Input extends z.ZodObject = z.ZodObject> {
@@ -22,6 +22,15 @@ export interface ToolDefinition<Input extends z.ZodObject = z.ZodObject> {
 export interface Tool extends ToolDefinition {
   /** `args` fit the schema. A `ServiceError` becomes a result that tells the model of it. */
   call(args: JsonObject, caller: Caller): ToolResult | Promise<ToolResult>
+  /**
+   * The answer of another server, which checks the arguments. Null: `call` has it. `isData`: the
+   * caller wants the answer as data, too.
+   */
+  relay?(
+    args: JsonObject,
+    caller: Caller,
+    isData: boolean,
+  ): Promise<RelayedContents | ToolResult> | null
 }
 
 export function createTool<Input extends z.ZodObject>(

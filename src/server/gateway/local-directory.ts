@@ -1,0 +1,220 @@
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import pLimit from 'p-limit'
+import { instanceStaleMs, lifeOf } from '../../lib/instances/instance.ts'
+import { reapInstances } from '../../lib/instances/reap.ts'
+import { listRecords, readRecordFile, type RecordFile } from '../../lib/instances/record-files.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import type { Logger } from '../../lib/util/logger.ts'
+import { cleanText } from '../../lib/util/text.ts'
+import { repeat, systemTimer } from '../../lib/util/time.ts'
+import { ChangeEmitter, type Finding } from './change-emitter.ts'
+import type {
+  DirectoryRecord,
+  InstanceDirectory,
+  InstanceEntry,
+  RecordFault,
+  Verdict,
+} from './instance-directory.ts'
+import { askReady, probeUrl } from './probes.ts'
+import { shownRecord } from './shown-record.ts'
+
+interface LocalDirectoryOptions {
+  /** `<registry_dir>/instances`; it need not exist yet. */
+  readonly instancesDir: string
+  readonly log: Logger
+  /**
+   * For a gateway: asks live instances of this machine whether they are ready, and removes what dead
+   * ones left. Default false.
+   */
+  readonly isGateway?: boolean
+  /** Between two rounds of probes. */
+  readonly probeMs?: number
+  /** Between two removals of what is dead. */
+  readonly reapMs?: number
+}
+
+/** Records and processes are looked at this often. */
+export const directoryPollMs = 500
+
+/** Live instances are asked this often whether they are ready. */
+export const probeEveryMs = 5000
+
+/** An instance is unhealthy after this many failed probes in a row. */
+const maxProbeFailures = 2
+
+/** Instances that are asked at once. */
+const maxProbes = 32
+
+/**
+ * The instances that made themselves known by a file. Those that joined a gateway are updated by
+ * their links.
+ */
+export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
+  readonly #options: LocalDirectoryOptions
+  /** By the name of the file. */
+  readonly #tracked = new Map<string, TrackedRecord>()
+  readonly #stops: (() => void)[]
+  readonly #closed = new AbortController()
+  #polling: Promise<void> = Promise.resolve()
+  /** A look that has not begun serves every caller until then. */
+  #nextPoll: Promise<void> | null = null
+
+  /** Resolves when the first look is done. */
+  static async open(options: LocalDirectoryOptions): Promise<LocalDirectory> {
+    const directory = new LocalDirectory(options)
+    await directory.refresh()
+    return directory
+  }
+
+  private constructor(options: LocalDirectoryOptions) {
+    super()
+    const { instancesDir, log, isGateway, probeMs = probeEveryMs, reapMs = 60_000 } = options
+    this.#options = options
+    this.#stops = [repeat(systemTimer, directoryPollMs, () => this.refresh())]
+    if (isGateway !== true) return
+    this.#stops.push(
+      repeat(systemTimer, probeMs, () => this.#probeAll()),
+      repeat(systemTimer, reapMs, () => reapInstances(instancesDir, log)),
+    )
+  }
+
+  refresh(): Promise<void> {
+    this.#nextPoll ??= this.#polling = this.#polling.then(async () => {
+      this.#nextPoll = null
+      try {
+        await this.#poll()
+      } catch (error) {
+        this.#options.log.error({ err: error }, 'instance records could not be looked at')
+      }
+    })
+    return this.#nextPoll
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop()
+    this.#closed.abort()
+    await this.#polling
+  }
+
+  async #poll(): Promise<void> {
+    const { instancesDir } = this.#options
+    let fault: RecordFault | undefined
+    const listed = await listRecords(instancesDir).catch((error: unknown) => {
+      if (!(error instanceof ServiceError) || error.code !== 'registry_dir_unsafe') throw error
+      fault = { source: 'instances', reason: 'the folder is not used: others can change it' }
+      return []
+    })
+    const findings = new Map<string, Finding>([['instances', { fault }]])
+    // A name that is missing may only have been moved while the listing was read.
+    for (const name of new Set([...this.#tracked.keys(), ...listed])) {
+      // Other work of this process has its turn.
+      if (findings.size % 100 === 0) await setImmediate()
+      const known = this.#tracked.get(name)
+      const file = fault ? null : readRecordFile(join(instancesDir, name), known?.file)
+      const tracked = known ?? new TrackedRecord(name)
+      if (file === null) this.#tracked.delete(name)
+      else this.#tracked.set(name, tracked)
+      findings.set(name, file === null ? {} : tracked.judge(file))
+    }
+    if (!this.#closed.signal.aborted) this.update(findings)
+  }
+
+  async #probeAll(): Promise<void> {
+    const limit = pLimit(maxProbes)
+    const all = [...this.#tracked]
+    await Promise.all(all.map(([name, tracked]) => limit(() => this.#probe(name, tracked))))
+  }
+
+  async #probe(name: string, tracked: TrackedRecord): Promise<void> {
+    const { signal } = this.#closed
+    const url = tracked.probeUrl()
+    if (url === null || signal.aborted) return
+    tracked.probed(await askReady(url, signal))
+    // It may have gone meanwhile.
+    if (signal.aborted || this.#tracked.get(name) !== tracked || tracked.file === undefined) return
+    this.update([[name, tracked.judge(tracked.file)]])
+  }
+}
+
+/** One file among the records, and what is known of the life of its instance. */
+class TrackedRecord {
+  readonly #source: string
+  file: RecordFile | undefined
+  /** Null: the file is no valid record. */
+  #record: DirectoryRecord | null = null
+  #fault: RecordFault | undefined
+  #entry: InstanceEntry | undefined
+  #failedProbes = 0
+  #failure: string | null = null
+
+  constructor(name: string) {
+    this.#source = cleanText(name, 100)
+  }
+
+  /** Returns the same entry as before unless there is something new to say. */
+  judge(file: RecordFile): Finding {
+    const { record } = file
+    if (record !== this.file?.record) {
+      this.#record = record.ok ? shownRecord(record.value) : null
+      this.#fault = record.ok ? undefined : { source: this.#source, reason: record.failure }
+    }
+    this.file = file
+    this.#entry = this.#record === null ? undefined : this.#entryOf(this.#record, file.modifiedMs)
+    return { entry: this.#entry, fault: this.#fault }
+  }
+
+  /** Null: it cannot be expected to answer, or has no address on this machine. */
+  probeUrl(): URL | null {
+    if (this.#entry === undefined) return null
+    const { record, verdict } = this.#entry
+    if (verdict.health === 'dead' || verdict.health === 'stale') return null
+    const url = probeUrl(record, hostname())
+    return url.ok ? url.value : null
+  }
+
+  /** `failure`: why it is not ready. */
+  probed(failure: string | null): void {
+    this.#failedProbes = failure === null ? 0 : this.#failedProbes + 1
+    this.#failure = failure
+  }
+
+  #entryOf(record: DirectoryRecord, heartbeatMs: number): InstanceEntry {
+    const life = lifeOf(record, heartbeatMs)
+    // What failed before the instance fell silent says nothing about it when it is back.
+    if (life !== 'live') this.#failedProbes = 0
+    const isUnhealthy = this.#failedProbes >= maxProbeFailures
+    const reason = isUnhealthy ? `it is not ready: ${this.#failure}` : reasonOf(life, record)
+    const before = this.#entry
+    if (before?.record === record && before.verdict.reason === reason) return before
+    const health: Verdict['health'] = isUnhealthy ? 'unhealthy' : life
+    const modifiedMs = () => this.file?.modifiedMs ?? heartbeatMs
+    const verdict = {
+      health,
+      reason,
+      get heartbeatMs() {
+        return modifiedMs()
+      },
+    }
+    return Object.freeze({ record, verdict: Object.freeze(verdict) })
+  }
+}
+
+function reasonOf(life: ReturnType<typeof lifeOf>, record: DirectoryRecord): string {
+  const isHere = record.hostname === hostname()
+  switch (life) {
+    case 'dead':
+      return `its process ${record.pid} has ended`
+    case 'stale': {
+      const aside = isHere
+        ? `, though its process ${record.pid} runs`
+        : '; its process is on another machine'
+      return `no heartbeat for more than ${instanceStaleMs / 1000} s${aside}`
+    }
+    case 'live':
+      return isHere
+        ? 'its process runs and its heartbeat is fresh'
+        : 'its heartbeat is fresh; its process is on another machine'
+  }
+}

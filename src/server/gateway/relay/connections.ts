@@ -1,0 +1,102 @@
+import type { GatewayLimits } from '../limits.ts'
+import { tokenFile } from '../../../lib/instances/files.ts'
+import type { InstanceDirectory } from '../instance-directory.ts'
+import type { JoinedInstances } from '../join/joined-instances.ts'
+import { probeUrl } from '../probes.ts'
+import { InstanceConnection } from './instance-connection.ts'
+import type { Follower } from './instance-pushes.ts'
+import { LocalTransport } from './local-transport.ts'
+import { unreachable } from './relay-errors.ts'
+
+interface ConnectionsParts {
+  readonly directory: InstanceDirectory
+  readonly hostname: string
+  /** `<registry_dir>/instances` */
+  readonly instancesDir: string
+  /** The instances that joined; absent: none can. */
+  readonly joined?: Pick<JoinedInstances, 'transportOf'>
+  /** Whether this is the address of the gateway itself. */
+  readonly isOwn: (url: URL) => boolean
+  /** Whether clients of the gateway are asked for a key. */
+  readonly mayUseKey: () => boolean
+  readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
+}
+
+/** The connections to all instances, which all views share. */
+export class Connections {
+  readonly #parts: ConnectionsParts
+  readonly #connections = new Map<string, InstanceConnection>()
+  readonly #stop: () => void
+
+  constructor(parts: ConnectionsParts) {
+    this.#parts = parts
+    this.#stop = parts.directory.onChange(changes => {
+      for (const change of changes) {
+        if (!('entry' in change)) continue
+        const { instanceId } = change.entry.record
+        if (change.kind === 'gone') this.#free(instanceId)
+        else if (change.entry.verdict.health !== 'dead') {
+          this.#connections.get(instanceId)?.pushes.retry()
+        }
+      }
+    })
+  }
+
+  to(instanceId: string): InstanceConnection {
+    const known = this.#connections.get(instanceId)
+    if (known !== undefined) return known
+    const { directory, instancesDir, joined, mayUseKey, limits } = this.#parts
+    const transport =
+      joined?.transportOf(instanceId) ??
+      new LocalTransport({
+        locate: () => this.#locate(instanceId),
+        mayUseKey,
+        tokenFile: tokenFile(instancesDir, instanceId),
+      })
+    const connection = new InstanceConnection({
+      instanceId,
+      transport,
+      limits,
+      isGone: async () => {
+        await directory.refresh()
+        return (this.#find(instanceId)?.verdict.health ?? 'dead') === 'dead'
+      },
+    })
+    this.#connections.set(instanceId, connection)
+    return connection
+  }
+
+  unfollow(instanceId: string, uri: string, follower: Follower): void {
+    this.#connections.get(instanceId)?.pushes.unfollow(uri, follower)
+    this.#free(instanceId)
+  }
+
+  /** Closes the connection to an instance without a record that no client follows. */
+  #free(instanceId: string): void {
+    const connection = this.#connections.get(instanceId)
+    if (connection === undefined || connection.pushes.isFollowed) return
+    if (this.#find(instanceId) !== undefined) return
+    this.#connections.delete(instanceId)
+    connection.close()
+  }
+
+  close(): void {
+    this.#stop()
+    for (const connection of this.#connections.values()) connection.close()
+  }
+
+  #find(instanceId: string) {
+    const { entries } = this.#parts.directory
+    return entries.find(({ record }) => record.instanceId === instanceId)
+  }
+
+  #locate(instanceId: string): URL {
+    const { hostname, isOwn } = this.#parts
+    const entry = this.#find(instanceId)
+    if (entry === undefined) throw unreachable('it is not known any more')
+    const at = probeUrl(entry.record, hostname)
+    if (!at.ok) throw unreachable(at.failure)
+    if (isOwn(at.value)) throw unreachable('its address is that of this gateway')
+    return at.value
+  }
+}

@@ -1,0 +1,161 @@
+import type { Readable } from 'node:stream'
+import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
+import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
+import type { RelayedJson } from '../../resources/producer.ts'
+import { answeredError, badAnswer, errorIn, refusedError } from './relay-errors.ts'
+import type { InstanceAnswer } from './transport.ts'
+
+/** An answer up to this size is held and checked; of a larger one the rest is passed on as it comes. */
+const maxHeldBytes = 128 * 1024
+/** The first member that is passed on begins within this. */
+const maxHeadBytes = 4096
+
+interface Asked {
+  /** Of the JSON-RPC request. */
+  readonly id: string
+  /** The first member of the result that is passed on. */
+  readonly member: string
+  /** What was asked for, as clients of the gateway call it. */
+  readonly about: string
+  /** A large answer that brings nothing for so long is cut. */
+  readonly silenceMs: number
+}
+
+/**
+ * The members of a result from the wanted one on: as checked text, or the beginning of them when the
+ * answer is large. Rejects with the error that the instance answered, or `instance_answer_invalid`.
+ */
+export async function resultOf(
+  { status, body }: InstanceAnswer,
+  { id, member, about, silenceMs }: Asked,
+  signal: AbortSignal,
+): Promise<string | LargeResult> {
+  const { bytes, isWhole } = await collect(body)
+  try {
+    if (status !== 200) throw refusedError(status, bytes, about)
+    const from = memberIn(bytes, id, member)
+    if (!isWhole) {
+      if (from === -1) throw badAnswer('it has too much around its contents')
+      return new LargeResult(bytes.subarray(from), body, silenceMs, signal)
+    }
+    if (from === -1) throw answeredError(errorIn(bytes), about)
+    const text = bytes.toString('utf8', from)
+    const members = text.slice(0, -2)
+    if (!text.endsWith('}}') || !isResult(members, member, about)) {
+      throw badAnswer('it has no such result')
+    }
+    return members
+  } catch (error) {
+    body.destroy()
+    throw error
+  }
+}
+
+/** Collects a body up to `maxHeldBytes`; then it is paused. Rejects with `Unreachable` when it is cut. */
+export function collect(body: Readable): Promise<{ bytes: Buffer; isWhole: boolean }> {
+  // Its reader may not have begun when it is cut.
+  body.on('error', () => {})
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    const collect = (chunk: Buffer): void => {
+      chunks.push(chunk)
+      length += chunk.length
+      if (length > maxHeldBytes) settle(false)
+    }
+    const ended = (): void => settle(true)
+    const cut = (): void => reject(new Unreachable('the connection was cut'))
+    const settle = (isWhole: boolean): void => {
+      body.off('data', collect).off('end', ended).off('close', cut)
+      if (!isWhole) body.pause()
+      resolve({ bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), isWhole })
+    }
+    body.on('data', collect).once('end', ended).once('close', cut)
+  })
+}
+
+/** Where the member begins in the answer of a server of this program; -1: it is no such result. */
+function memberIn(bytes: Buffer, id: string, member: string): number {
+  const head = bytes.toString('latin1', 0, maxHeadBytes)
+  if (!head.startsWith(`{"jsonrpc":"2.0","id":"${id}","result":{`)) return -1
+  return head.indexOf(`"${member}":`)
+}
+
+/** Whether the text is members of one object. Contents must not be under an address of another. */
+function isResult(members: string, member: string, about: string): boolean {
+  let result: unknown
+  try {
+    result = JSON.parse(`{${members}}`)
+  } catch {
+    return false
+  }
+  if (!isJsonObject(result)) return false
+  if (member !== 'contents') return true
+  const { contents } = result
+  const isOwn = (uri: unknown) =>
+    typeof uri === 'string' && (uri === about || !/^instance:/i.test(uri))
+  return (
+    Array.isArray(contents) &&
+    arrayOf(contents).every(item => isJsonObject(item) && isOwn(item.uri))
+  )
+}
+
+/** The members of a large result, for one reader. */
+export class LargeResult implements RelayedJson {
+  readonly #start: Buffer
+  readonly #body: Readable
+  readonly #silenceMs: number
+  readonly #untaken: NodeJS.Timeout
+  readonly #release: () => void
+  #isTaken = false
+
+  constructor(start: Buffer, body: Readable, silenceMs: number, signal: AbortSignal) {
+    this.#start = start
+    this.#body = body
+    this.#silenceMs = silenceMs
+    // Its reader may have left before it could be sent.
+    this.#untaken = setTimeout(() => this.discard(), silenceMs)
+    this.#release = onAbort(signal, () => this.discard())
+  }
+
+  /** False: another reader has it. */
+  take(): boolean {
+    const isFree = !this.#isTaken
+    this.#isTaken = true
+    return isFree
+  }
+
+  onClose(listener: () => void): void {
+    this.#body.once('close', listener)
+  }
+
+  discard(): void {
+    clearTimeout(this.#untaken)
+    this.#release()
+    this.#body.destroy()
+  }
+
+  /** All but the two braces after the members, as fast as the reader takes it. */
+  async *open(cut: () => void): AsyncGenerator<Uint8Array> {
+    clearTimeout(this.#untaken)
+    let held = this.#start
+    const chunks = this.#body[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const silence = setTimeout(() => this.#body.destroy(), this.#silenceMs)
+        const next = await chunks.next().finally(() => clearTimeout(silence))
+        if (next.done === true) break
+        yield held.subarray(0, -2)
+        held = Buffer.concat([held.subarray(-2), next.value as Buffer])
+      }
+      if (held.toString('latin1', held.length - 2) === '}}') yield held.subarray(0, -2)
+      else cut()
+    } catch {
+      // Half of it is out: only a cut connection tells the reader that it is not whole.
+      cut()
+    } finally {
+      this.discard()
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
+import { metaKeys, statelessHeaders } from '../../../lib/mcp/request-metadata.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
+import { userAgent, version } from '../../../lib/util/version.ts'
+import type { Reader, RelayedContents } from '../../resources/producer.ts'
+import type { GatewayLimits } from '../limits.ts'
+import { type LargeResult, resultOf } from './instance-answer.ts'
+import { InstancePushes } from './instance-pushes.ts'
+import { unreachable } from './relay-errors.ts'
+import { SharedReads } from './shared-reads.ts'
+import type { InstanceAnswer, InstanceRequest, InstanceTransport } from './transport.ts'
+
+const revision = '2026-07-28'
+const gatewayName = 'service-gateway'
+
+interface ConnectionParts {
+  readonly instanceId: string
+  readonly transport: InstanceTransport
+  readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
+  /** Whether the instance has ended. */
+  readonly isGone: () => Promise<boolean>
+}
+
+/** A request of a caller, which is passed on as it is. */
+export interface Call {
+  readonly method: string
+  readonly params: JsonObject
+  /** The first member of the result that is passed on. */
+  readonly member: string
+  /** What it is about, as clients of the gateway call it. */
+  readonly about: string
+  /** Of the program's own, such as that the answer is wanted as data, too. */
+  readonly meta?: JsonObject
+  /** The answer must begin within this time; default: `instanceAnswerMs`. */
+  readonly answerMs?: number
+}
+
+/** The gateway's connection to one instance. */
+export class InstanceConnection {
+  readonly pushes: InstancePushes
+  readonly #parts: ConnectionParts
+  readonly #reads = new SharedReads()
+  #lastId = 0
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts
+    this.pushes = new InstancePushes({
+      listen: (uris, signal) => this.#listen(uris, signal),
+      answerMs: parts.limits.instanceAnswerMs,
+      isGone: parts.isGone,
+    })
+  }
+
+  /** The contents of a resource, which equal readers share. Rejects with a `ServiceError`. */
+  read(uri: string, reader: Reader | undefined): Promise<RelayedContents> {
+    const { name = '', version: clientVersion = '' } = reader?.client ?? {}
+    const call = { method: 'resources/read', params: { uri }, member: 'contents', about: uri }
+    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, signal =>
+      this.call(call, reader?.client, signal),
+    )
+  }
+
+  /** The members of the result. Rejects with a `ServiceError`, or the reason of `signal`. */
+  async call(
+    call: Call,
+    client: Reader['client'],
+    signal?: AbortSignal,
+  ): Promise<string | LargeResult> {
+    const { instanceAnswerMs, instanceSilenceMs: silenceMs } = this.#parts.limits
+    const { answerMs = instanceAnswerMs } = call
+    const id = String(++this.#lastId)
+    return this.#within(answerMs, signal, async (cancelled, until) => {
+      const request = this.#request(id, call.method, call.params, { ...call.meta, client })
+      const answer = await this.#parts.transport.send(request, cancelled)
+      until(silenceMs)
+      return resultOf(answer, { ...call, id, silenceMs }, signal ?? cancelled)
+    })
+  }
+
+  /** Resolves when the answer begins; its end is for the caller. Rejects with a `ServiceError`. */
+  download(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<InstanceAnswer> {
+    const { instanceId, transport, limits } = this.#parts
+    const sent = { ...headers, [instanceHeader]: instanceId }
+    return this.#within(limits.instanceAnswerMs, signal, cancelled =>
+      transport.send({ method, path, headers: sent }, cancelled),
+    )
+  }
+
+  close(): void {
+    this.pushes.close()
+    this.#parts.transport.close()
+  }
+
+  #listen(uris: string[], signal: AbortSignal): Promise<InstanceAnswer> {
+    const notifications = { resourceSubscriptions: uris, resourcesListChanged: true }
+    const request = this.#request('listen', 'subscriptions/listen', { notifications }, {})
+    return this.#parts.transport.send(request, signal)
+  }
+
+  /** Nothing of the caller but method and params, and the name of its client. */
+  #request(
+    id: string,
+    method: string,
+    params: JsonObject,
+    { client, ...meta }: { client?: Reader['client'] },
+  ): InstanceRequest {
+    const _meta = {
+      ...meta,
+      [metaKeys.protocolVersion]: revision,
+      [metaKeys.clientInfo]: client
+        ? { name: client.name, version: client.version, via: gatewayName }
+        : { name: gatewayName, version },
+      [metaKeys.clientCapabilities]: {},
+    }
+    return {
+      method: 'POST',
+      path: '/mcp',
+      headers: {
+        ...statelessHeaders(method, params, revision),
+        [instanceHeader]: this.#parts.instanceId,
+        'User-Agent': userAgent,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }),
+    }
+  }
+
+  /** Runs a request, which is cancelled with `signal` or at the end of its time; `until` gives it more. */
+  async #within<Answer>(
+    answerMs: number,
+    signal: AbortSignal | undefined,
+    run: (cancelled: AbortSignal, until: (ms: number) => void) => Promise<Answer>,
+  ): Promise<Answer> {
+    const cancel = new AbortController()
+    const release = onAbort(signal, () => cancel.abort(signal?.reason))
+    const late = (why: string) => () => cancel.abort(unreachable(why))
+    let timer = setTimeout(late('it does not answer'), answerMs)
+    try {
+      return await run(cancel.signal, ms => {
+        clearTimeout(timer)
+        timer = setTimeout(late('it stopped answering'), ms)
+      })
+    } catch (error) {
+      if (cancel.signal.aborted) throw cancel.signal.reason
+      throw error instanceof Unreachable ? unreachable(error.message) : error
+    } finally {
+      clearTimeout(timer)
+      release()
+    }
+  }
+}

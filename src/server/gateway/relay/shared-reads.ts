@@ -1,0 +1,77 @@
+import { onAbort } from '../../../lib/util/abort.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
+import type { Reader, RelayedContents } from '../../resources/producer.ts'
+import { LargeResult } from './instance-answer.ts'
+
+type Ask = (signal: AbortSignal) => Promise<string | LargeResult>
+
+/**
+ * Readers of one resource share a request. Those that arrive while it is open share the next one,
+ * because the resource may have changed since.
+ */
+export class SharedReads {
+  /** The open request for each key, and the one that follows it. */
+  readonly #flights = new Map<string, readonly Flight[]>()
+
+  /** `ask` sends one request. Rejects as it does, or with `cancelled`. */
+  async read(key: string, reader: Reader | undefined, ask: Ask): Promise<RelayedContents> {
+    const flight = this.#flight(key, ask)
+    const leave = flight.join(reader?.signal)
+    const answer = await flight.answer
+    if (reader?.signal.aborted === true) throw new ServiceError('cancelled', 'the reader has left')
+    if (answer instanceof LargeResult && !answer.take()) {
+      // Too large to share: every further reader asks for itself.
+      leave()
+      return ask(reader?.signal ?? new AbortController().signal)
+    }
+    if (!(answer instanceof LargeResult)) leave()
+    return answer
+  }
+
+  #flight(key: string, ask: Ask): Flight {
+    const [current, next] = this.#flights.get(key) ?? []
+    if (next?.isAbandoned === false) return next
+    const flight = new Flight(current, ask)
+    this.#flights.set(key, current === undefined ? [flight] : [current, flight])
+    const over = (): void => {
+      const others = this.#flights.get(key)?.filter(each => each !== flight) ?? []
+      if (others.length > 0) this.#flights.set(key, others)
+      else this.#flights.delete(key)
+    }
+    flight.answer.then(over, over)
+    return flight
+  }
+}
+
+/** One request with the readers that wait for it. It is cancelled when the last of them has left. */
+class Flight {
+  readonly answer: Promise<string | LargeResult>
+  readonly #abandoned = new AbortController()
+  #readers = 0
+
+  constructor(before: Flight | undefined, ask: Ask) {
+    const { signal } = this.#abandoned
+    const sent = async () => {
+      signal.throwIfAborted()
+      return ask(signal)
+    }
+    this.answer = before === undefined ? ask(signal) : before.answer.then(sent, sent)
+  }
+
+  get isAbandoned(): boolean {
+    return this.#abandoned.signal.aborted
+  }
+
+  /** Returns what to call when the reader has its answer. */
+  join(signal: AbortSignal | undefined): () => void {
+    this.#readers++
+    const stopWatching = onAbort(signal, () => {
+      if (--this.#readers > 0) return
+      this.#abandoned.abort(new ServiceError('cancelled', 'every reader has left'))
+    })
+    return () => {
+      stopWatching()
+      this.#readers--
+    }
+  }
+}

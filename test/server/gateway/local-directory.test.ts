@@ -1,0 +1,319 @@
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, chown, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { recordFile } from '../../../src/lib/instances/files.ts'
+import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { LocalDirectory } from '../../../src/server/gateway/local-directory.ts'
+import { probeUrl } from '../../../src/server/gateway/probes.ts'
+import { skipBecause } from '../../helpers/skip.ts'
+import { until } from '../../helpers/until.ts'
+import { makeRecord, startOwner } from './support.ts'
+
+describe('LocalDirectory', () => {
+  let folder: string
+  let directory: LocalDirectory
+  /** Kinds of the changes, of each time. */
+  let told: string[][]
+
+  beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'directory-'))))
+  afterEach(async () => {
+    await directory.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  async function open(options: { isGateway?: boolean; probeMs?: number; reapMs?: number } = {}) {
+    directory = await LocalDirectory.open({ instancesDir: folder, log: silentLogger, ...options })
+    told = []
+    directory.onChange(changes => told.push(changes.map(({ kind }) => kind)))
+  }
+  /** Returns the id. */
+  async function write(changes: Partial<InstanceRecord> = {}, ageMs = 0): Promise<string> {
+    const record = makeRecord(changes)
+    const path = recordFile(folder, record.instance_id)
+    await writeFile(path, JSON.stringify(record))
+    await beat(record.instance_id, ageMs)
+    return record.instance_id
+  }
+  async function beat(id: string, ageMs = 0): Promise<void> {
+    const at = (Date.now() - ageMs) / 1000
+    await utimes(recordFile(folder, id), at, at)
+  }
+  const remove = (id: string) => rm(recordFile(folder, id))
+  const ids = () => directory.entries.map(({ record }) => record.instanceId)
+  const faults = () => directory.faults.map(({ source, reason }) => `${source}: ${reason}`)
+  const verdict = (id: string) =>
+    directory.entries.find(({ record }) => record.instanceId === id)?.verdict
+  const isIt = (id: string, health: string) =>
+    until(() => verdict(id)?.health === health, `it is ${health}`)
+
+  it('sees by itself what appears, changes and goes', async () => {
+    await open()
+    const id = await write()
+    await until(() => ids().length === 1, 'it appeared')
+    await write({ instance_id: id, scene: 'b' })
+    await until(() => directory.entries[0]?.record.scene === 'b', 'it changed')
+    await remove(id)
+    await until(() => ids().length === 0, 'it is gone')
+    expect(told).to.deep.equal([['appeared'], ['changed'], ['gone']])
+  })
+
+  it('tells what comes together at once, with the entries as they are then', async () => {
+    await open()
+    const counts: number[] = []
+    directory.onChange(() => void counts.push(ids().length))
+    let left = 0
+    directory.onChange(() => void left++)()
+    await Promise.all([write(), write()])
+    await directory.refresh()
+    expect([told, counts, left]).to.deep.equal([[['appeared', 'appeared']], [2], 0])
+  })
+
+  it('lists by the time of the start, with the same arrays and entries until something changes', async () => {
+    await write({ started_at: '2026-01-05T00:00:00Z' })
+    const first = await write({ started_at: '2026-01-03T00:00:00Z' })
+    await open()
+    const { entries, faults: before } = directory
+    expect(ids()[0]).to.equal(first)
+    await beat(first, 10_000)
+    await directory.refresh()
+    expect([directory.entries, directory.faults]).to.deep.equal([entries, before])
+    expect(directory.entries).to.equal(entries)
+    // The heartbeat is no change.
+    expect(Date.now() - Number(verdict(first)?.heartbeatMs)).to.be.at.least(10_000)
+    expect(told).to.deep.equal([])
+  })
+
+  it('takes a folder that comes later', async () => {
+    await rm(folder, { recursive: true })
+    await open()
+    expect([ids(), faults()]).to.deep.equal([[], []])
+    await mkdir(folder, { mode: 0o700 })
+    const id = await write()
+    await directory.refresh()
+    expect(ids()).to.deep.equal([id])
+  })
+
+  it('uses a folder only while others cannot change it', async function () {
+    if (process.platform === 'win32') skipBecause(this, 'needs POSIX')
+    const id = await write()
+    await open()
+    await chmod(folder, 0o777)
+    await directory.refresh()
+    expect([ids(), faults()]).to.deep.equal([
+      [],
+      ['instances: the folder is not used: others can change it'],
+    ])
+    await chmod(folder, 0o700)
+    await directory.refresh()
+    expect([ids(), faults()]).to.deep.equal([[id], []])
+  })
+
+  describe('names as a fault, beside a good record,', () => {
+    const strange: [what: string, make: (path: string) => unknown, reason: string][] = [
+      ['a symbolic link', path => symlink('/dev/zero', path), 'it is a symbolic link'],
+      ['a pipe', path => execFileSync('mkfifo', [path]), 'it is not a plain file'],
+      ['a giant', path => writeFile(path, Buffer.alloc(70_000)), 'it is larger than 65536 bytes'],
+      ['what is no record', path => writeFile(path, '{}'), 'schema_version'],
+      ['half a record', path => writeFile(path, '{"schema'), 'it is not valid JSON'],
+      [
+        'a record of another instance',
+        path => writeFile(path, JSON.stringify(makeRecord())),
+        'instance_id: is that of another instance',
+      ],
+    ]
+    for (const [what, make, reason] of strange) {
+      it(what, async function () {
+        if (process.platform === 'win32') skipBecause(this, 'needs POSIX')
+        const good = await write()
+        const name = `${randomUUID()}.json`
+        await make(join(folder, name))
+        await writeFile(join(folder, `${good}.token`), 'secret')
+        await open()
+        expect(ids()).to.deep.equal([good])
+        expect(faults()).to.have.length(1)
+        expect(faults()[0]).to.include(`${name}: `).and.include(reason)
+        await rm(join(folder, name))
+        await directory.refresh()
+        expect([faults(), told]).to.deep.equal([[], [['mended']]])
+      })
+    }
+
+    it('one of another user', async function () {
+      if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
+      const id = await write()
+      await chown(recordFile(folder, id), 65534, 65534)
+      await open()
+      expect(ids()).to.deep.equal([])
+      expect(faults()).to.deep.equal([`${id}.json: it belongs to another user (uid 65534)`])
+    })
+  })
+
+  describe('calls an instance', () => {
+    it('dead when its process has ended, and gone when its record is removed', async () => {
+      const owner = await startOwner()
+      const id = await write({ pid: owner.pid, pid_start: owner.pidStart })
+      await open()
+      expect(verdict(id)).to.include({
+        health: 'live',
+        reason: 'its process runs and its heartbeat is fresh',
+      })
+      await owner.kill()
+      await isIt(id, 'dead')
+      expect(verdict(id)?.reason).to.equal(`its process ${owner.pid} has ended`)
+      await remove(id)
+      await directory.refresh()
+      expect(told).to.deep.equal([['changed'], ['gone']])
+    })
+
+    it('dead when its process id is that of another process', async function () {
+      if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
+      const id = await write({ pid_start: 'another-boot:1' })
+      await open()
+      expect(verdict(id)?.health).to.equal('dead')
+    })
+
+    it('stale 30 s after its last heartbeat, and live with the next one', async () => {
+      const id = await write({}, 31_000)
+      await open()
+      expect(verdict(id)).to.include({
+        health: 'stale',
+        reason: `no heartbeat for more than 30 s, though its process ${process.pid} runs`,
+      })
+      await beat(id)
+      await isIt(id, 'live')
+    })
+
+    it('on another machine live by its heartbeat alone', async () => {
+      const record = { pid: 2 ** 22 + 5, hostname: 'another-machine' }
+      const [live, stale] = [await write(record), await write(record, 31_000)]
+      await open()
+      expect(verdict(live)).to.include({
+        health: 'live',
+        reason: 'its heartbeat is fresh; its process is on another machine',
+      })
+      expect(verdict(stale)?.health).to.equal('stale')
+    })
+  })
+
+  describe('of a gateway', () => {
+    const closing: (() => unknown)[] = []
+    afterEach(() => closing.splice(0).forEach(close => close()))
+
+    async function answering(listener: RequestListener): Promise<Partial<InstanceRecord>> {
+      const server = createServer(listener).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      closing.push(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+      const { port } = server.address() as AddressInfo
+      return { mcp_url: `http://127.0.0.1:${port}/mcp?secret=1` }
+    }
+
+    it('asks /readyz alone, without cookies, credentials or a body', async () => {
+      const asked = new Set<string>()
+      const address = await answering((request, response) => {
+        asked.add(`${request.method} ${request.url} ${Object.keys(request.headers)}`)
+        response.end('{}')
+      })
+      await write(address)
+      await open({ isGateway: true, probeMs: 10 })
+      await until(() => asked.size > 0, 'a probe')
+      expect([...asked]).to.deep.equal(['GET /readyz accept,user-agent,host,connection'])
+    })
+
+    it('calls one that fails twice unhealthy, once, and takes it back', async () => {
+      let status = 503
+      const id = await write(
+        await answering((_request, response) => void response.writeHead(status).end()),
+      )
+      await open({ isGateway: true, probeMs: 10 })
+      await isIt(id, 'unhealthy')
+      expect(verdict(id)?.reason).to.equal('it is not ready: /readyz answered 503')
+      status = 200
+      await isIt(id, 'live')
+      expect(told).to.deep.equal([['changed'], ['changed']])
+    })
+
+    it('calls one stale that falls silent, and holds no failure against it when it is back', async () => {
+      let isAsked = () => {}
+      let status = 503
+      const id = await write(
+        await answering((_request, response) => {
+          isAsked()
+          response.writeHead(status).end()
+        }),
+      )
+      await open({ isGateway: true, probeMs: 10 })
+      await isIt(id, 'unhealthy')
+      await beat(id, 31_000)
+      await isIt(id, 'stale')
+      status = 200
+      isAsked = () => told.push(['asked'])
+      await beat(id)
+      await isIt(id, 'live')
+      expect(told.slice(0, 3)).to.deep.equal([['changed'], ['changed'], ['changed']])
+    })
+
+    const failing: [what: string, listener: RequestListener, reason: RegExp][] = [
+      ['hangs up', request => request.socket.destroy(), /cannot be asked \(ECONNRESET\)$/],
+      ['redirects', (_, response) => response.writeHead(302, { location: '/' }).end(), /302$/],
+    ]
+    for (const [what, listener, reason] of failing) {
+      it(`calls one unhealthy that ${what}`, async () => {
+        const id = await write(await answering(listener))
+        await open({ isGateway: true, probeMs: 10 })
+        await isIt(id, 'unhealthy')
+        expect(verdict(id)?.reason).to.match(reason)
+      })
+    }
+
+    it('closes although an instance does not answer, and asks others meanwhile', async () => {
+      let asked = 0
+      await write(await answering(() => void asked++))
+      const id = await write({ mcp_url: 'http://127.0.0.1:1/mcp' })
+      await open({ isGateway: true, probeMs: 10 })
+      await until(() => asked === 1, 'the probe')
+      expect(verdict(id)?.health).to.equal('live')
+      await directory.close()
+      expect(asked).to.equal(1)
+    })
+
+    it('removes the record of a dead process, long after its last heartbeat', async () => {
+      const record = { pid: 2 ** 22 + 5 }
+      const [recent, old] = [await write(record), await write(record, 11 * 60_000)]
+      await open({ isGateway: true, reapMs: 10 })
+      await until(() => ids().length === 1, 'it is removed')
+      expect([ids(), verdict(old), told]).to.deep.equal([[recent], undefined, [['gone']]])
+    })
+  })
+})
+
+describe('probeUrl', () => {
+  const local = 'http://127.0.0.1:4000'
+  const table: [mcpUrl: string, host: string, localUrl: string | null, asked: string | null][] = [
+    ['http://127.0.0.1:8765/mcp', 'here', null, 'http://127.0.0.1:8765/readyz'],
+    ['http://localhost:1/a/b?c=d', 'here', null, 'http://localhost:1/readyz'],
+    ['http://127.0.0.1:8765/mcp', 'here', local, 'http://127.0.0.1:8765/readyz'],
+    ['http://127.0.0.1:8765/mcp', 'elsewhere', null, null],
+    ['http://10.0.0.5/mcp', 'here', null, null],
+    ['https://127.0.0.1/mcp', 'here', null, null],
+    ['https://127.0.0.1:8765/mcp', 'here', local, `${local}/readyz`],
+    ['https://dcc.studio.example/mcp', 'here', local, `${local}/readyz`],
+    ['https://dcc.studio.example/mcp', 'elsewhere', local, null],
+  ]
+  for (const [mcpUrl, host, localUrl, asked] of table) {
+    it(`asks ${asked ?? 'no address'} for ${mcpUrl} ${host}, local address ${localUrl}`, () => {
+      const mcpUrlIsLoopback = /127\.0\.0\.1|localhost/.test(mcpUrl)
+      const found = probeUrl({ mcpUrl, mcpUrlIsLoopback, localUrl, hostname: host }, 'here')
+      expect(found.ok ? found.value.href : null).to.equal(asked)
+    })
+  }
+})

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'chai'
+import { type InstanceRecord, parseRecord } from '../../src/lib/instances/record.ts'
+import { shownRecord } from '../../src/server/gateway/shown-record.ts'
+import { makeRecord } from '../server/gateway/support.ts'
+
+const id = '0f0e0d0c-1111-4222-8333-444455556666'
+const textOf = (changes: object) =>
+  JSON.stringify({ ...makeRecord({ instance_id: id }), ...changes })
+
+function parse(changes: object): InstanceRecord {
+  const parsed = parseRecord(Buffer.from(textOf(changes)), id)
+  if (!parsed.ok) throw new Error(parsed.failure)
+  return parsed.value
+}
+
+describe('parseRecord', () => {
+  it('reads what a server writes, and leaves out members of later writers', () => {
+    const record = makeRecord({ instance_id: id, pid_start: 'boot:1' })
+    expect(parse({ ...record, later: { a: 1 } })).to.deep.equal(record)
+  })
+
+  const names = Array.from({ length: 50 }, () => 'x'.repeat(200))
+  const metadata = '['.repeat(20) + ']'.repeat(20)
+  const bad: [what: string, text: string, reason: string][] = [
+    ['half a record', textOf({}).slice(0, 100), 'not valid JSON'],
+    ['a list', '[]', 'expected object'],
+    ['a giant', textOf({ scene: 'x'.repeat(70_000) }), 'larger than 65536 bytes'],
+    ['deep nesting', `{"metadata":${metadata}}`, 'nests too deep'],
+    ['a newer version', textOf({ schema_version: 2 }), 'schema_version'],
+    ['the id of another', textOf({ instance_id: randomUUID() }), 'instance_id'],
+    ['an id that is a path', textOf({ instance_id: '../x' }), 'instance_id'],
+    ['no kind', textOf({ dcc_type: undefined }), 'dcc_type'],
+    ['an invisible kind', textOf({ dcc_type: '\u202e\u2066' }), 'dcc_type: must not be empty'],
+    ["the gateway's own kind", textOf({ dcc_type: '__gateway__' }), 'must not begin with'],
+    ['a pid of the own group', textOf({ pid: 0 }), 'pid'],
+    ['a script as address', textOf({ mcp_url: 'javascript:alert(1)' }), 'mcp_url'],
+    ['an address with a password', textOf({ mcp_url: 'http://u:p@127.0.0.1/' }), 'mcp_url'],
+    ['a wrong host', textOf({ host: { connected: 'yes' } }), 'host.connected'],
+    ['an unknown status', textOf({ status: 'fine' }), 'status'],
+    ['a start in words', textOf({ started_at: 'yesterday' }), 'started_at'],
+    ['a list of metadata', textOf({ metadata: ['a'] }), 'metadata'],
+    ['large metadata', textOf({ metadata: Object.fromEntries(names.entries()) }), 'too large'],
+  ]
+  for (const [what, text, reason] of bad) {
+    it(`refuses ${what}: ${reason}`, () => {
+      const parsed = parseRecord(Buffer.from(text), id)
+      if (parsed.ok) throw new Error('it was taken')
+      expect(parsed.failure).to.include(reason)
+      expect(parsed.failure.length).to.be.at.most(200)
+    })
+  }
+
+  it('makes every text a single line that is safe to show, and cuts long ones', () => {
+    const dirty = 'a\u001b[31mb\u0000c\nd\u202ee\u{e0041}\u2028f'
+    const clean = 'ab c d e f'
+    const record = parse({
+      dcc_type: 'ma\u202eya',
+      hostname: 'de\u202esk',
+      display_name: dirty,
+      version: dirty,
+      scene: 'x'.repeat(5000),
+      host: { connected: true, app_pid: 7, version: dirty, mode: dirty },
+      metadata: { [dirty]: dirty },
+    })
+    expect(record).to.deep.include({
+      dcc_type: 'ma ya',
+      hostname: 'de sk',
+      display_name: clean,
+      version: clean,
+      host: { connected: true, app_pid: 7, version: clean, mode: clean },
+      metadata: { [clean]: clean },
+    })
+    expect(record.scene).to.have.length(1024).and.match(/…$/)
+  })
+})
+
+describe('shownRecord', () => {
+  it('says nothing of how the application feeds the instance', () => {
+    const shown = shownRecord(parse({}))
+    expect(shown).to.include({ instanceId: id, localUrl: 'http://127.0.0.1:8765' })
+    expect(JSON.stringify(shown)).to.not.match(/host\.token|8765\/host/)
+  })
+
+  it('keeps of the address of the application only where to ask on this machine', () => {
+    const table: [hostUrl: string, kept: string | null][] = [
+      ['http://[::1]:1/host?a#b', 'http://[::1]:1'],
+      ['http://localhost/host', 'http://localhost'],
+      ['http://169.254.169.254/latest', null],
+      ['https://127.0.0.1:1/host', null],
+      ['', null],
+    ]
+    for (const [host_url, kept] of table) {
+      expect(shownRecord(parse({ host_url })).localUrl, host_url).to.equal(kept)
+    }
+  })
+
+  const addresses: [url: string, shown: string, isLoopback: boolean][] = [
+    ['http://[::1]:8765/mcp', 'http://[::1]:8765/mcp', true],
+    ['HTTP://2130706433/', 'http://127.0.0.1/', true],
+    ['http://0.0.0.0/', 'http://0.0.0.0/', false],
+    ['http://127.0.0.1.evil.example/', 'http://127.0.0.1.evil.example/', false],
+  ]
+  for (const [url, mcpUrl, mcpUrlIsLoopback] of addresses) {
+    it(`shows ${url} as ${mcpUrlIsLoopback ? 'of this machine' : 'foreign'}`, () => {
+      expect(shownRecord(parse({ mcp_url: url }))).to.include({ mcpUrl, mcpUrlIsLoopback })
+    })
+  }
+})
