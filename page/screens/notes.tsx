@@ -1,11 +1,10 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
-import { type NoteRow, waitsForPerson } from '../live/notes.ts'
+import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
-import type { Note } from '../../src/lib/mcp/note.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import { actOnNote, addNote } from '../mcp/writes.ts'
 import { Compare } from '../parts/compare.tsx'
@@ -91,7 +90,7 @@ export function NotesScreen({ live }: { live: Live }) {
                 All notes
               </button>
             )}
-            {id === null ? <NoNotes /> : <NoteDetail key={id} live={live} id={id} />}
+            {id === null ? <NoNotes /> : <OneNote key={id} live={live} id={id} />}
           </>
         )}
       </section>
@@ -123,7 +122,7 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
   return <span class={`state ${row.state}`}>{stateWords[row.state]}</span>
 }
 
-function NoteDetail({ live, id }: { live: Live; id: string }) {
+function OneNote({ live, id }: { live: Live; id: string }) {
   const version = live.notes.version.value
   const reading = useRead(() => live.notes.detail(id), [id, version])
   const { value: note, trouble } = reading.value
@@ -158,7 +157,7 @@ function NoteDetail({ live, id }: { live: Live; id: string }) {
 
 const maxNameChars = 100
 
-function targetText({ name, was, gone }: Note['targets'][number]): string {
+function targetText({ name, was, gone }: NoteDetail['targets'][number]): string {
   const [clean, before] = [name, was ?? ''].map(each => cleanText(each, maxNameChars))
   if (gone === true) return `${clean} (not in the scene)`
   return was === undefined ? `${clean}` : `${clean} (was ${before})`
@@ -170,7 +169,7 @@ function Pictures({
   proof,
 }: {
   live: Live
-  note: Note
+  note: NoteDetail
   proof: NoteProof | undefined
 }) {
   if (before === undefined) {
@@ -296,12 +295,12 @@ const verbs = {
   close: 'closed',
 } as const
 
-function Entry({ entry: { action, by, at, text, late } }: { entry: Note['entries'][number] }) {
+function Entry({ entry: { action, by, at, text, late } }: { entry: NoteEntry }) {
   return (
     <li>
       <span class="quiet">
         {by} {verbs[action]} <Ago at={at} />
-        {late === true && ', too late: it changed nothing'}
+        {late === true && ' (too late: it changed nothing)'}
       </span>
       {text !== undefined && <p class="said">{text}</p>}
     </li>

@@ -63,14 +63,14 @@ export async function startGateway(
   await using opened = new AsyncDisposableStack()
   // The port is bound before there is anything to serve: requests wait meanwhile.
   const assembling = Promise.withResolvers<AssembledGateway>()
-  const socket = await ServerSocket.open(options, { limits, log })
+  const socket = new ServerSocket(options, { limits, log })
   opened.defer(async () => {
     assembling.reject(new ServiceError('overloaded', 'the gateway stopped before it was ready'))
     const gateway = await assembling.promise.catch(() => null)
-    await socket.stop(() => {
-      gateway?.endpoint.close()
-      gateway?.endLinks()
-    })
+    const stopped = socket.stop()
+    gateway?.endpoint.close()
+    gateway?.endLinks()
+    await stopped
     await gateway?.close()
   })
   const mcpUrl = () => `${socket.url}/mcp`
@@ -132,7 +132,7 @@ export async function startGateway(
   })
   const handlers = {
     listener: listenerOf(app),
-    upgrades: options.acceptJoins && guardUpgrades(joinPath, joinUpgrade, options, onRefused),
+    upgrades: options.acceptJoins && guardUpgrades(joinPath, joinUpgrade, options),
   }
   const before = await winPort({
     ...options,

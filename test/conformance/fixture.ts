@@ -5,7 +5,7 @@ import { suiteTools } from './tools.ts'
 
 /** The real server with the resources that the suite expects, not started yet. */
 export function createFixture(more: readonly Tool[] = []): McpHttpServer {
-  const tools = () => ({ tools: [...suiteTools, ...more], close: () => {} })
+  const tools = () => [...suiteTools, ...more]
   const server = new McpHttpServer({ enableTools: true }, { tools })
   server.resources().addProducer(producer)
   return server

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import {
   type Caller,
-  createTool,
   textResult,
   type Tool,
   type ToolResult,
@@ -29,10 +28,10 @@ export const suiteTools: readonly Tool[] = [
 
 /** Answers when its caller has left, and tells of both. */
 export function waitingTool(tell: (event: 'began' | 'left') => void): Tool {
-  return tool('test_waiting', ({ reader }) => {
+  return tool('test_waiting', ({ signal }) => {
     const { promise, resolve } = Promise.withResolvers<ToolResult>()
     tell('began')
-    reader?.signal.addEventListener('abort', () => {
+    signal.addEventListener('abort', () => {
       tell('left')
       resolve(textResult('left'))
     })
@@ -43,5 +42,5 @@ export function waitingTool(tell: (event: 'began' | 'left') => void): Tool {
 function tool(name: string, call: (caller: Caller) => ReturnType<Tool['call']>): Tool {
   const description = 'A tool of the suite'
   const definition = { name, title: name, description, searchHint: name, input: z.strictObject({}) }
-  return createTool(definition, (_args, caller) => call(caller))
+  return { ...definition, call: (_args, caller) => call(caller) }
 }

@@ -310,7 +310,7 @@ async function startGatewayServer(aggregate: boolean) {
     log,
     accessLog: accessLogOn(log),
   })
-  const socket = await ServerSocket.open({ host, port: 0 }, { limits, log })
+  const socket = new ServerSocket({ host, port: 0 }, { limits, log })
   await socket.bind({ listener: listenerOf(app) })
   port = socket.port
   return {
@@ -318,7 +318,9 @@ async function startGatewayServer(aggregate: boolean) {
     directory,
     ring,
     async stop() {
-      await socket.stop(close)
+      const stopped = socket.stop()
+      close()
+      await stopped
       connections.close()
     },
   }

@@ -111,7 +111,7 @@ function createMcp(tools: readonly Tool[]): McpServer {
 }
 
 function callerOf(signal: AbortSignal): Caller {
-  return { reader: { signal }, progress: null, principal: 'caller', mayAnswer: true }
+  return { signal, progress: null, principal: 'caller', mayAnswer: true }
 }
 
 function toolResult({ content, isError }: ToolResult): CallToolResult {

@@ -68,7 +68,7 @@ describe(`damaged requests, ${runs} random runs`, function () {
   before(async () => {
     agent = createAgent()
     const log = { ...silentLogger, error: (fields: object) => void errors.push(fields) }
-    const tools = () => ({ tools: suiteTools, close: () => {} })
+    const tools = () => suiteTools
     running = await startServer({ enableTools: true }, { log, tools }, server =>
       server.resources().addProducer(producer),
     )

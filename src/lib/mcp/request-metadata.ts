@@ -47,17 +47,18 @@ export function statelessHeaders(
   }
 }
 
-/** What a header transmits unchanged; surrounding spaces, for example, get lost. */
-const headerText = /^(?!=\?base64\?.*\?=$)[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/
+/** What a header may have as it is: visible ASCII that does not look like base64. */
+const plainText = /^(?!=\?base64\?.*\?=$)[\t\x20-\x7e]*$/
 
 /** The value itself, or base64 of its UTF-8 when a header cannot carry it. */
 export function encodeHeaderValue(value: string): string {
-  return headerText.test(value) ? value : inBase64(value)
+  // Surrounding spaces get lost, and so does an empty value.
+  return plainText.test(value) && value !== '' && value === value.trim() ? value : inBase64(value)
 }
 
 /** Whether the header has this value, as it is or in base64. */
 export function isHeaderOf(value: string, header: string): boolean {
-  return header === encodeHeaderValue(value) || header === inBase64(value)
+  return header === inBase64(value) || (header === value && plainText.test(value))
 }
 
 function inBase64(value: string): string {

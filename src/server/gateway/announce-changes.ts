@@ -35,19 +35,19 @@ export function announceInstances(parts: AnnounceParts): () => void {
     return isThere(before) !== isThere(after)
   }
 
-  const untold = new Set<string>()
+  const pending = new Set<string>()
   let cameOrWent = false
   let isDue = false
   let cancelRest: (() => void) | null = null
 
-  const tell = (): void => {
-    const ids = [...untold]
+  const notify = (): void => {
+    const ids = [...pending]
     const isOtherList = cameOrWent
-    untold.clear()
+    pending.clear()
     cameOrWent = isDue = false
     cancelRest = timer.after(gatherMs, () => {
       cancelRest = null
-      if (isDue) tell()
+      if (isDue) notify()
     })
     served.updated(instancesUri)
     for (const id of ids) announceInstance(id, served)
@@ -58,9 +58,9 @@ export function announceInstances(parts: AnnounceParts): () => void {
   const stop = directory.onChange(changes => {
     // All are recorded before listeners run: they find the events of the changes they hear of.
     for (const change of changes) if (note(change)) cameOrWent = true
-    for (const id of changedIds(changes)) untold.add(id)
+    for (const id of changedIds(changes)) pending.add(id)
     isDue = true
-    if (cancelRest === null) tell()
+    if (cancelRest === null) notify()
   })
   return () => {
     stop()

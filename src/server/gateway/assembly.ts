@@ -93,10 +93,9 @@ function instanceGauge({ entries }: InstanceDirectory): Gauge {
   return {
     name: 'service_cli_instances',
     help: 'Instances of this machine, and those that joined, by health.',
-    by: 'health',
-    values: health.map(label => ({
-      label,
-      value: entries.filter(({ verdict }) => verdict.health === label).length,
-    })),
+    samples: health.map(label => [
+      `{health="${label}"}`,
+      entries.filter(({ verdict }) => verdict.health === label).length,
+    ]),
   }
 }

@@ -2,9 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { isRequestId, type RequestId } from '../../lib/mcp/json-rpc.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { cleanText } from '../../lib/util/text.ts'
 import { accepts } from '../http/media.ts'
-import type { Reader } from '../resources/producer.ts'
 import type { Client } from './client-table.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
 import type { RequestContext } from '../http/request-context.ts'
@@ -12,8 +10,6 @@ import type { NotificationMessage, RequestMessage } from './json-rpc.ts'
 import { sendNoAnswer } from './send.ts'
 import type { Session } from './sessions.ts'
 import type { Caller, Progress } from './tools/tool.ts'
-
-const maxToolChars = 64
 
 export interface CallParts {
   readonly res: ServerResponse
@@ -29,7 +25,7 @@ export interface CallParts {
  * One request while it is being answered. It keeps nothing of the params, which may be large while the
  * call waits for long.
  */
-export class Call implements Caller, Reader {
+export class Call implements Caller {
   readonly id: RequestId
   readonly method: string
   readonly res: ServerResponse
@@ -59,10 +55,6 @@ export class Call implements Caller, Reader {
 
   get clientName(): string | undefined {
     return this.client?.name
-  }
-
-  get reader(): Reader {
-    return this
   }
 
   /** Aborted when the client cancels the request or, without a session, closes its connection. */
@@ -117,20 +109,17 @@ export function recordCall(
 ): void {
   const { name } = params
   const isNamed = method === 'tools/call' && typeof name === 'string'
-  context.rpc = isNamed ? `${method} ${cleanText(name, maxToolChars)}` : method
+  context.rpc = isNamed ? `${method} ${name}` : method
   context.uri = uriOf(method, params)
 }
 
 /** The resource that the call is about, or the resources that a tool waits for. */
-function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
+export function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
   if (method !== 'tools/call') return uri
   if (!isJsonObject(args)) return undefined
   const { uris } = args
+  const isText = (value: unknown) => typeof value === 'string'
   return args.uri ?? (Array.isArray(uris) ? uris.filter(isText).join(' ') : undefined)
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
 }
 
 /**

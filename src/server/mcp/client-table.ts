@@ -14,6 +14,7 @@ import {
   toRfc3339,
 } from '../../lib/util/time.ts'
 import { anonymous } from '../http/authentication.ts'
+import { uriOf } from './call.ts'
 import type { RequestMessage } from './json-rpc.ts'
 
 /** Clients choose their names: one that takes a new one per request must not fill the memory. */
@@ -90,11 +91,14 @@ export class ClientTable {
     { method, params }: RequestMessage,
     res: ServerResponse,
   ): (() => void) | undefined {
-    if (isOfLiveApp(params)) return undefined
+    const { _meta } = params
+    if (isJsonObject(_meta) && _meta[liveAppKey] === true) return undefined
     this.#seen(client)
     if (method === 'tools/call' || method === 'subscriptions/listen') this.opened(client, res)
     const isRead = method === 'resources/read'
-    if ((!isRead && method !== 'tools/call') || asksForClients(params)) return undefined
+    if (!isRead && method !== 'tools/call') return undefined
+    const uri = uriOf(method, params)
+    if (typeof uri === 'string' && /(?:^| )server:/i.test(uri)) return undefined
     const subject = isRead ? params.uri : params.name
     return () => {
       const atMs = this.#clock.now()
@@ -159,16 +163,8 @@ export class ClientTable {
     const known = this.#clients.get(key)
     if (known !== undefined) return known
     const shown = { name: shownName(name), version: shownName(version), principal }
-    return {
-      key,
-      ...shown,
-      via: via && shownName(via),
-      sessions: 0,
-      open: 0,
-      lastSeenMs: 0,
-      lastRead: null,
-      lastCall: null,
-    }
+    const nothing = { sessions: 0, open: 0, lastSeenMs: 0, lastRead: null, lastCall: null }
+    return { key, ...shown, via: via && shownName(via), ...nothing }
   }
 
   #seen(client: Client): void {
@@ -196,18 +192,4 @@ function shownName(text: string): string {
 
 function shownUri(uri: string): string {
   return cleanText(withoutSecrets(uri), maxUriChars)
-}
-
-function isOfLiveApp({ _meta }: JsonObject): boolean {
-  return isJsonObject(_meta) && _meta[liveAppKey] === true
-}
-
-/** Whether the request names a resource of the scheme, also in a tool argument. */
-function asksForClients({ uri, arguments: args }: JsonObject): boolean {
-  if (!isJsonObject(args)) return isOfServer(uri)
-  return isOfServer(args.uri) || (Array.isArray(args.uris) && args.uris.some(isOfServer))
-}
-
-function isOfServer(uri: unknown): boolean {
-  return typeof uri === 'string' && /^server:/i.test(uri)
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
-import { version } from '../../lib/util/version.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import type { Gauge } from '../http/metrics.ts'
@@ -30,33 +29,19 @@ import {
   type Session,
   sessionEncoder,
   type SessionRevision,
+  sessionRevisions,
   Sessions,
 } from './sessions.ts'
-import { createResultOpening, envelopeProblem, isStateless } from './stateless.ts'
+import { envelopeProblem, isStateless, resultOpening } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
-import type { ToolBox, ToolParts } from './tools/tools.ts'
+import type { Tool, ToolParts } from './tools/tool.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
 
-/** What goes on at an endpoint at this moment. */
-export interface EndpointActivity {
-  /** Requests that are not answered yet. */
-  readonly pendingCalls: number
-  /** Tools that the endpoint offers. */
-  readonly tools: number
-  readonly sessions: number
-  /** Streams open for notifications, of any revision. */
-  readonly streams: number
-  readonly subscriptions: number
-}
+export type EndpointActivity = ReturnType<Endpoint['activity']>
 
-export interface McpEndpoint {
-  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void>
-  activity(): EndpointActivity
-  /** Ends sessions and streams; the server stops. */
-  close(): void
-}
+export type McpEndpoint = Pick<Endpoint, 'handle' | 'activity' | 'close'>
 
 interface McpEndpointParts {
   registry: ServedResources
@@ -66,7 +51,7 @@ interface McpEndpointParts {
   /** Sessions of the server that had the port before. Absent: a restart ends all. */
   kept?: KeptSessions
   /** Absent: no tools. Without resources there are none either. */
-  tools?: (parts: ToolParts) => ToolBox
+  tools?: (parts: ToolParts) => readonly Tool[]
   /** How a model finds its way about what is served. */
   instructions: string
   limits: McpLimits
@@ -75,47 +60,42 @@ interface McpEndpointParts {
 }
 
 /** `/mcp`: chooses the transport of each request, runs its method, and answers. */
-export class Endpoint implements McpEndpoint {
+export class Endpoint {
   readonly #parts: McpEndpointParts
   readonly #hub: SubscriptionHub
   readonly #sessions: Sessions
   readonly #streams: ListenStreams
   readonly #methods: MethodTable
-  readonly #offered: Offered
-  readonly #toolBox: ToolBox | undefined
   readonly #tools: ToolMethods
-  readonly #initializeResults = new Map<SessionRevision, JsonText>()
+  readonly #stop = new AbortController()
+  /** Serialised once: they have the instructions, which are long. */
+  readonly #initializeResults: Map<SessionRevision, JsonText>
   readonly #detach: () => void
-  readonly #openingOf: ReturnType<typeof createResultOpening>
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
     const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
     this.#parts = parts
-    const serverInfo = { name: 'service-cli', title: 'service-cli', version }
     const hub = new SubscriptionHub(limits.maxSubscriptions, (uri, isFollowed) =>
       registry.followed(uri, isFollowed),
     )
     this.#hub = hub
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
-    this.#streams = new ListenStreams({ resources: registry, hub, serverInfo, limits })
-    const toolParts = { registry, hub, clock, timer: systemTimer, limits }
-    this.#toolBox = resourcesEnabled ? parts.tools?.(toolParts) : undefined
-    this.#tools = createToolMethods(this.#toolBox?.tools ?? [], log, word => registry.isNamed(word))
-    this.#offered = {
-      serverInfo,
-      instructions,
-      resourcesEnabled,
-      tools: this.#tools,
-      extensions: this.#toolBox?.extensions,
-    }
+    this.#streams = new ListenStreams({ resources: registry, hub, limits })
+    const { signal: stopped } = this.#stop
+    const given = { registry, hub, clock, timer: systemTimer, limits, waits: new Set(), stopped }
+    const tools = (resourcesEnabled && parts.tools?.(given)) || []
+    this.#tools = createToolMethods(tools, log, word => registry.isNamed(word))
+    const offered: Offered = { instructions, resourcesEnabled, tools: this.#tools }
+    this.#initializeResults = new Map(
+      sessionRevisions.map(revision => [revision, initializeResult(offered, revision)]),
+    )
     this.#methods = createMethods({
-      ...this.#offered,
+      ...offered,
       resources: registry,
       sessions: this.#sessions,
       streams: this.#streams,
     })
-    this.#openingOf = createResultOpening(serverInfo)
     this.#detach = registry.listen(hub)
   }
 
@@ -137,19 +117,24 @@ export class Endpoint implements McpEndpoint {
     }
   }
 
-  activity(): EndpointActivity {
+  /** What goes on at this moment. */
+  activity() {
     return {
+      /** Requests that are not answered yet. */
       pendingCalls: this.#pendingCalls,
+      /** Tools that the endpoint offers. */
       tools: this.#tools.count,
       sessions: this.#sessions.size,
+      /** Streams open for notifications, of any revision. */
       streams: this.#sessions.streams + this.#streams.size,
       subscriptions: this.#hub.size,
     }
   }
 
+  /** Ends sessions and streams; the server stops. */
   close(): void {
     this.#detach()
-    this.#toolBox?.close()
+    this.#stop.abort()
     this.#sessions.close()
     this.#streams.close()
   }
@@ -204,8 +189,7 @@ export class Endpoint implements McpEndpoint {
     }
     if (inbound.kind === 'request') {
       recordCall(context, inbound)
-      const call = new Call(inbound, { res, context, session })
-      return this.#deliver(call, this.#dispatch(inbound, call, context))
+      return this.#answer(inbound, { res, context, session })
     }
     session.apply(inbound)
     res.writeHead(202).end()
@@ -227,10 +211,7 @@ export class Endpoint implements McpEndpoint {
         headers: { 'Retry-After': '30' },
       })
     }
-    // Serialised once: it has the instructions, which are long.
-    const result =
-      this.#initializeResults.get(revision.value) ?? initializeResult(this.#offered, revision.value)
-    this.#initializeResults.set(revision.value, result)
+    const result = this.#initializeResults.get(revision.value)!
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
 
@@ -293,10 +274,23 @@ export class Endpoint implements McpEndpoint {
     // A stream names its resources in its filter: a `uri` beside it would be kept while it is open.
     if (message.method === 'subscriptions/listen') context.uri = undefined
     const client = this.#parts.clients?.ofRequest(message.params, context.principal)
-    const call = new Call(message, { res, context, client })
-    // Closing the connection cancels a request here ("Cancellation"), but not in a session.
-    res.once('close', () => call.cancel())
-    return this.#deliver(call, this.#dispatch(message, call, context))
+    return this.#answer(message, { res, context, client })
+  }
+
+  /** Throws `scope_insufficient`, to which HTTP has an answer of its own. */
+  #answer(message: RequestMessage, parts: CallParts): Promise<void> {
+    this.#assertAllowed(message, parts.context)
+    const call = new Call(message, parts)
+    // Closing the connection does not cancel a request of a session ("Cancellation").
+    if (call.session === null) {
+      call.res.once('close', () => {
+        if (!call.res.writableFinished) call.cancel()
+      })
+    }
+    // Nothing here holds the params, which may be large, while the call waits.
+    return this.#dispatch(message, call, parts.context).then(answer => {
+      if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
+    })
   }
 
   #method(name: string, transport: 'session' | 'stateless') {
@@ -304,26 +298,23 @@ export class Endpoint implements McpEndpoint {
     return method?.in === 'both' || method?.in === transport ? method : undefined
   }
 
-  /**
-   * Returns the answer; null after a cancellation, or when the response is a stream. Throws
-   * `scope_insufficient` for a call that the caller may not make, unless it is batched.
-   */
+  /** Returns the answer; null after a cancellation, or when the response is a stream. */
   #dispatch(
     message: RequestMessage,
     call: Call,
     context: RequestContext,
   ): Promise<JsonText | null> {
     const { method: name, params } = message
-    // HTTP has an answer of its own to it.
-    if (!call.isBatched) this.#assertAllowed(message, context)
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
-    const succeeded = call.client && this.#parts.clients?.began(call.client, message, call.res)
+    const uri = this.#parts.registry.own(params.uri)
+    const asked = uri === params.uri ? message : { ...message, params: { ...params, uri } }
+    const succeeded = call.client && this.#parts.clients?.began(call.client, asked, call.res)
     const running = Promise.try(() => {
-      if (call.isBatched) this.#assertAllowed(message, context)
+      this.#assertAllowed(message, context)
       return method.run(params, call)
     })
-    const opening = call.session === null ? this.#openingOf(method.freshMs?.(params)) : ''
+    const opening = call.session === null ? resultOpening(method.freshMs?.(params)) : ''
     return this.#settled(call, running, opening, succeeded)
   }
 
@@ -332,7 +323,7 @@ export class Endpoint implements McpEndpoint {
     if (resourcesEnabled) assertAllowed(message, context, uri => registry.changes(uri))
   }
 
-  /** Holds no params, which may be large, while the call waits. */
+  /** Holds no params either. */
   async #settled(
     call: Call,
     running: Promise<JsonText | null>,
@@ -356,11 +347,6 @@ export class Endpoint implements McpEndpoint {
       call.session?.remove(call)
       this.#pendingCalls--
     }
-  }
-
-  async #deliver(call: Call, answering: Promise<JsonText | null>): Promise<void> {
-    const answer = await answering
-    if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
   }
 
   async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
@@ -390,8 +376,8 @@ export class Endpoint implements McpEndpoint {
 
 /** The activity for `/metrics`. */
 export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
-  const gauge = (name: string, help: string, value: number) => {
-    return { name: `service_cli_${name}`, help, values: [{ value }] }
+  const gauge = (name: string, help: string, value: number): Gauge => {
+    return { name: `service_cli_${name}`, help, samples: [['', value]] }
   }
   return [
     gauge('sessions', 'Open MCP sessions.', activity.sessions),

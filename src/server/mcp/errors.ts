@@ -49,19 +49,13 @@ function codeOf(code: ErrorCode, transport: 'session' | 'stateless'): number {
   }
 }
 
-interface RefusalDetails {
-  /** Default: the one for what was not read. */
-  readonly code?: number
-  readonly id?: RequestId | null
-  readonly headers?: Record<string, string>
-}
-
 /** Why a request is not served: a status of HTTP, and an error of JSON-RPC. */
 export class Refusal extends Error {
   readonly status: number
-  readonly details: RefusalDetails
+  /** Default code: the one for what was not read. */
+  readonly details: { code?: number; id?: RequestId | null; headers?: Record<string, string> }
 
-  constructor(status: number, message: string, details: RefusalDetails = {}) {
+  constructor(status: number, message: string, details: Refusal['details'] = {}) {
     super(message)
     this.status = status
     this.details = details

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
+import type { McpLimits } from './limits.ts'
 import type { Topic } from './subscriptions.ts'
 
 /** How a transport writes what it pushes; complete events, ready for the wire. */
@@ -7,11 +8,6 @@ export interface StreamEncoder {
   update(topic: Topic): Uint8Array
   /** Null: the client does not want to hear of it. */
   readonly listChanged: Uint8Array | null
-}
-
-interface StreamLimits {
-  readonly streamKeepAliveMs: number
-  readonly streamStallMs: number
 }
 
 export const eventStreamHeaders = {
@@ -36,7 +32,7 @@ export function eventFrame(message: object): Buffer {
 export class EventStream {
   readonly #res: ServerResponse
   readonly #encoder: StreamEncoder
-  readonly #limits: StreamLimits
+  readonly #limits: McpLimits
   #out: Writable
   #lastTurn = -1
   readonly #missed = new Set<Topic>()
@@ -44,7 +40,7 @@ export class EventStream {
   /** Null: it may be written to. Updates before it is open are kept as those of a full one. */
   #fullSinceMs: number | null = performance.now()
 
-  constructor(res: ServerResponse, encoder: StreamEncoder, limits: StreamLimits) {
+  constructor(res: ServerResponse, encoder: StreamEncoder, limits: McpLimits) {
     this.#res = res
     this.#encoder = encoder
     this.#limits = limits

@@ -1,3 +1,8 @@
+import { version } from '../../lib/util/version.ts'
+
+/** How every server names itself. */
+export const serverInfo = { name: 'service-cli', title: 'service-cli', version }
+
 /** `notes`: tools of a server with notes. */
 const kinds = {
   application: {

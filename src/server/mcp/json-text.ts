@@ -95,22 +95,25 @@ export function relayedText(members: RelayedContents, isBatched: boolean): JsonT
 
 /** The member `contents` of the result of a read. */
 export function contentsText(contents: readonly Content[]): JsonText {
-  const parts: JsonPart[] = []
-  let text = '"contents":['
-  contents.forEach((content, index) => {
-    if (index > 0) text += ','
-    if ('text' in content) {
-      text += JSON.stringify(content)
-      return
-    }
-    const { blob, ...rest } = content
-    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"blob":"`, blobPart(blob))
-    text = '"}'
-  })
-  return new JsonText([...parts, `${text}]`])
+  return new JsonText(listParts('"contents":[', contents, 'blob', ']'))
 }
 
-export function blobPart(blob: BlobContent['blob']): JsonPart {
+/** Objects of a list between two texts. Bytes in the member `key` become a part of their own. */
+export function listParts(head: string, items: readonly object[], key: string, tail: string) {
+  const parts: JsonPart[] = []
+  let text = head
+  items.forEach((item, index) => {
+    const { [key]: bytes, ...rest } = item as Record<string, unknown>
+    const json = JSON.stringify(rest)
+    text += index > 0 ? `,${json}` : json
+    if (bytes === undefined) return
+    parts.push(`${text.slice(0, -1)},"${key}":"`, blobPart(bytes as BlobContent['blob']))
+    text = '"}'
+  })
+  return [...parts, text + tail]
+}
+
+function blobPart(blob: BlobContent['blob']): JsonPart {
   if (typeof blob === 'string') return blob
   if (blob instanceof Uint8Array) return asBuffer(blob).toString('base64')
   return 'base64' in blob ? blob.base64 : blob

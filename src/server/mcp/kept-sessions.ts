@@ -47,10 +47,8 @@ export class KeptSessions {
   readonly #path: string
   readonly #auth: string
   readonly #log: Logger
-  /** Those of the server before that were not used yet. */
-  readonly #before = new Map<string, KeptSession>()
-  /** Those that are open here. */
-  readonly #open = new Map<string, () => KeptSession>()
+  /** By the hash of the id: those that are open here, and those of the server before. */
+  readonly #sessions = new Map<string, () => KeptSession>()
   #isClosed = false
   #timer: NodeJS.Timeout | undefined
   #written: Promise<void> = Promise.resolve()
@@ -76,43 +74,41 @@ export class KeptSessions {
       if (text === null) return opened
       const { auth, sessions } = keptFile.parse(JSON.parse(text))
       if (auth !== opened.#auth) return opened
-      for (const [hash, kept] of Object.entries(sessions)) opened.#before.set(hash, kept)
+      for (const [hash, kept] of Object.entries(sessions)) opened.#sessions.set(hash, () => kept)
     } catch (error) {
       parts.log.warn({ err: error, path }, 'sessions of the server before are forgotten')
     }
     return opened
   }
 
-  /** A session of the server before that was not used yet. */
-  find(id: string): KeptSession | null {
-    return this.#before.get(hashOf(id)) ?? null
+  /** For a session of the server before that was not used yet. */
+  find(id: string): KeptSession | undefined {
+    return this.#sessions.get(hashOf(id))?.()
   }
 
   /** `session` is asked each time that the file is written. */
   add(id: string, session: () => KeptSession): void {
-    const hash = hashOf(id)
-    this.#before.delete(hash)
-    this.#open.set(hash, session)
+    this.#sessions.set(hashOf(id), session)
     this.changed()
   }
 
   /** Resolves once the file does not hold the session. */
   async remove(id: string): Promise<void> {
-    const hash = hashOf(id)
-    const isKnown = [this.#open.delete(hash), this.#before.delete(hash)].includes(true)
-    if (isKnown) await this.#flush()
+    if (this.#sessions.delete(hashOf(id))) await this.#flush()
   }
 
   /** The session has ended with what served it. After `close` the next server has it all the same. */
   ended(id: string): void {
-    if (this.#open.delete(hashOf(id))) this.changed()
+    if (!this.#isClosed && this.#sessions.delete(hashOf(id))) this.changed()
   }
 
   /** Writes all as they are now: the server stops, and its sessions end. */
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const [hash, session] of this.#open) this.#before.set(hash, session())
-    this.#open.clear()
+    for (const [hash, session] of this.#sessions) {
+      const last = session()
+      this.#sessions.set(hash, () => last)
+    }
     await this.#flush()
   }
 
@@ -134,15 +130,13 @@ export class KeptSessions {
   }
 
   async #write(): Promise<void> {
-    const open = this.#open.entries().map(([hash, session]) => [hash, session()] as const)
-    const newest = [...this.#before, ...open]
+    const newest = Array.from(this.#sessions, ([hash, session]) => [hash, session()] as const)
       .sort(([, a], [, b]) => b.lastUsedMs - a.lastUsedMs)
       .slice(0, maxSessions)
     try {
       if (newest.length === 0) await rm(this.#path, { force: true })
       else {
-        const file = { auth: this.#auth, sessions: Object.fromEntries(newest) }
-        const text = JSON.stringify(file)
+        const text = JSON.stringify({ auth: this.#auth, sessions: Object.fromEntries(newest) })
         await replaceFile(this.#path, text, { durable: false })
       }
     } catch (error) {

@@ -7,18 +7,14 @@ import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
 import { checkParams } from './errors.ts'
 import { eventFrame, EventStream, type StreamEncoder } from './event-stream.ts'
+import { serverInfo } from './instructions.ts'
+import type { McpLimits } from './limits.ts'
 import { maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
 
 interface ListenParts {
   resources: ServedResources
   hub: SubscriptionHub
-  /** `{ name, title, version }` */
-  serverInfo: object
-  limits: {
-    readonly maxSessions: number
-    readonly streamKeepAliveMs: number
-    readonly streamStallMs: number
-  }
+  limits: McpLimits
 }
 
 /** What a client wants to be told. */
@@ -100,7 +96,7 @@ export class ListenStreams {
   close(): void {
     this.#closed = true
     for (const [stream, id] of this.#streams) {
-      const _meta = { [metaKeys.subscriptionId]: id, [metaKeys.serverInfo]: this.#parts.serverInfo }
+      const _meta = { [metaKeys.subscriptionId]: id, [metaKeys.serverInfo]: serverInfo }
       stream.end(eventFrame({ id, result: { resultType: 'complete', _meta } }))
     }
   }

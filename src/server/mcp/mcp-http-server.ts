@@ -34,7 +34,8 @@ import {
   type ServerParts,
 } from './mcp-http-config.ts'
 import { refusalText } from './send.ts'
-import { applicationTools, type ToolParts, withLiveApp } from './tools/tools.ts'
+import type { ToolParts } from './tools/tool.ts'
+import { applicationTools, withLiveApp } from './tools/tools.ts'
 
 const loopback = '127.0.0.1'
 /** A stored picture that is made smaller becomes no larger than a model takes. */
@@ -162,7 +163,7 @@ export class McpHttpServer {
   }
 
   async #bind(where: ListenOptions, handlers: Handlers): Promise<ServerSocket> {
-    const socket = await ServerSocket.open(where, { limits: this.#limits, log: this.#log })
+    const socket = new ServerSocket(where, { limits: this.#limits, log: this.#log })
     this.#sockets.push(socket)
     await socket.bind(handlers)
     return socket
@@ -199,6 +200,7 @@ export class McpHttpServer {
     const pageLogin = () => page?.login() ?? null
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
     const metadata = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
+    const downloads = this.#config.enableResources === false ? null : this.#store
     const routes = publicRoutes({
       readyFacts: this.#parts.readyFacts,
       documents: new Map([...metadata, ...documents]),
@@ -211,7 +213,7 @@ export class McpHttpServer {
       auth: page?.auth ?? auth,
       mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
       own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
-      guarded: this.#downloads(),
+      guarded: downloads ? { [artefactPattern]: artefactDownload(downloads, this.#log) } : {},
       metrics,
       routes,
       onRefused,
@@ -220,7 +222,7 @@ export class McpHttpServer {
     }
     return {
       listener: listenerOf(createApp(this.#app)),
-      upgrades: host ? guardUpgrades('/host', host.upgrade, this.#where, onRefused) : undefined,
+      upgrades: host ? guardUpgrades('/host', host.upgrade, this.#where) : undefined,
     }
   }
 
@@ -242,12 +244,6 @@ export class McpHttpServer {
       clock: this.#ticks,
       log: this.#log,
     })
-  }
-
-  #downloads(): AppParts['guarded'] {
-    const store = this.#config.enableResources === false ? null : this.#store
-    if (store === null) return {}
-    return { [artefactPattern]: artefactDownload({ store, log: this.#log }) }
   }
 
   /** It reads through the tools. */

@@ -7,8 +7,9 @@ import type { ServedResources } from '../resources/served-resources.ts'
 import type { Call } from './call.ts'
 import { checkParams } from './errors.ts'
 import { contentsText, JsonText, relayedText } from './json-text.ts'
+import { serverInfo } from './instructions.ts'
 import type { ListenStreams } from './listen.ts'
-import type { Session, SessionRevision, Sessions } from './sessions.ts'
+import type { SessionRevision, Sessions } from './sessions.ts'
 import { statelessRevisions } from './stateless.ts'
 import type { ToolMethods } from './tools/tool-methods.ts'
 
@@ -30,14 +31,11 @@ export type MethodTable = ReadonlyMap<string, Method>
 
 /** What the server says of itself in both transports. */
 export interface Offered {
-  readonly serverInfo: { readonly name: string; readonly title: string; readonly version: string }
   /** How a model finds its way about what is served. */
   readonly instructions: string
   /** False: only what needs no resource remains. */
   readonly resourcesEnabled: boolean
   readonly tools: ToolMethods
-  /** Of the protocol, which some tools use. */
-  readonly extensions: JsonObject | undefined
 }
 
 interface MethodParts extends Offered {
@@ -75,7 +73,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       async run({ uri }, call) {
         // Those that are never pushed, too: the client holds them, so diagnostics count them.
         const canonical = resources.assertSubscribable(uri, call)
-        await sessions.subscribe(sessionOf(call), String(uri), canonical)
+        await sessions.subscribe(call.session!, String(uri), canonical)
         return empty
       },
     },
@@ -84,7 +82,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       run({ uri }, call) {
         const canonical = resources.canonical(uri)
         // A subscription can be given up also after its scheme went.
-        const isKnown = sessions.unsubscribe(sessionOf(call), String(uri), canonical)
+        const isKnown = sessions.unsubscribe(call.session!, String(uri), canonical)
         if (!isKnown) resources.assertSubscribable(uri, call)
         return empty
       },
@@ -110,7 +108,7 @@ export function createMethods(parts: MethodParts): MethodTable {
 /** InitializeResult. A capability appears only where the revision defines it. */
 export function initializeResult(parts: Offered, revision: SessionRevision): JsonText {
   const { completions, ...capabilities } = capabilitiesOf(parts)
-  const { serverInfo, instructions, resourcesEnabled } = parts
+  const { instructions, resourcesEnabled } = parts
   return JsonText.membersOf({
     protocolVersion: revision,
     capabilities: revision === '2024-11-05' ? capabilities : { ...capabilities, completions },
@@ -128,17 +126,12 @@ function discoverResult(parts: Offered): JsonText {
   })
 }
 
-function capabilitiesOf({ resourcesEnabled, tools, extensions }: Offered) {
+function capabilitiesOf({ resourcesEnabled, tools }: Offered) {
   return {
     ...(resourcesEnabled && { resources: { subscribe: true, listChanged: true }, completions: {} }),
     ...(tools.count > 0 && { tools: {} }),
-    ...(extensions && { extensions }),
+    ...(tools.openApps && { extensions: { 'io.modelcontextprotocol/ui': {} } }),
   }
-}
-
-function sessionOf({ session }: Call): Session {
-  if (session === null) throw new Error('the method is called without a session')
-  return session
 }
 
 /*

@@ -90,10 +90,9 @@ interface SessionsParts {
 
 /** All live sessions of a server. */
 export class Sessions {
+  /** By id, the least recently used first. */
   readonly #byId = new Map<string, Session>()
   readonly #parts: SessionsParts
-  /** As of the last look at all, the idlest last: one look serves many who need room. */
-  #idle: { session: Session; seenMs: number }[] = []
   readonly #stopSweeps: () => void
 
   constructor(parts: SessionsParts) {
@@ -122,7 +121,7 @@ export class Sessions {
   ): Session | null {
     const { hub, clients, kept, clock, limits } = this.#parts
     if (this.#byId.size >= limits.maxSessions) {
-      const idlest = this.#nextIdle()
+      const idlest = this.#byId.values().find(({ stream }) => stream === null)
       if (idlest === undefined) return null
       void this.delete(idlest)
     }
@@ -193,6 +192,8 @@ export class Sessions {
   /** The session is in use now, which keeps it alive. */
   touch(session: Session): void {
     session.lastSeenMs = this.#parts.clock.now()
+    // One that has ended does not come back.
+    if (this.#byId.delete(session.id)) this.#byId.set(session.id, session)
   }
 
   /**
@@ -259,23 +260,6 @@ export class Sessions {
     if (session.client !== undefined) clients?.sessionEnded(session.client)
     session.stream?.end()
     session.stream = null
-  }
-
-  /** The longest idle session without a stream. */
-  #nextIdle(): Session | undefined {
-    for (const isLast of [false, true]) {
-      for (let next = this.#idle.pop(); next !== undefined; next = this.#idle.pop()) {
-        const { session, seenMs } = next
-        const isIdle = session.stream === null && session.lastSeenMs === seenMs
-        if (isIdle && this.isLive(session)) return session
-      }
-      if (isLast) return undefined
-      this.#idle = [...this.#byId.values()]
-        .filter(({ stream }) => stream === null)
-        .map(session => ({ session, seenMs: session.lastSeenMs }))
-        .sort((a, b) => b.seenMs - a.seenMs)
-    }
-    return undefined
   }
 
   #isExpired({ stream, lastSeenMs }: Session): boolean {

@@ -4,6 +4,7 @@ import type { RpcError } from '../../lib/mcp/json-rpc.ts'
 import { claimOf, isHeaderOf, metaKeys, namedMembers } from '../../lib/mcp/request-metadata.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { rpcCodes } from './errors.ts'
+import { serverInfo } from './instructions.ts'
 import type { Inbound } from './json-rpc.ts'
 
 /** The revisions of the stateless transport, newest first. */
@@ -24,15 +25,15 @@ const paramsSchema = z.object({
   }),
 })
 
+const _meta = { [metaKeys.serverInfo]: serverInfo }
+const opening = `${JSON.stringify({ resultType: 'complete', _meta }).slice(1, -1)},`
+
 /**
- * Makes the first members of a result, serialised. `freshMs`: how long its client may cache it, which
+ * The first members of a result, serialised. `freshMs`: how long its client may cache it, which
  * others never may ("public"); undefined: not at all.
  */
-export function createResultOpening(serverInfo: object): (freshMs?: number) => string {
-  const _meta = { [metaKeys.serverInfo]: serverInfo }
-  const opening = `${JSON.stringify({ resultType: 'complete', _meta }).slice(1, -1)},`
-  return freshMs =>
-    freshMs === undefined ? opening : `${opening}"ttlMs":${freshMs},"cacheScope":"private",`
+export function resultOpening(freshMs?: number): string {
+  return freshMs === undefined ? opening : `${opening}"ttlMs":${freshMs},"cacheScope":"private",`
 }
 
 /**

@@ -138,10 +138,10 @@ export class SubscriptionHub {
    */
   unsubscribe(subscriber: Subscriber, canonical: string, uri = canonical): boolean {
     const own = this.#bySubscriber.get(subscriber)
-    const written = () => own?.entries().find(([, { uri: known }]) => known === uri)?.[0]
-    const key = own?.has(canonical) ? canonical : written()
-    const topic = key === undefined ? undefined : own?.get(key)
-    if (key === undefined || topic === undefined) return false
+    const written = () => own?.entries().find(([, topic]) => topic.uri === uri)?.[0]
+    const key = own?.has(canonical) ? canonical : (written() ?? canonical)
+    const topic = own?.get(key)
+    if (topic === undefined) return false
     own?.delete(key)
     this.#release(topic, subscriber)
     return true

@@ -61,10 +61,7 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
       ...(source?.unavailable === null ? [windowTemplate] : []),
       ...(source?.hasViewport ? [viewportTemplate] : []),
     ],
-    checkParameters(uri) {
-      widthOf(uri)
-      if (uri.path === 'viewport') shotOf(uri)
-    },
+    checkParameters: askedOf,
     async read(uri, reader) {
       const isViewport = uri.path === 'viewport'
       if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
@@ -75,9 +72,9 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
           source === undefined ? noWindow : (source.unavailable ?? noViewport)
         throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
       }
+      const { maxWidth, shot } = askedOf(uri)
       const view = isViewport ? 'viewport' : 'window'
-      const shot = isViewport ? shotOf(uri) : undefined
-      const picture = await source.read(widthOf(uri), reader?.signal, view, shot)
+      const picture = await source.read(maxWidth, reader?.signal, view, shot)
       const meta = picture.view && { _meta: { 'service-cli/capture': { view: picture.view } } }
       const content = { uri: uri.text, mimeType, blob: picture.blob, ...meta }
       return Object.freeze([Object.freeze(content)])
@@ -85,8 +82,9 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
   }
 }
 
-function widthOf(uri: ResourceUri): number {
-  return integerParameter(uri, 'max_width', 1, maxCaptureWidth) ?? maxCaptureWidth
+function askedOf(uri: ResourceUri) {
+  const maxWidth = integerParameter(uri, 'max_width', 1, maxCaptureWidth) ?? maxCaptureWidth
+  return { maxWidth, shot: uri.path === 'viewport' ? shotOf(uri) : undefined }
 }
 
 const noWindow = {

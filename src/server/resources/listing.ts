@@ -11,12 +11,6 @@ export interface ListPage {
   readonly nextCursor?: string
 }
 
-/** A page, and the lists that it was made of. */
-interface KeptPage {
-  readonly parts: readonly object[]
-  readonly page: ListPage
-}
-
 const maxKeptPages = 16
 const none: readonly Descriptor[] = Object.freeze([])
 const nothing: DescriptorPage = { descriptors: none }
@@ -30,7 +24,8 @@ export class Listing {
   readonly #producers: Map<string, SchemeProducer>
   readonly #pageSize: number
   readonly #log: Logger
-  readonly #kept = new Map<string, KeptPage>()
+  /** By start: the page, and the lists that it was made of. */
+  readonly #kept = new Map<string, { page: ListPage; parts: readonly object[] }>()
 
   constructor(producers: Map<string, SchemeProducer>, pageSize: number, log: Logger) {
     this.#producers = producers

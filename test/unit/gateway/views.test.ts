@@ -21,7 +21,7 @@ describe('the views of users', () => {
     limits = { maxViews: 2, viewIdleMs: 1000 }
     const view = (name: string): View => ({
       endpoint: {
-        handle: () => void log.push(name),
+        handle: async () => void log.push(name),
         activity: () => ({ ...idle, sessions: busy.has(name) ? 1 : 0 }),
         close() {},
       },

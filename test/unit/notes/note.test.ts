@@ -1,7 +1,12 @@
 import { expect } from 'chai'
 import { readFile } from 'node:fs/promises'
-import { noteActions, type NoteState, noteStates } from '../../../src/lib/mcp/note.ts'
-import { nextState, targetsNow } from '../../../src/server/notes/note.ts'
+import {
+  nextState,
+  noteActions,
+  type NoteState,
+  noteStates,
+  targetsNow,
+} from '../../../src/server/notes/note.ts'
 import { fittingNotes } from '../../../src/server/notes/notes.ts'
 
 /** The table of docs/notes.md: `from action to`. */

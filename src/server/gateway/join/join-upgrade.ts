@@ -4,10 +4,9 @@ import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { isUuid } from '../../../lib/util/text.ts'
 import type { AccountTokens, CheckedToken } from '../../auth/account-tokens.ts'
-import { createHandshake } from '../../http/handshake.ts'
 import { toProblem } from '../../http/problem.ts'
 import type { RefusedRequest } from '../../http/refusal-log.ts'
-import { refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
+import { createHandshake, refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
 import { joinProtocol, maxJoinMessageBytes } from '../../join/wire.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinedInstances, Joining } from './joined-instances.ts'
@@ -27,11 +26,7 @@ export function createJoinUpgrade({
   directory,
   onRefused,
 }: JoinUpgradeParts): Upgrade {
-  const handshake = createHandshake({
-    link: 'a link',
-    protocol: joinProtocol,
-    maxMessageBytes: maxJoinMessageBytes,
-  })
+  const handshake = createHandshake(joinProtocol, maxJoinMessageBytes)
 
   async function admit({ headers }: IncomingMessage): Promise<Joining> {
     if (headers.origin !== undefined) {
@@ -64,7 +59,7 @@ export function createJoinUpgrade({
         const problem = toProblem(error)
         const { status, code } = problem
         if (status === 401 || status === 403) onRefused({ status, reason: code, peer })
-        refuseUpgrade(socket, problem)
+        refuseUpgrade(req, problem)
       })
   }
 }

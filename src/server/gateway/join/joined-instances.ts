@@ -136,7 +136,6 @@ export class JoinedInstances {
       ...shownRecord(parsed.value),
       // Addresses of another machine are neither shown nor called.
       mcpUrl: null,
-      mcpUrlIsLoopback: false,
       localUrl: null,
       joined: { ...principal, visibility: parsed.value.visible_to ?? 'owner' },
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
 import type { RelayedContents } from '../../resources/producer.ts'
 import { parseInstanceUri } from '../../resources/resource-uri.ts'
@@ -10,15 +10,11 @@ import {
   textResult,
   type Tool,
   type ToolDefinition,
+  type ToolParts,
   type ToolResult,
 } from '../../mcp/tools/tool.ts'
-import {
-  applicationDefinitions,
-  gatewayTools,
-  type ToolBox,
-  type ToolParts,
-} from '../../mcp/tools/tools.ts'
-import { batchRefused, sinceArguments } from '../../mcp/tools/wait-for-change.ts'
+import { applicationDefinitions, gatewayTools } from '../../mcp/tools/tools.ts'
+import { batchRefused, sinceArguments, stopping } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import type { Instances } from './instances.ts'
 
@@ -49,21 +45,11 @@ const otherInstance = z
  * The tools of a gateway that passes resources of instances on: its own, and those that read an
  * application. The instance that is meant answers the call, which is passed on as it is.
  */
-export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
-  const { waits = new Set() } = parts
-  const own = gatewayTools({ ...parts, waits })
-  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) =>
-    instances.call(
-      id,
-      {
-        method: 'tools/call',
-        params: { name, arguments: args },
-        member: 'content',
-        answerMs: name === 'wait_for_change' ? waitMs : toolMs,
-        ...(isData && { meta: { [dataKey]: true } }),
-      },
-      caller.reader,
-    )
+export function instanceTools(parts: ToolParts, instances: Instances): readonly Tool[] {
+  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) => {
+    const answerMs = name === 'wait_for_change' ? waitMs : toolMs
+    return instances.callTool(id, { name, args, isData, answerMs }, caller)
+  }
 
   /** A tool of the gateway that an instance answers when one is named. */
   function withInstance(tool: Tool): Tool {
@@ -76,7 +62,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
         if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
         const id = namedInstance(args, instances)
         if (id !== null && !isWait) return forward(tool.name, id, args, caller, isData)
-        if (id !== null) return untilStop(waits, forward(tool.name, id, args, caller, isData))
+        if (id !== null) return untilStop(parts, forward(tool.name, id, args, caller, isData))
         if (args.since == null) return null
         const message = 'since is a revision of one instance: name that alone'
         return Promise.resolve(failedResult('argument_invalid', message))
@@ -99,10 +85,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): ToolBox {
     }
   }
 
-  return {
-    ...own,
-    tools: [...own.tools.map(withInstance), ...applicationDefinitions.map(ofApplication)],
-  }
+  return [...gatewayTools(parts).map(withInstance), ...applicationDefinitions.map(ofApplication)]
 }
 
 /**
@@ -124,16 +107,19 @@ function namedInstance(args: JsonObject, instances: Instances): string | null {
 
 /** The answer of the instance, or that the gateway stops. */
 async function untilStop(
-  waits: NonNullable<ToolParts['waits']>,
+  { waits, stopped }: ToolParts,
   answer: Promise<RelayedContents>,
 ): Promise<RelayedContents | ToolResult> {
-  const stopped = Promise.withResolvers<ToolResult>()
-  const stop = (reason: string) =>
-    stopped.resolve(textResult(`no change: ${reason}`, { changed: false, reason }))
-  waits.add(stop)
+  const { promise, resolve } = Promise.withResolvers<ToolResult>()
+  const reason = stopping
+  const release = onAbort(stopped, () =>
+    resolve(textResult(`no change: ${reason}`, { changed: false, reason })),
+  )
+  waits.add(answer)
   try {
-    return await Promise.race([answer, stopped.promise])
+    return await Promise.race([answer, promise])
   } finally {
-    waits.delete(stop)
+    waits.delete(answer)
+    release()
   }
 }

@@ -2,7 +2,7 @@ import { schemeScopes } from '../../../lib/accounts/protocol.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import { parseInstanceUri } from '../../resources/resource-uri.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 
 /** The schemes of instances that a caller may read; null: all. */
 export type Schemes = readonly string[] | null
@@ -26,19 +26,13 @@ export function assertScheme(schemes: Schemes, scheme: string): void {
   })
 }
 
-/** Throws for a request to an instance that could show what is of another scheme. */
-export function assertCall(schemes: Schemes, method: string, params: JsonObject): void {
-  // Of a list the caller is shown what it may read.
-  if (schemes === null || method === 'resources/list') return
-  for (const scheme of schemesOf(method, params)) assertScheme(schemes, scheme)
+/** Throws for a call of a tool that could show what is of another scheme. */
+export function assertCall(schemes: Schemes, name: string, args: JsonObject): void {
+  if (schemes === null) return
+  for (const scheme of schemesOf(name, args)) assertScheme(schemes, scheme)
 }
 
-function schemesOf(method: string, params: JsonObject): readonly string[] {
-  if (method === 'completion/complete') {
-    return [schemeOf(isJsonObject(params.ref) ? params.ref.uri : undefined)]
-  }
-  const { name, arguments: args } = params
-  const { uri, uris } = isJsonObject(args) ? args : {}
+function schemesOf(name: string, { uri, uris }: JsonObject): readonly string[] {
   if (name === 'read_resource') return [schemeOf(uri)]
   if (name === 'wait_for_change') {
     return Array.isArray(uris) && uris.length > 0 ? uris.map(schemeOf) : defaultWaits

@@ -50,7 +50,7 @@ export class Views implements McpEndpoint {
     return this.#views.size
   }
 
-  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): void | Promise<void> {
+  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
     return this.#viewOf(context).endpoint.handle(req, res, context)
   }
 

@@ -21,7 +21,7 @@ import {
 } from '../messages.ts'
 import { readSidecar } from '../upload-options.ts'
 import { type HelloFacts, modes, parseHello, requiredName } from './parse-hello.ts'
-import type { Note } from '../../../lib/mcp/note.ts'
+import type { Note } from '../../notes/note.ts'
 import { type CheckpointInput, checkpointInput } from '../../checkpoints/checkpoints.ts'
 import { type NoteWriter, notePost } from '../../notes/note-posts.ts'
 import { type PictureOfferFacts, readPictureOffer } from './pictures.ts'

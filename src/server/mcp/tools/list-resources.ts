@@ -2,15 +2,16 @@ import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { cleanText } from '../../../lib/util/text.ts'
 import type { ListPage } from '../../resources/listing.ts'
-import type { Descriptor, Reader, Template } from '../../resources/producer.ts'
+import type { Descriptor, Template } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { defaultChars, fitting } from './pages.ts'
-import { createTool, textResult, type Tool } from './tool.ts'
+import { createTool, textResult, type ToolParts } from './tool.ts'
 
 /** Characters of a URI template, a name, a type or a description in a line. */
 const maxShownChars = 600
 
-const definition = {
+/** Finds resources by words and scheme, a page at a time. */
+export const listResources = createTool({
   name: 'list_resources',
   title: 'List resources',
   description:
@@ -27,14 +28,10 @@ const definition = {
       .describe('where to go on: the last line of an answer says it')
       .default('0'),
   }),
-}
-
-/** Finds resources by words and scheme, a page at a time. */
-export function listResourcesTool(registry: ServedResources): Tool {
-  return createTool(definition, async ({ query, scheme, limit, cursor }, { reader }) => {
+  async call({ query, scheme, limit, cursor }, { signal }, { registry }: ToolParts) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean)
     const from = Number(cursor)
-    const found = await firstMatching(registry, matcher(words, scheme), from + limit + 1, reader)
+    const found = await firstMatching(registry, matcher(words, scheme), from + limit + 1, signal)
     const lines = found.slice(from, from + limit).map(lineOf)
     const shown = lines.slice(0, Math.max(1, fitting(lines, defaultChars, String)))
     if (shown.length === 0) return textResult('no resource matches')
@@ -42,8 +39,8 @@ export function listResourcesTool(registry: ServedResources): Tool {
     return textResult(
       [...shown, ...(next < found.length ? [`more: cursor="${next}"`] : [])].join('\n'),
     )
-  })
-}
+  },
+})
 
 type Entry = Descriptor | Template
 
@@ -67,7 +64,7 @@ async function firstMatching(
   registry: ServedResources,
   wants: (entry: Entry) => boolean,
   most: number,
-  reader: Reader | undefined,
+  signal: AbortSignal,
 ): Promise<readonly Entry[]> {
   const matching: Entry[] = [...registry.first(), ...registry.templates()].filter(wants)
   let cursor: string | undefined
@@ -76,7 +73,7 @@ async function firstMatching(
     matching.push(...page.descriptors.filter(wants))
     cursor = page.nextCursor
     await setImmediate()
-  } while (cursor !== undefined && matching.length < most && reader?.signal.aborted !== true)
+  } while (cursor !== undefined && matching.length < most && !signal.aborted)
   return matching
 }
 

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { shotSides } from '../../../lib/host-link/wire.ts'
-import { systemClock, type Timer } from '../../../lib/util/time.ts'
-import type { ServedResources } from '../../resources/served-resources.ts'
+import { systemClock } from '../../../lib/util/time.ts'
 import { maxPictureSide, pictureContent, readPicture } from './picture.ts'
-import { createTool, failedResult, type Tool } from './tool.ts'
+import { createTool, failedResult, type ToolParts } from './tool.ts'
 import { withQuery } from './written-uri.ts'
 
 /** An application tells a change before it draws it. After this time the window shows it. */
 const drawnMs = 300
 
-export const lookDefinition = {
+/** Takes a picture of the application, as the user sees it now. */
+export const look = createTool({
   name: 'look',
   title: 'Look at the application',
   description:
@@ -41,36 +41,30 @@ export const lookDefinition = {
       .describe('pixels; wider pictures are scaled down')
       .default(1024),
   }),
-}
+  async call({ target, max_width: maxWidth, ...shot }, caller, parts: ToolParts) {
+    const { registry } = parts
+    const isShot = Object.keys(shot).length > 0
+    const isViewport = isShot || target === 'viewport'
+    const revision = registry.scene?.current.revision
+    // The view alone is drawn anew for the picture.
+    if (!isViewport) await untilDrawn(parts)
+    const uri = `capture://${isViewport ? 'viewport' : 'current_window'}`
+    const [picture] = await readPicture(
+      width => registry.read(withQuery(uri, { max_width: width, ...shot }), caller),
+      maxWidth,
+    )
+    const scene = revision === undefined ? '' : `, scene revision ${revision}`
+    const caption = isViewport ? 'viewport' : 'window'
+    const content =
+      picture && 'blob' in picture && (await pictureContent(picture.blob, caption, scene))
+    if (!content) return failedResult('resource_failed', 'the picture is too large to be shown')
+    return { content }
+  },
+})
 
-/** Takes a picture of the application, as the user sees it now. */
-export function lookTool(registry: ServedResources, timer: Timer): Tool {
-  /** Waits until the window shows the newest scene. */
-  async function untilDrawn(): Promise<void> {
-    const ageMs = systemClock.now() - (registry.scene?.current.setAtMs ?? 0)
-    if (ageMs < 0 || ageMs >= drawnMs) return
-    await new Promise<void>(resolve => void timer.after(drawnMs - ageMs, resolve))
-  }
-
-  return createTool(
-    lookDefinition,
-    async ({ target, max_width: maxWidth, ...shot }, { reader }) => {
-      const isShot = Object.keys(shot).length > 0
-      const isViewport = isShot || target === 'viewport'
-      const revision = registry.scene?.current.revision
-      // The view alone is drawn anew for the picture.
-      if (!isViewport) await untilDrawn()
-      const uri = `capture://${isViewport ? 'viewport' : 'current_window'}`
-      const [picture] = await readPicture(
-        width => registry.read(withQuery(uri, { max_width: width, ...shot }), reader),
-        maxWidth,
-      )
-      const scene = revision === undefined ? '' : `, scene revision ${revision}`
-      const caption = isViewport ? 'viewport' : 'window'
-      const content =
-        picture && 'blob' in picture && (await pictureContent(picture.blob, caption, scene))
-      if (!content) return failedResult('resource_failed', 'the picture is too large to be shown')
-      return { content }
-    },
-  )
+/** Waits until the window shows the newest scene. */
+async function untilDrawn({ registry, timer }: ToolParts): Promise<void> {
+  const ageMs = systemClock.now() - (registry.scene?.current.setAtMs ?? 0)
+  if (ageMs < 0 || ageMs >= drawnMs) return
+  await new Promise<void>(resolve => void timer.after(drawnMs - ageMs, resolve))
 }

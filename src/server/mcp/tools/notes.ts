@@ -2,20 +2,20 @@ import { z } from 'zod'
 import { counted } from '../../../lib/util/amounts.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
-import type { Note } from '../../../lib/mcp/note.ts'
-import { isOpen } from '../../notes/note.ts'
+import { isOpen, type Note } from '../../notes/note.ts'
 import { keptText, maxNoteTextChars } from '../../notes/note-posts.ts'
 import { noDocument, type Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
 import { fitting, maxChars, sliceText } from './pages.ts'
 import { pictureContent } from './picture.ts'
-import { createTool, failedResult, textResult, type Tool } from './tool.ts'
+import { createTool, failedResult, textResult } from './tool.ts'
 
 /** For the first line, and the one that says how to go on. */
 const moreChars = 150
 const maxNameChars = 60
 
-export const listNotesDefinition = {
+/** What people noted at the application. */
+export const listNotes = createTool({
   name: 'list_notes',
   title: 'Notes of people',
   description:
@@ -32,34 +32,8 @@ export const listNotesDefinition = {
     offset: z.int().min(0).describe('how many of the oldest to skip').default(0),
     max_chars: maxChars,
   }),
-}
-
-const answerNoteDefinition = {
-  name: 'answer_note',
-  title: 'Answer a note',
-  description:
-    'Answer a note when you have done what it asks for, or when you need to know more. The person ' +
-    'sees the answer in the application and accepts it or replies; until then it is not answered ' +
-    'again. The result proves the difference since the note was made: changes of what the scene ' +
-    'lists, and details (materials, lights, modifiers) of the objects of the note alone. It waits ' +
-    'until the scene is still. This is the only tool that writes, and it writes notes alone.',
-  searchHint: 'reply to a comment, resolve feedback, report a note as done',
-  annotations: { readOnlyHint: false },
-  input: z.strictObject({
-    id: z.string().describe('id or number of the note'),
-    text: z.string().describe(`what you did, at most ${maxNoteTextChars} characters`),
-  }),
-}
-
-/** What people noted at the application, and how an agent answers: the only tool that writes. */
-export function noteTools(notes: Notes): readonly Tool[] {
-  return [listNotesTool(notes), answerNoteTool(notes)]
-}
-
-function listNotesTool(notes: Notes): Tool {
-  return createTool(listNotesDefinition, async ({ state, offset, max_chars: most }) => {
+  async call({ state, offset, max_chars: most }, _caller, notes: Notes) {
     const all = await notes.list()
-    const { damaged } = notes
     const wanted = state === 'open' ? all.filter(isOpen) : all
     const rest = wanted.slice(offset).map(summary)
     const kept = fitting(rest, most - moreChars, lineOf)
@@ -74,16 +48,56 @@ function listNotesTool(notes: Notes): Tool {
     if (next < wanted.length) {
       lines.push(`… ${wanted.length - next} more: call list_notes with offset ${next}`)
     }
-    if (damaged.length > 0) lines.push(`damaged, cannot be read: ${damaged.join(', ')}`)
     return textResult(lines.join('\n'), {
       total: wanted.length,
       returned: shown.length,
       ...(next < wanted.length && { next_offset: next }),
-      ...(damaged.length > 0 && { damaged }),
       notes: shown,
     })
-  })
-}
+  },
+})
+
+/** How an agent answers a note: the only tool that writes. */
+export const answerNote = createTool({
+  name: 'answer_note',
+  title: 'Answer a note',
+  description:
+    'Answer a note when you have done what it asks for, or when you need to know more. The person ' +
+    'sees the answer in the application and accepts it or replies; until then it is not answered ' +
+    'again. The result proves the difference since the note was made: changes of what the scene ' +
+    'lists, and details (materials, lights, modifiers) of the objects of the note alone. It waits ' +
+    'until the scene is still. This is the only tool that writes, and it writes notes alone.',
+  searchHint: 'reply to a comment, resolve feedback, report a note as done',
+  annotations: { readOnlyHint: false },
+  input: z.strictObject({
+    id: z.string().describe('id or number of the note'),
+    text: z.string().describe(`what you did, at most ${maxNoteTextChars} characters`),
+  }),
+  async call({ id, text }, { clientName, principal }, notes: Notes) {
+    const said = keptText(text)
+    if (said === null) {
+      const message = `argument "text" must have 1 to ${maxNoteTextChars} characters`
+      return failedResult('argument_invalid', message)
+    }
+    const { state, number } = await notes.find(id)
+    if (state === 'answered') {
+      const message = `note ${number} is answered already, and waits for the person`
+      return failedResult('note_state', `${message}: answer it again only after a reply`)
+    }
+    const by = cleanText(clientName ?? '', maxNameChars) || principal
+    const note = await notes.act(id, { action: 'answer', by, actor: principal, text: said })
+    // Of the entry just made: an equal one before it has an older proof.
+    const proof = note.entries.findLast(each => each.text === said && each.by === by)?.proof
+    const data = { id: note.id, number: note.number, state: note.state, proof }
+    const head = `note ${note.number} (${note.id}) is answered; the person accepts it or replies`
+    if (proof === undefined) return textResult(head, data)
+    const scene = proof.revision === null ? [] : [`compared with scene revision ${proof.revision}`]
+    const picture = await pictureOf(notes, note, proof)
+    const words = [head, ...scene, ...proofLines(proof)].join('\n')
+    const { content, ...result } = textResult(words, data)
+    return { ...result, content: [...content, ...picture] }
+  },
+})
 
 const waits: Readonly<Record<Note['state'], string>> = {
   open: 'waits for you',
@@ -111,34 +125,8 @@ function lineOf({
   if (last === undefined) return line
   const said = last.text === undefined ? '' : `: ${JSON.stringify(last.text)}`
   const by = cleanText(last.by, maxNameChars)
-  return `${line}; last: ${last.action} by ${by} at ${last.at}${said}`
-}
-
-function answerNoteTool(notes: Notes): Tool {
-  return createTool(answerNoteDefinition, async ({ id, text }, { clientName, principal }) => {
-    const said = keptText(text)
-    if (said === null) {
-      const message = `argument "text" must have 1 to ${maxNoteTextChars} characters`
-      return failedResult('argument_invalid', message)
-    }
-    const { state, number } = await notes.find(id)
-    if (state === 'answered') {
-      const message = `note ${number} is answered already, and waits for the person`
-      return failedResult('note_state', `${message}: answer it again only after a reply`)
-    }
-    const by = cleanText(clientName ?? '', maxNameChars) || principal
-    const note = await notes.act(id, { action: 'answer', by, actor: principal, text: said })
-    // Of the entry just made: an equal one before it has an older proof.
-    const proof = note.entries.findLast(each => each.text === said && each.by === by)?.proof
-    const data = { id: note.id, number: note.number, state: note.state, proof }
-    const head = `note ${note.number} (${note.id}) is answered; the person accepts it or replies`
-    if (proof === undefined) return textResult(head, data)
-    const scene = proof.revision === null ? [] : [`compared with scene revision ${proof.revision}`]
-    const picture = await pictureOf(notes, note, proof)
-    const words = [head, ...scene, ...proofLines(proof)].join('\n')
-    const { content, ...result } = textResult(words, data)
-    return { ...result, content: [...content, ...picture] }
-  })
+  const late = last.late === true ? ' (late, changed nothing)' : ''
+  return `${line}; last: ${last.action} by ${by} at ${last.at}${late}${said}`
 }
 
 /** Where the view of the note has changed. */

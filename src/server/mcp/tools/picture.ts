@@ -46,12 +46,7 @@ export async function readPicture(
     : contents
 }
 
-interface Picture {
-  readonly mimeType: string
-  readonly width: number
-  readonly height: number
-  readonly bytes: number
-}
+type Picture = NonNullable<Awaited<ReturnType<typeof pictureOf>>>
 
 /** How much smaller the picture must be; 1: it is small enough. */
 function scaleOf({ width, height, bytes }: Picture): number {
@@ -61,7 +56,7 @@ function scaleOf({ width, height, bytes }: Picture): number {
 }
 
 /** What the bytes are, whatever type they were declared as; null: no picture for a model. */
-async function pictureOf(blob: BlobContent['blob']): Promise<Picture | null> {
+async function pictureOf(blob: BlobContent['blob']) {
   try {
     const { type = '', width, height } = imageSize(await firstBytes(blob))
     const mimeType = mimeTypes[type]

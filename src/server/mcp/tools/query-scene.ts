@@ -3,25 +3,20 @@ import { publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { readDetail } from '../../resources/object-detail.ts'
+import type { Reader } from '../../resources/producer.ts'
 import { defaultSceneItems, maxSceneItems } from '../../resources/scene/query.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import {
-  type Caller,
-  contentObject,
-  createTool,
-  failedResult,
-  textResult,
-  type Tool,
-} from './tool.ts'
+import { contentObject, createTool, failedResult, textResult, type ToolParts } from './tool.ts'
 import { withQuery } from './written-uri.ts'
 
 /** Each object that is asked for in detail costs the application time. */
 const maxDetailed = 10
 
-export const querySceneDefinition = {
+/** Reads a part of the scene as `scene://current` selects it, cut to the space of the caller. */
+export const queryScene = createTool({
   name: 'query_scene',
   title: 'Query the scene',
   description:
@@ -54,31 +49,24 @@ export const querySceneDefinition = {
       .optional(),
     max_chars: maxChars,
   }),
-}
-
-/** Reads a part of the scene as `scene://current` selects it, cut to the space of the caller. */
-export function querySceneTool(registry: ServedResources): Tool {
-  return createTool(
-    querySceneDefinition,
-    async ({ max_chars: most, detail, ...selection }, { reader }) => {
-      const { ids, limit = maxDetailed, offset = 0 } = selection
-      if (detail && ids === undefined) return failedResult('argument_invalid', 'detail needs ids')
-      if (detail) selection.limit = Math.min(limit, maxDetailed)
-      const given = Object.keys(selection).length === 0 ? { view: 'summary' } : selection
-      const part = await readScenePart(registry, given, reader)
-      const shown = fit(detail ? await withDetails(registry, part, reader) : part, most, offset)
-      if (shown !== null) return textResult(JSON.stringify(shown), shown)
-      const message = `the answer is longer than max_chars (${most}): choose fields or a pointer`
-      return failedResult('argument_invalid', message)
-    },
-  )
-}
+  async call({ max_chars: most, detail, ...selection }, caller, { registry }: ToolParts) {
+    const { ids, limit = maxDetailed, offset = 0 } = selection
+    if (detail && ids === undefined) return failedResult('argument_invalid', 'detail needs ids')
+    if (detail) selection.limit = Math.min(limit, maxDetailed)
+    const given = Object.keys(selection).length === 0 ? { view: 'summary' } : selection
+    const part = await readScenePart(registry, given, caller)
+    const shown = fit(detail ? await withDetails(registry, part, caller) : part, most, offset)
+    if (shown !== null) return textResult(JSON.stringify(shown), shown)
+    const message = `the answer is longer than max_chars (${most}): choose fields or a pointer`
+    return failedResult('argument_invalid', message)
+  },
+})
 
 /** The items with what the application tells of each. */
 async function withDetails(
   registry: ServedResources,
   part: JsonObject,
-  reader: Caller['reader'],
+  reader: Reader,
 ): Promise<JsonObject> {
   const items = arrayOf(part.items).map(async item => {
     if (!isJsonObject(item)) return item
@@ -110,7 +98,7 @@ function fit(part: JsonObject, most: number, offset: number): JsonObject | null 
 export async function readScenePart(
   registry: ServedResources,
   selection: JsonObject,
-  reader: Caller['reader'],
+  reader: Reader,
 ): Promise<JsonObject> {
   const contents = await registry.read(withQuery(sceneCurrentUri, selection), reader)
   const scene = contents[0]?._meta?.['service-cli/scene']

@@ -5,19 +5,21 @@ import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
 import { asText, cleanText } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
-import type { Content, TextContent } from '../../resources/producer.ts'
+import type { Content, Reader, TextContent } from '../../resources/producer.ts'
+import { parseResourceUri } from '../../resources/resource-uri.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { maxChars, sliceText } from './pages.ts'
 import { byteLength, maxPictureSide, pictureContent, readPicture } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
-import { type Caller, createTool, failedResult, type Tool, type ToolContent } from './tool.ts'
-import { isMissing, writtenUri } from './written-uri.ts'
+import { createTool, failedResult, type ToolContent, type ToolParts } from './tool.ts'
+import { isMissing, withQuery, writtenUri } from './written-uri.ts'
 
 /** Characters of a URI, a name or a type in a line about it. */
 const maxShownChars = 200
 
-const definition = {
+/** Reads one resource: text in slices, a picture as an image, facts of anything else. */
+export const readResource = createTool({
   name: 'read_resource',
   title: 'Read a resource',
   description:
@@ -36,18 +38,14 @@ const definition = {
       .default(0),
     max_chars: maxChars,
   }),
-}
-
-/** Reads one resource: text in slices, a picture as an image, facts of anything else. */
-export function readResourceTool(registry: ServedResources): Tool {
-  return createTool(definition, async ({ uri: word, offset, max_chars: most }, { reader }) => {
+  async call({ uri: word, offset, max_chars: most }, caller, { registry }: ToolParts) {
     const uri = registry.own(writtenUri(word))
     if (uri !== null && registry.changes(uri)) {
       return failedResult('argument_invalid', 'tools only read: leave out drain=true')
     }
     const contents = await (uri === null
-      ? readObject(registry, word, reader)
-      : readUri(registry, uri, offset, reader))
+      ? readObject(registry, word, caller)
+      : readUri(registry, uri, offset, caller))
     const slice = { offset, most }
     const parts = await Promise.all(contents.map(content => contentOf(registry, content, slice)))
     const content = parts.length === 0 ? [textPart('the resource is empty')] : parts.flat()
@@ -55,14 +53,14 @@ export function readResourceTool(registry: ServedResources): Tool {
     const isOfScene = uri !== null && uri.startsWith('scene:') && !isPast(uri)
     const presence = isOfScene ? presenceOf(registry.scene) : null
     return { content: presence === null ? content : [...content, textPart(presence.line)] }
-  })
-}
+  },
+})
 
 /** What the application tells of the object with this name or id, else what the scene does. */
 async function readObject(
   registry: ServedResources,
   word: string,
-  reader: Caller['reader'],
+  reader: Reader,
 ): Promise<readonly Content[]> {
   // A scene of another form has no objects.
   const part = await readScenePart(registry, { ids: [word] }, reader).catch(() => null)
@@ -86,25 +84,22 @@ async function readUri(
   registry: ServedResources,
   uri: string,
   offset: number,
-  reader: Caller['reader'],
+  reader: Reader,
 ): Promise<readonly Content[]> {
-  const query = new URLSearchParams(uri.replace(/^[^?]*/, ''))
-  const isFile = uri.startsWith('artefact://')
-  if (isFile && query.get('as') === 'text') {
-    return registry.read(offset > 0 ? withParameter(uri, 'offset', offset) : uri, reader)
+  const parsed = parseResourceUri(uri)
+  const { scheme = '', query = [] } = parsed.ok ? parsed.value : {}
+  const [file = ''] = uri.split('?')
+  const others = Object.fromEntries(query)
+  const isFile = scheme === 'artefact'
+  if (isFile && others.as === 'text') {
+    return registry.read(offset > 0 ? withQuery(file, { ...others, offset }) : uri, reader)
   }
-  if (!isFile && !uri.startsWith('capture://')) return registry.read(uri, reader)
-  const width = Math.min(Number(query.get('max_width') ?? maxPictureSide), maxPictureSide)
+  if (!isFile && scheme !== 'capture') return registry.read(uri, reader)
+  const width = Math.min(Number(others.max_width ?? maxPictureSide), maxPictureSide)
   return readPicture(
-    maxWidth => registry.read(withParameter(uri, 'max_width', maxWidth), reader),
+    max_width => registry.read(withQuery(file, { ...others, max_width }), reader),
     width,
   )
-}
-
-function withParameter(uri: string, name: string, value: number): string {
-  const [file = '', query = ''] = uri.split('?')
-  const others = query.split('&').filter(each => each !== '' && !each.startsWith(`${name}=`))
-  return `${file}?${[...others, `${name}=${value}`].join('&')}`
 }
 
 interface Slice {

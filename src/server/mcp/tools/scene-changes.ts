@@ -7,7 +7,7 @@ import { sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { contentObject, createTool, failedResult, textResult, type Tool } from './tool.ts'
+import { contentObject, createTool, failedResult, textResult, type ToolParts } from './tool.ts'
 import { withQuery } from './written-uri.ts'
 
 export const runArgument = z
@@ -15,7 +15,8 @@ export const runArgument = z
   .describe('run of that revision, as the answer with it named it')
   .optional()
 
-export const sceneChangesDefinition = {
+/** Tells what changed in the scene since a revision. */
+export const sceneChanges = createTool({
   name: 'scene_changes',
   title: 'Changes of the scene',
   description:
@@ -35,26 +36,19 @@ export const sceneChangesDefinition = {
       .optional(),
     max_chars: maxChars,
   }),
-}
-
-/** Tells what changed in the scene since a revision. */
-export function sceneChangesTool(registry: ServedResources): Tool {
-  return createTool(
-    sceneChangesDefinition,
-    async ({ since, run, checkpoint, max_chars: most }, { reader }) => {
-      if (since !== undefined && checkpoint !== undefined) {
-        return failedResult('argument_invalid', 'since and checkpoint exclude each other')
-      }
-      const base = since ?? checkpoint
-      const { delta, presence, text } = await changesSince(registry, base, run, most, reader)
-      const changes = arrayOf(delta.changes)
-      // Like the words, the data is no longer than the caller asked for.
-      const kept = changes.slice(0, fitting(changes, most, JSON.stringify))
-      const cut = kept.length < changes.length ? { changes: kept, truncated: true } : {}
-      return textResult(text, { ...delta, ...cut, ...presence?.facts })
-    },
-  )
-}
+  async call({ since, run, checkpoint, max_chars: most }, caller, { registry }: ToolParts) {
+    if (since !== undefined && checkpoint !== undefined) {
+      return failedResult('argument_invalid', 'since and checkpoint exclude each other')
+    }
+    const base = since ?? checkpoint
+    const { delta, presence, text } = await changesSince(registry, base, run, most, caller)
+    const changes = arrayOf(delta.changes)
+    // Like the words, the data is no longer than the caller asked for.
+    const kept = changes.slice(0, fitting(changes, most, JSON.stringify))
+    const cut = kept.length < changes.length ? { changes: kept, truncated: true } : {}
+    return textResult(text, { ...delta, ...cut, ...presence?.facts })
+  },
+})
 
 /** What changed since a revision of that run, or since a checkpoint. */
 export async function changesSince(

@@ -5,39 +5,37 @@ import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import type { RelayedContents } from '../../resources/producer.ts'
-import { blobPart, JsonText, type JsonPart, relayedText } from '../json-text.ts'
+import { JsonText, listParts, relayedText } from '../json-text.ts'
 import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
 
-/** `tools/list` and `tools/call`, the same in both transports. */
-export interface ToolMethods {
-  readonly count: number
-  list(params: JsonObject, caller: Pick<Caller, 'mayAnswer'>): JsonText
-  call(params: JsonObject, caller: Caller): JsonText | Promise<JsonText>
-}
+export type ToolMethods = ReturnType<typeof createToolMethods>
 
 /**
- * The tools in their constant order; those that write only for callers who may answer notes. An
- * unknown tool is a protocol error; all else that fails is a result with `isError`, because only
- * results reach the model. An argument `instance` that names this server is accepted by every tool.
+ * `tools/list` and `tools/call`, the same in both transports. The tools come in their constant order;
+ * those that write only for callers who may answer notes. An unknown tool is a protocol error; all
+ * else that fails is a result with `isError`, because only results reach the model. An argument
+ * `instance` that names this server is accepted by every tool.
  */
 export function createToolMethods(
   tools: readonly Tool[],
   log: Logger,
   isOwnName: (word: string) => boolean = () => false,
-): ToolMethods {
+) {
   const reading = tools.filter(({ annotations }) => annotations?.readOnlyHint !== false)
   const listed = JsonText.membersOf({ tools: tools.map(entryOf) })
   const listedForReaders = JsonText.membersOf({ tools: reading.map(entryOf) })
 
   return {
     count: tools.length,
-    list({ cursor }, { mayAnswer }) {
+    /** Whether a call of some of them opens an MCP App. */
+    openApps: tools.some(({ meta }) => meta?.ui !== undefined),
+    list({ cursor }: JsonObject, { mayAnswer }: Caller): JsonText {
       // All tools fit one page, so no cursor was ever handed out for them.
       if (cursor !== undefined) throw new ResourceUriInvalid('unknown cursor')
       return mayAnswer ? listed : listedForReaders
     },
     // Not async: a call that waits would keep its params, which may be large.
-    call({ name, arguments: given, _meta: meta }, caller) {
+    call({ name, arguments: given, _meta: meta }: JsonObject, caller: Caller): Promise<JsonText> {
       const tool = tools.find(each => each.name === name)
       if (tool === undefined) {
         const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
@@ -129,25 +127,17 @@ function checkedArguments(given: JsonObject, input: z.ZodObject): JsonObject {
 
 /** Models get everything as content: several clients drop it where there is data beside it. */
 function serialised({ content, data, isError }: ToolResult, wantsData: boolean): JsonText {
-  const parts: JsonPart[] = []
-  let text = '"content":['
   const firstText = content.find(({ type }) => type === 'text')
-  content.forEach((item, index) => {
-    if (index > 0) text += ','
-    if (item.type === 'text') {
-      const { _meta, ...shown } = item
-      // Copilot CLI joins the texts of an answer with nothing between them.
-      const words = item === firstText ? shown.text : shown.text.replace(/^\n?/, '\n')
-      text += JSON.stringify({ ...shown, text: words, ...(wantsData && { _meta }) })
-      return
-    }
-    const { data: bytes, ...rest } = item
-    parts.push(`${text}${JSON.stringify(rest).slice(0, -1)},"data":"`, blobPart(bytes))
-    text = '"}'
+  const items = content.map(item => {
+    if (item.type === 'image') return item
+    const { _meta, ...shown } = item
+    // Copilot CLI joins the texts of an answer with nothing between them.
+    const text = item === firstText ? shown.text : shown.text.replace(/^\n?/, '\n')
+    return { ...shown, text, ...(wantsData && { _meta }) }
   })
-  text += ']'
-  if (wantsData && data !== undefined) text += `,"structuredContent":${JSON.stringify(data)}`
-  if (isError === true) text += ',"isError":true'
-  parts.push(text)
+  let tail = ']'
+  if (wantsData && data !== undefined) tail += `,"structuredContent":${JSON.stringify(data)}`
+  if (isError) tail += ',"isError":true'
+  const parts = listParts('"content":[', items, 'data', tail)
   return new JsonText(parts, { isFailure: isError === true })
 }

@@ -2,7 +2,11 @@ import type { z } from 'zod'
 import type { ErrorCode } from '../../../lib/util/errors.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { BlobContent, Content, Reader, RelayedContents } from '../../resources/producer.ts'
+import type { ServedResources } from '../../resources/served-resources.ts'
+import type { McpLimits } from '../limits.ts'
+import type { SubscriptionHub } from '../subscriptions.ts'
 
 /** How a tool is listed, and which arguments it takes. */
 export interface ToolDefinition<Input extends z.ZodObject = z.ZodObject> {
@@ -33,16 +37,36 @@ export interface Tool extends ToolDefinition {
   ): Promise<RelayedContents | ToolResult> | null
 }
 
-export function createTool<Input extends z.ZodObject>(
-  definition: ToolDefinition<Input>,
-  call: (args: z.output<Input>, caller: Caller) => ToolResult | Promise<ToolResult>,
-): Tool {
-  return { ...definition, call: (args, caller) => call(args as z.output<Input>, caller) }
+/** A tool of every server that has the parts which its call is given. */
+export interface ToolOf<
+  Parts,
+  Input extends z.ZodObject = z.ZodObject,
+> extends ToolDefinition<Input> {
+  call(args: z.output<Input>, caller: Caller, parts: Parts): ToolResult | Promise<ToolResult>
+}
+
+/** The same tool: here the types of its arguments come from its schema. */
+export function createTool<Input extends z.ZodObject, Parts>(
+  tool: ToolOf<Parts, Input>,
+): ToolOf<Parts> {
+  return tool as ToolOf<Parts>
+}
+
+/** What the endpoint of a server gives its tools. */
+export interface ToolParts {
+  readonly registry: ServedResources
+  readonly hub: SubscriptionHub
+  readonly clock: Clock
+  readonly timer: Timer
+  readonly limits: McpLimits
+  /** One entry for each call that waits for a change. */
+  readonly waits: Set<unknown>
+  /** Aborted when the server stops. */
+  readonly stopped: AbortSignal
 }
 
 /** The caller, as far as a tool needs to know. */
-export interface Caller {
-  readonly reader: Reader | undefined
+export interface Caller extends Reader {
   /** As the endpoint knows the caller. */
   readonly principal: string
   /** What its client calls itself. */

@@ -1,67 +1,48 @@
-import type { JsonObject } from '../../../lib/util/json.ts'
 import { liveAppUri } from '../../resources/live-app.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
-import { listResourcesTool } from './list-resources.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import type { Notes } from '../../notes/notes.ts'
-import { lookDefinition, lookTool } from './look.ts'
-import { listNotesDefinition, noteTools } from './notes.ts'
-import { querySceneDefinition, querySceneTool } from './query-scene.ts'
-import { readResourceTool } from './read-resource.ts'
-import { sceneChangesDefinition, sceneChangesTool } from './scene-changes.ts'
-import type { Tool, ToolDefinition } from './tool.ts'
-import { WaitForChange, type WaitParts } from './wait-for-change.ts'
+import { listResources } from './list-resources.ts'
+import { look } from './look.ts'
+import { answerNote, listNotes } from './notes.ts'
+import { queryScene } from './query-scene.ts'
+import { readResource } from './read-resource.ts'
+import { sceneChanges } from './scene-changes.ts'
+import type { Tool, ToolDefinition, ToolOf, ToolParts } from './tool.ts'
+import { waitForChange } from './wait-for-change.ts'
 
-export type ToolParts = Omit<WaitParts, 'defaultUris'>
-
-/** The tools of a server in their constant order; `close` ends the calls that wait. */
-export interface ToolBox {
-  readonly tools: readonly Tool[]
-  /** Of the protocol, which some tools use. */
-  readonly extensions?: JsonObject
-  close(): void
-}
-
-/** The tools of `serve`; those about notes only where notes are kept. */
-export function applicationTools(parts: ToolParts, notes?: Notes): ToolBox {
-  const { registry, timer } = parts
-  const scene = [querySceneTool(registry), sceneChangesTool(registry), lookTool(registry, timer)]
+/** The tools of `serve` in their constant order; those about notes only where notes are kept. */
+export function applicationTools(parts: ToolParts, notes?: Notes): readonly Tool[] {
   const uris = notes === undefined ? [sceneCurrentUri] : [sceneCurrentUri, openNotesUri]
-  return toolBox(parts, uris, scene, notes && noteTools(notes))
+  const tools = [listResources, readResource, queryScene, sceneChanges, look, waitForChange(uris)]
+  const ofNotes = notes === undefined ? [] : [listNotes, answerNote].map(given(notes))
+  return [...tools.map(given(parts)), ...ofNotes]
 }
 
 /** The tools that read an application; at a gateway an instance answers them. */
 export const applicationDefinitions: readonly ToolDefinition[] = [
-  querySceneDefinition,
-  sceneChangesDefinition,
-  lookDefinition,
-  listNotesDefinition,
+  queryScene,
+  sceneChanges,
+  look,
+  listNotes,
 ]
 
 /** The tools of `gateway`. */
-export function gatewayTools(parts: ToolParts): ToolBox {
-  return toolBox(parts, ['gateway://instances'])
+export function gatewayTools(parts: ToolParts): readonly Tool[] {
+  const tools = [listResources, readResource, waitForChange(['gateway://instances'])]
+  return tools.map(given(parts))
 }
 
-function toolBox(
-  parts: ToolParts,
-  defaultUris: readonly string[],
-  scene: readonly Tool[] = [],
-  notes: readonly Tool[] = [],
-): ToolBox {
-  const { registry } = parts
-  const wait = new WaitForChange({ ...parts, defaultUris })
-  const first = [listResourcesTool(registry), readResourceTool(registry)]
-  return { tools: [...first, ...scene, wait.tool, ...notes], close: () => wait.close() }
+function given<Parts>(parts: Parts): (tool: ToolOf<Parts>) => Tool {
+  return tool => ({ ...tool, call: (args, caller) => tool.call(args, caller, parts) })
 }
 
 const shownLive: ReadonlySet<string> = new Set(['look', 'list_notes'])
 
 /** The same tools: chats that show MCP Apps open the live view with a call of some of them. */
-export function withLiveApp(box: ToolBox): ToolBox {
+export function withLiveApp(tools: readonly Tool[]): readonly Tool[] {
   const ui = { resourceUri: liveAppUri }
-  const tools = box.tools.map(tool =>
+  return tools.map(tool =>
     shownLive.has(tool.name) ? { ...tool, meta: { ...tool.meta, ui } } : tool,
   )
-  return { ...box, tools, extensions: { 'io.modelcontextprotocol/ui': {} } }
 }

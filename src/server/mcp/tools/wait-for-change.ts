@@ -3,13 +3,13 @@ import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
-import { type Clock, repeat, type Timer } from '../../../lib/util/time.ts'
+import { repeat } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import { detailUri, isOfApplication } from '../../resources/object-detail.ts'
+import type { Reader } from '../../resources/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import type { McpLimits } from '../limits.ts'
-import type { SubscriptionHub, Topic } from '../subscriptions.ts'
+import type { Topic } from '../subscriptions.ts'
 import { defaultChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
 import { changesSince, goOn, runArgument } from './scene-changes.ts'
@@ -18,190 +18,175 @@ import {
   createTool,
   failedResult,
   textResult,
-  type Tool,
+  type ToolOf,
+  type ToolParts,
   type ToolResult,
 } from './tool.ts'
 import { isMissing, writtenUri } from './written-uri.ts'
 
 const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
-const stopping = 'the server is stopping'
+export const stopping = 'the server is stopping'
 
-export interface WaitParts {
-  readonly registry: ServedResources
-  readonly hub: SubscriptionHub
-  readonly clock: Clock
-  readonly timer: Timer
-  readonly limits: McpLimits
-  /** What is waited for when the caller names nothing. */
-  readonly defaultUris: readonly string[]
-  /** Ends each open wait, with a reason. Default: no other tool has any. */
-  readonly waits?: Set<(reason: string) => void>
+/**
+ * Waits until a resource changes: subscriptions of the hub and one timer, no polling. `defaultUris`:
+ * what is waited for when the caller names nothing.
+ */
+export function waitForChange(defaultUris: readonly string[]): ToolOf<ToolParts> {
+  return createTool({
+    ...definitionFor(defaultUris),
+    async call({ uris: words = [], since, run, timeout_s: seconds }, caller, parts: ToolParts) {
+      const { registry, limits, waits } = parts
+      /** Canonical spelling → the URI that is subscribed to. */
+      const uris = new Map<string, string>()
+      for (const word of words.length > 0 ? words : defaultUris) {
+        const uri = writtenUri(word) ?? detailUri(registry, word) ?? word
+        uris.set(assertPushed(registry, uri, caller), uri)
+      }
+      const now = revisionOf(registry)
+      const current = registry.scene?.run
+      const isCurrent = (since ?? now) === now && (run ?? current) === current
+      if (since !== undefined && !isCurrent && sceneUris.some(uri => uris.has(uri))) {
+        return sceneChanged(registry, sceneCurrentUri, since, run)
+      }
+      if (caller.isBatched) return batchRefused()
+      if (waits.size >= limits.maxWaits) {
+        throw new ServiceError('limit_reached', `${limits.maxWaits} calls wait already`, {
+          hint: 'read the resource now and then instead',
+        })
+      }
+      waits.add(uris)
+      try {
+        const end = await nextChange(uris, seconds, caller, parts)
+        return typeof end === 'string'
+          ? unchanged(registry, end)
+          : changed(registry, end, uris, since ?? now)
+      } finally {
+        waits.delete(uris)
+      }
+    },
+  })
 }
 
-/** Waits until a resource changes: subscriptions of the hub and one timer, no polling. */
-export class WaitForChange {
-  readonly tool: Tool
-  readonly #parts: WaitParts
-  readonly #registry: ServedResources
-  readonly #waits: Set<(reason: string) => void>
-  #isStopping = false
-
-  constructor(parts: WaitParts) {
-    this.#parts = parts
-    this.#registry = parts.registry
-    this.#waits = parts.waits ?? new Set()
-    this.tool = createTool(definitionFor(parts.defaultUris), (args, caller) =>
-      this.#call(args, caller),
-    )
+/** What has changed, or why the wait ended without a change. */
+async function nextChange(
+  uris: Map<string, string>,
+  seconds: number,
+  caller: Caller,
+  { registry, hub, timer, clock, limits, stopped }: ToolParts,
+): Promise<Topic | string> {
+  const { promise, resolve, reject } = Promise.withResolvers<Topic | string>()
+  const started = clock.now()
+  const isScene = sceneUris.some(uri => uris.has(uri))
+  const timeOut = async () => {
+    // A scene that the application sends when it is asked to confirm it still counts as a change.
+    if (registry.scene?.asOfMs != null) await registry.scene.refreshed()
+    resolve(`nothing${isScene ? ' that the scene shows' : ''} changed in ${seconds} s`)
   }
-
-  /** Ends every wait: the server stops. */
-  close(): void {
-    this.#isStopping = true
-    for (const end of this.#waits) end(stopping)
+  const { progress } = caller
+  const report = async () => {
+    const elapsed = Math.round((clock.now() - started) / 1000)
+    progress?.report(elapsed, seconds, 'waiting for a change')
   }
-
-  async #call(
-    { uris: words = [], since, run, timeout_s: seconds }: z.output<typeof sceneInput>,
-    caller: Caller,
-  ): Promise<ToolResult> {
-    const { defaultUris, limits } = this.#parts
-    /** Canonical spelling → the URI that is subscribed to. */
-    const uris = new Map<string, string>()
-    for (const word of words.length > 0 ? words : defaultUris) {
-      const uri = writtenUri(word) ?? detailUri(this.#registry, word) ?? word
-      uris.set(this.#assertPushed(uri, caller.reader), uri)
+  const stops = [
+    timer.after(seconds * 1000, () => void timeOut()),
+    ...(progress === null ? [] : [repeat(timer, limits.waitProgressMs, report)]),
+    onAbort(caller.signal, () => resolve('the caller has left')),
+    onAbort(stopped, () => resolve(stopping)),
+  ]
+  const subscriber = { resourceUpdated: resolve, listChanged: () => {} }
+  hub.add(subscriber)
+  try {
+    for (const [canonical, uri] of uris) {
+      hub.subscribe(subscriber, uri, canonical)?.catch(reject)
+      if (isOfApplication(canonical)) assertThere(registry, uri, caller).catch(reject)
     }
-    const now = this.#sceneRevision
-    const current = this.#registry.scene?.run
-    const isCurrent = (since ?? now) === now && (run ?? current) === current
-    if (since !== undefined && !isCurrent && sceneUris.some(uri => uris.has(uri))) {
-      return this.#sceneChanged(sceneCurrentUri, since, run)
-    }
-    if (caller.isBatched) return batchRefused()
-    if (this.#isStopping) return this.#unchanged(stopping)
-    if (this.#waits.size >= limits.maxWaits) {
-      throw new ServiceError('limit_reached', `${limits.maxWaits} calls wait already`, {
-        hint: 'read the resource now and then instead',
-      })
-    }
-    const end = await this.#ended(uris, seconds, caller)
-    return typeof end === 'string' ? this.#unchanged(end) : this.#changed(end, uris, since ?? now)
+    return await promise
+  } finally {
+    hub.remove(subscriber)
+    for (const stop of stops) stop()
   }
+}
 
-  /** What has changed, or why the wait ended without a change. */
-  async #ended(
-    uris: Map<string, string>,
-    seconds: number,
-    { reader, progress }: Caller,
-  ): Promise<Topic | string> {
-    const { hub, timer, clock, limits } = this.#parts
-    const { promise, resolve, reject } = Promise.withResolvers<Topic | string>()
-    const started = clock.now()
-    const isScene = sceneUris.some(uri => uris.has(uri))
-    const timeOut = async () => {
-      // A scene that the application sends when it is asked to confirm it still counts as a change.
-      if (this.#registry.scene?.asOfMs != null) await this.#registry.scene.refreshed()
-      resolve(`nothing${isScene ? ' that the scene shows' : ''} changed in ${seconds} s`)
-    }
-    const report = async () => {
-      const elapsed = Math.round((clock.now() - started) / 1000)
-      progress?.report(elapsed, seconds, 'waiting for a change')
-    }
-    const stops = [
-      timer.after(seconds * 1000, () => void timeOut()),
-      ...(progress === null ? [] : [repeat(timer, limits.waitProgressMs, report)]),
-      onAbort(reader?.signal, () => resolve('the caller has left')),
-    ]
-    const subscriber = { resourceUpdated: resolve, listChanged: () => {} }
-    hub.add(subscriber)
-    this.#waits.add(resolve)
-    try {
-      for (const [canonical, uri] of uris) {
-        hub.subscribe(subscriber, uri, canonical)?.catch(reject)
-        if (isOfApplication(canonical)) this.#assertThere(uri, reader).catch(reject)
-      }
-      return await promise
-    } finally {
-      this.#waits.delete(resolve)
-      hub.remove(subscriber)
-      for (const stop of stops) stop()
-    }
+/** Rejects when the application has no such object; it may be too busy to say. */
+async function assertThere(registry: ServedResources, uri: string, reader: Reader): Promise<void> {
+  try {
+    await registry.read(uri, reader)
+  } catch (error) {
+    if (isMissing(error)) throw error
   }
+}
 
-  /** Rejects when the application has no such object; it may be too busy to say. */
-  async #assertThere(uri: string, reader: Caller['reader']): Promise<void> {
-    try {
-      await this.#registry.read(uri, reader)
-    } catch (error) {
-      if (isMissing(error)) throw error
-    }
-  }
-
-  /** The canonical spelling. Throws for what does not exist or never changes by itself. */
-  #assertPushed(uri: string, reader: Caller['reader']): string {
-    const canonical = this.#registry.assertSubscribable(uri, reader).replace(/\?.*$/, '')
-    const known = [...sceneUris, checkpointsUri]
-    if (canonical.startsWith('scene://') && !known.includes(canonical)) {
-      throw new ServiceError('resource_not_found', `there is no ${canonical}`, {
-        hint: `wait for ${sceneCurrentUri}`,
-      })
-    }
-    if (this.#registry.pushes(uri)) return canonical
-    throw new ServiceError('resource_uri_invalid', `${uri} never announces changes`, {
-      hint: `read it when needed, or wait for ${this.#parts.defaultUris[0]}`,
+/** The canonical spelling. Throws for what does not exist or never changes by itself. */
+function assertPushed(registry: ServedResources, uri: string, reader: Reader): string {
+  const canonical = registry.assertSubscribable(uri, reader).replace(/\?.*$/, '')
+  const known = [...sceneUris, checkpointsUri]
+  if (canonical.startsWith('scene://') && !known.includes(canonical)) {
+    throw new ServiceError('resource_not_found', `there is no ${canonical}`, {
+      hint: `wait for ${sceneCurrentUri}`,
     })
   }
+  if (registry.pushes(uri)) return canonical
+  throw new ServiceError('resource_uri_invalid', `${uri} never announces changes`, {
+    hint: 'read it when needed',
+  })
+}
 
-  get #sceneRevision(): number | null {
-    return this.#registry.scene?.current.revision ?? null
-  }
+function revisionOf({ scene }: ServedResources): number | null {
+  return scene?.current.revision ?? null
+}
 
-  /** `base`: the revision of the scene that the caller knows; null: the server has none. */
-  async #changed(
-    { uri, base: canonical }: Topic,
-    uris: Map<string, string>,
-    base: number | null,
-  ): Promise<ToolResult> {
-    if (sceneUris.includes(canonical) && base !== null) return this.#sceneChanged(uri, base)
-    const isGone = this.#registry.scene?.application?.connected === false
-    if (isGone && isOfApplication(canonical)) return this.#unchanged()
-    // The scene may have changed, too: the next wait tells it.
-    const seen = sceneUris.some(each => uris.has(each)) ? base : this.#sceneRevision
-    const tool = canonical === openNotesUri ? 'list_notes' : 'read_resource'
-    const line = `changed: ${uri} (${tool} has it)`
-    return this.#answer({ changed: true, uris: [uri] }, [line], seen)
-  }
+/** `base`: the revision of the scene that the caller knows; null: the server has none. */
+async function changed(
+  registry: ServedResources,
+  { uri, base: canonical }: Topic,
+  uris: Map<string, string>,
+  base: number | null,
+): Promise<ToolResult> {
+  if (sceneUris.includes(canonical) && base !== null) return sceneChanged(registry, uri, base)
+  const isGone = registry.scene?.application?.connected === false
+  if (isGone && isOfApplication(canonical)) return unchanged(registry)
+  // The scene may have changed, too: the next wait tells it.
+  const seen = sceneUris.some(each => uris.has(each)) ? base : revisionOf(registry)
+  const tool = canonical === openNotesUri ? 'list_notes' : 'read_resource'
+  const line = `changed: ${uri} (${tool} has it)`
+  return answer(registry, { changed: true, uris: [uri] }, [line], seen)
+}
 
-  /** `since`: the present revision when only the application came or went. */
-  async #sceneChanged(
-    uri: string,
-    since: number,
-    run = this.#registry.scene?.run,
-  ): Promise<ToolResult> {
-    const found = await changesSince(this.#registry, since, run, defaultChars)
-    const { delta, presence, text } = found
-    const data = { changed: true, uris: [uri], ...presence?.facts }
-    const isSame = run === this.#registry.scene?.run && since === this.#sceneRevision
-    if (isSame && presence !== null) return this.#answer(data, [`changed: ${uri}`, presence.line])
-    const known = { run: delta.run, revision: delta.revision }
-    return textResult(`changed: ${uri}\n${text}`, { ...data, ...known })
+/** `since`: the present revision when only the application came or went. */
+async function sceneChanged(
+  registry: ServedResources,
+  uri: string,
+  since: number,
+  run = registry.scene?.run,
+): Promise<ToolResult> {
+  const { delta, presence, text } = await changesSince(registry, since, run, defaultChars)
+  const data = { changed: true, uris: [uri], ...presence?.facts }
+  const isSame = run === registry.scene?.run && since === revisionOf(registry)
+  if (isSame && presence !== null) {
+    return answer(registry, data, [`changed: ${uri}`, presence.line])
   }
+  const known = { run: delta.run, revision: delta.revision }
+  return textResult(`changed: ${uri}\n${text}`, { ...data, ...known })
+}
 
-  /** Default reason: the application is gone. */
-  #unchanged(given?: string): ToolResult {
-    const gone = presenceOf(this.#registry.scene)
-    const reason = given ?? gone?.line ?? 'the application has left'
-    const lines = [`no change: ${reason}`, ...(given && gone ? [gone.line] : [])]
-    return this.#answer({ changed: false, reason, ...gone?.facts }, lines)
-  }
+/** Default reason: the application is gone. */
+function unchanged(registry: ServedResources, given?: string): ToolResult {
+  const gone = presenceOf(registry.scene)
+  const reason = given ?? gone?.line ?? 'the application has left'
+  const lines = [`no change: ${reason}`, ...(given && gone ? [gone.line] : [])]
+  return answer(registry, { changed: false, reason, ...gone?.facts }, lines)
+}
 
-  /** With the revision from which a next wait goes on, where the server has a scene. */
-  #answer(data: JsonObject, lines: readonly string[], revision = this.#sceneRevision): ToolResult {
-    if (revision === null) return textResult(lines.join('\n'), data)
-    const known = { run: this.#registry.scene?.run, revision }
-    return textResult(lines.join('\n') + goOn(known), { ...data, ...known })
-  }
+/** With the revision from which a next wait goes on, where the server has a scene. */
+function answer(
+  registry: ServedResources,
+  data: JsonObject,
+  lines: readonly string[],
+  revision = revisionOf(registry),
+): ToolResult {
+  if (revision === null) return textResult(lines.join('\n'), data)
+  const known = { run: registry.scene?.run, revision }
+  return textResult(lines.join('\n') + goOn(known), { ...data, ...known })
 }
 
 /** The other answers of a batch would wait, too. */
@@ -221,6 +206,8 @@ const sceneInput = z.strictObject({
   timeout_s: z.int().min(1).max(longestWaitSeconds).describe('seconds to wait at most').default(30),
 })
 
+const otherInput: z.ZodObject = sceneInput.omit({ since: true, run: true })
+
 function definitionFor(defaultUris: readonly string[]) {
   const isScene = defaultUris.includes(sceneCurrentUri)
   const what = isScene ? 'the user edits the scene' : 'the list of instances changes'
@@ -237,6 +224,6 @@ function definitionFor(defaultUris: readonly string[]) {
       `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and notify you of what ` +
       `changed. Call it again to go on waiting${goOn}.`,
     searchHint: 'notify when the user edits, wait for the artist, watch, monitor, subscribe, poll',
-    input: isScene ? sceneInput : sceneInput.omit({ since: true, run: true }),
+    input: isScene ? sceneInput : (otherInput as typeof sceneInput),
   }
 }

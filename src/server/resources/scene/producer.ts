@@ -46,8 +46,13 @@ export interface CheckpointSource {
   list(): Promise<readonly { readonly name: string }[]>
   /** The text of the scene. Rejects with `resource_not_found`. */
   find(name: string): Promise<string>
-  /** Between the texts of any two scenes. */
-  changes(base: string, until: string, maxChanges: number): Promise<JsonDifferences>
+  /** What changed between the texts of two scenes. */
+  compare(scenes: {
+    base: string
+    current: string
+    maxChanges: number
+    targets: []
+  }): Promise<JsonDifferences>
   /** Sets the listener of changes. */
   onChange(told: () => void): void
 }
@@ -175,7 +180,7 @@ export class SceneProducer implements SchemeProducer {
         const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
         // The reader takes the whole scene and goes on from there.
         if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
-        return deltaPayload({ run: ownRun, base_revision: base, revision }, found)
+        return JSON.stringify({ run: ownRun, base_revision: base, revision, ...found })
       }
       return this.#answers.get(version, uri.text, build, meta)
     }
@@ -202,9 +207,10 @@ export class SceneProducer implements SchemeProducer {
     const text = end ?? current.text
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
-    const found = await checkpoints.changes(base, text, maxChanges)
-    const payload = deltaPayload({ base_checkpoint: since, ...to }, found)
-    return jsonContents(uri.text, payload, this.#freshMeta())
+    const compared = { base, current: text, maxChanges, targets: [] as [] }
+    const { changes, truncated } = await checkpoints.compare(compared)
+    const payload = { base_checkpoint: since, ...to, changes, truncated }
+    return jsonContents(uri.text, JSON.stringify(payload), this.#freshMeta())
   }
 
   /** `since` is a revision, or the name of a checkpoint, which has a letter. */
@@ -242,9 +248,4 @@ export class SceneProducer implements SchemeProducer {
     }
     return this.#meta
   }
-}
-
-/** The payload of `scene://delta`. `ends` says from what to what the scene changed. */
-function deltaPayload(ends: object, { changes, truncated }: JsonDifferences): string {
-  return JSON.stringify({ ...ends, changes, truncated })
 }

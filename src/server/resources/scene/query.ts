@@ -31,15 +31,7 @@ export const sceneParameters = [
 ] as const
 
 /** A value of the scene, and what to show of it. */
-interface SceneSelection {
-  /** JSON pointer (RFC 6901); undefined: the scene, or its objects when items are selected. */
-  readonly pointer: string | undefined
-  readonly filters: readonly Filter[]
-  /** Members to show of an item or object; undefined: all. */
-  readonly fields: readonly string[] | undefined
-  readonly offset: number | undefined
-  readonly limit: number | undefined
-}
+type SceneSelection = Exclude<ReturnType<typeof parseSceneQuery>, 'summary' | null>
 
 /** An object belongs to the answer when one of its values is one of the words. */
 interface Filter {
@@ -58,7 +50,7 @@ export const defaultSceneItems = 50
 export const maxSceneItems = 1000
 
 /** Null when the whole scene is asked for. Throws `ResourceUriInvalid`. */
-export function parseSceneQuery(uri: ResourceUri): SceneSelection | 'summary' | null {
+export function parseSceneQuery(uri: ResourceUri) {
   onlyParameters(uri, sceneParameters)
   if (uri.query.size === 0) return null
   if (wordParameter(uri, 'view', ['summary']) !== undefined) {
@@ -66,8 +58,10 @@ export function parseSceneQuery(uri: ResourceUri): SceneSelection | 'summary' | 
     return 'summary'
   }
   return {
+    /** JSON pointer (RFC 6901); undefined: the scene, or its objects when items are selected. */
     pointer: uri.query.get('pointer'),
     filters: filtersOf(uri),
+    /** Members to show of an item or object; undefined: all. */
     fields: listParameter(uri, 'fields'),
     offset: integerParameter(uri, 'offset'),
     limit: integerParameter(uri, 'limit', 1, maxSceneItems),

@@ -30,26 +30,8 @@ interface ShownApplication extends SceneApplication {
   readonly sinceRevision: number
 }
 
-/** The current scene. */
-export interface SceneRevision {
-  /** Counts the scenes of one run of the server. */
-  readonly revision: number
-  /** Null for revision 0, the state before the first scene. */
-  readonly setAtMs: number | null
-  readonly hasScene: boolean
-  /** Of the text; 0 without a scene. */
-  readonly bytes: number
-  /** Null without a scene. Made when it is asked for: of a patched scene it costs all of it. */
-  readonly text: string | null
-}
-
 /** The newest scene that the server has, after its application was asked for it. */
-export interface FreshScene {
-  readonly revision: number
-  /** Null without a scene. */
-  readonly text: string | null
-  readonly unconfirmed: Unconfirmed
-}
+export type FreshScene = Awaited<ReturnType<SceneState['fresh']>>
 
 /** An earlier scene, as far as the changes since then need it. */
 interface PastScene {
@@ -78,7 +60,7 @@ export class SceneState {
   readonly #limits: ResourceLimits
   readonly #onChange: (what: 'scene' | 'application') => void
   readonly #clock: Clock
-  #current = new CurrentScene(0, null, 0, null)
+  #current = new SceneRevision(0, null, 0, null)
   /** The scenes before the current one without a gap, oldest first. */
   #past: PastScene[] = []
   #pastBytes = 0
@@ -161,7 +143,7 @@ export class SceneState {
   }
 
   /** The scene, after the application was asked for what it has not sent yet. */
-  async fresh(): Promise<FreshScene> {
+  async fresh() {
     await this.refreshed()
     const { revision, text } = this.#current
     return { revision, text, unconfirmed: this.unconfirmed }
@@ -287,7 +269,7 @@ export class SceneState {
   #show(bytes: number, text: string | null | (() => string)): number {
     const nowMs = this.#clock.now()
     const revision = this.#current.revision + 1
-    this.#current = new CurrentScene(revision, nowMs, bytes, text)
+    this.#current = new SceneRevision(revision, nowMs, bytes, text)
     this.#shown = null
     this.#showLatest()
     this.#isConfirmed = true
@@ -318,10 +300,16 @@ export class SceneState {
   }
 }
 
-/** A class: each object with a getter of its own would keep its text until a full collection. */
-class CurrentScene implements SceneRevision {
+/**
+ * The current scene. A class: each object with a getter of its own would keep its text until a full
+ * collection.
+ */
+export class SceneRevision {
+  /** Counts the scenes of one run of the server. */
   readonly revision: number
+  /** Null for revision 0, the state before the first scene. */
   readonly setAtMs: number | null
+  /** Of the text; 0 without a scene. */
   readonly bytes: number
   #text: string | null | (() => string)
 
@@ -341,6 +329,7 @@ class CurrentScene implements SceneRevision {
     return this.bytes > 0
   }
 
+  /** Null without a scene. Made when it is asked for: of a patched scene it costs all of it. */
   get text(): string | null {
     if (typeof this.#text === 'function') this.#text = this.#text()
     return this.#text

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Timer } from '../../../../src/lib/util/time.ts'
 import type { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
-import { applicationTools, type ToolParts } from '../../../../src/server/mcp/tools/tools.ts'
+import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
 import {
   Events,
   RawSession,
@@ -21,7 +21,7 @@ const wait = toolCall('wait_for_change', { timeout_s: waitMs / 1000 })
 describe('many calls that wait', () => {
   let server: TestServer
   let hub: SubscriptionHub
-  const waits: NonNullable<ToolParts['waits']> = new Set()
+  const waits = new Set<unknown>()
   before(async () => {
     server = await startServer(
       { enableTools: true, limits: { maxWaits, waitProgressMs: 20 } },

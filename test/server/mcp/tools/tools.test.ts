@@ -259,8 +259,10 @@ describe('tools', () => {
       // As in the program: the clock of durations has another beginning than that of the scene.
       const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultBounds }
       const hub = new SubscriptionHub(1)
-      const look = applicationTools({ ...parts, hub }).tools.find(({ name }) => name === 'look')
-      const caller = { reader: undefined, progress: null, principal: 'somebody', mayAnswer: true }
+      const { signal } = new AbortController()
+      const given = { ...parts, hub, waits: new Set(), stopped: signal }
+      const look = applicationTools(given).find(({ name }) => name === 'look')
+      const caller = { signal, progress: null, principal: 'somebody', mayAnswer: true }
       const looking = look!.call({ target: 'window', max_width: 1024 }, caller)
       expect(backend.takings).to.deep.equal([])
       for (const run of timers) run()

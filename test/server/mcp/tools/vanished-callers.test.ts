@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { silentLogger } from '../../../../src/lib/util/logger.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
 import type { SubscriptionHub } from '../../../../src/server/mcp/subscriptions.ts'
-import { applicationTools, type ToolParts } from '../../../../src/server/mcp/tools/tools.ts'
+import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
 import type { Content, Descriptor } from '../../../../src/server/resources/producer.ts'
 import { serveInProcess } from '../../../helpers/in-process-servers.ts'
 import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
@@ -56,7 +56,7 @@ describe('a caller that leaves in the midst of a call', () => {
   let questions: Questions
   let backend: MemoryBackend
   let hub: SubscriptionHub
-  const waits: NonNullable<ToolParts['waits']> = new Set()
+  const waits = new Set<unknown>()
   const errors: unknown[] = []
   /** Statuses of the calls that are over. */
   let logged: unknown[]
