@@ -77,7 +77,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   return {
     endpoint: views,
     download: aggregate ? (...asked) => views.download(...asked) : undefined,
-    acceptJoin: tokens && joined && createJoinUpgrade({ tokens, joined, directory, onRefused }),
+    acceptJoin: tokens && joined && createJoinUpgrade(tokens, joined, onRefused),
     gauges: () => [...activityGauges(views.activity()), instanceGauge(directory)],
     endLinks: () => joined?.close(),
     async close() {
