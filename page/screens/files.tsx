@@ -60,6 +60,7 @@ function FileCard({ file }: { file: Descriptor }) {
 function kindOf({ mimeType = 'application/octet-stream' }: Descriptor): string {
   const [group, type = ''] = mimeType.split(';', 1)[0]!.split('/')
   if (type === 'octet-stream') return 'File'
+  if (type === 'plain') return 'Text'
   const name = type.replace(/^(x-|vnd\.)/, '').toUpperCase()
   return group === 'image' ? `${name} picture` : name
 }
