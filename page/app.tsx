@@ -84,6 +84,7 @@ export function App({ live, loginFailure }: AppProps) {
       )}
       <LostNotice live={live} />
       <main id="content" tabIndex={-1} class={kind === 'lost' ? 'stale' : ''}>
+        <h1 class="unseen">{isLogin ? 'Login' : (current?.title ?? 'service-cli')}</h1>
         {isLogin && <LoginScreen live={live} />}
         {!isLogin && (current ? <current.show live={live} /> : <Empty title="Connecting …" />)}
       </main>

@@ -1,13 +1,13 @@
-import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import { type ReadonlySignal, signal } from '@preact/signals'
 import { dataKey, liveAppKey } from '../../src/lib/mcp/call-meta.ts'
-import { pause, retryDelay } from '../../src/lib/util/time.ts'
+import { pause } from '../../src/lib/util/time.ts'
 import { timer } from '../live/refresh.ts'
 import { type Carrier, type Connection, type Content, Followers, McpError } from '../mcp/carrier.ts'
+import { stayConnected } from '../mcp/connection.ts'
 import type { Bridge } from './bridge.ts'
 
-/** The most that the server gives in one slice, and more slices than any answer should have. */
+/** The most that the server gives in one slice. */
 const sliceChars = 200_000
-const maxSlices = 20
 /** Short, so that a chat that has lost the server without saying so is found out soon. */
 const waitSeconds = 20
 const waitAnswerMs = 30_000
@@ -38,17 +38,12 @@ interface Turn {
   readonly revision: unknown
 }
 
-interface CarrierParts {
-  readonly bridge: Pick<Bridge, 'request'>
-  /** Is the view on the screen? While it is not, nothing is asked for. */
-  readonly isShown: ReadonlySignal<boolean>
-}
-
 /**
  * Reads and follows through the tools of the server, which the host of a chat calls for the view:
- * hosts pass on no updates of resources, and not all of them read resources.
+ * hosts pass on no updates of resources, and not all of them read resources. While the view is not
+ * shown, nothing is asked for.
  */
-export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier {
+export function createBridgeCarrier(bridge: Bridge, isShown: ReadonlySignal<boolean>): Carrier {
   const connection = signal<Connection>({ kind: 'connecting' })
   const schemes = signal<ReadonlySet<string>>(new Set())
   const followers = new Followers()
@@ -68,7 +63,7 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
 
   async function read(uri: string): Promise<Content> {
     let text = ''
-    for (let slice = 0; slice < maxSlices; slice++) {
+    for (;;) {
       const args = { uri, offset: text.length, max_chars: sliceChars }
       const { content } = await call('read_resource', args)
       const [part] = content
@@ -80,7 +75,6 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
       // A slice is one shorter where it would cut a character in two.
       if (more.length < sliceChars - 1) return { uri, text, ...(_meta && { _meta }) }
     }
-    throw new Error(`${uri} is too long`)
   }
 
   async function servedSchemes(signal: AbortSignal): Promise<ReadonlySet<string>> {
@@ -118,29 +112,7 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
     }
   }
 
-  async function keepFollowing(signal: AbortSignal): Promise<void> {
-    let [attempt, lostMs]: [number, number | null] = [0, null]
-    connection.value = { kind: 'connecting' }
-    while (!signal.aborted) {
-      try {
-        await follow(signal)
-      } catch (error) {
-        if (signal.aborted) break
-        if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
-        lostMs ??= Date.now()
-        connection.value = { kind: 'lost', sinceMs: lostMs, reason: (error as Error).message }
-        await pause(timer, retryDelay(attempt++, Math.random), signal)
-      }
-    }
-    connection.value = { kind: 'connecting' }
-  }
-
-  effect(() => {
-    if (!isShown.value) return
-    const hidden = new AbortController()
-    void keepFollowing(hidden.signal)
-    return () => hidden.abort()
-  })
+  stayConnected(connection, () => isShown.value, follow)
 
   return {
     connection,

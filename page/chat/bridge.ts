@@ -3,7 +3,6 @@ import { version } from '../build-facts.ts'
 const protocolVersion = '2026-01-26'
 /** A picture takes the application a while. */
 const answerMs = 30_000
-const maxReasonChars = 200
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -93,7 +92,7 @@ export class Bridge {
     if (method === undefined) {
       const answer = this.#waiting.get(id)
       if (result !== undefined) answer?.resolve(result)
-      else answer?.reject(new Error(`the chat says: ${error?.message?.slice(0, maxReasonChars)}`))
+      else answer?.reject(new Error(`the chat says: ${error?.message}`))
       return
     }
     const handler = this.#handlers.get(method)

@@ -1,16 +1,10 @@
+import type { ClientTable } from '../../src/server/mcp/client-table.ts'
 import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
 
 export const clientsUri = 'server://clients'
 
 /** A row of `server://clients`. */
-export interface ClientRow {
-  readonly name: string
-  readonly version: string
-  readonly principal?: string
-  readonly last_seen_at: string
-  readonly last_read?: { readonly at: string; readonly uri: string }
-  readonly last_call?: { readonly at: string; readonly tool: string }
-}
+export type ClientRow = ReturnType<ClientTable['rows']>[number]
 
 /** The clients of one name, which people take for one. */
 export interface ClientGroup {
@@ -55,30 +49,30 @@ export interface Done {
   readonly what: string
 }
 
-const tools: Readonly<Record<string, string>> = {
-  look: 'looked at the picture',
-  query_scene: 'asked about the scene',
-  scene_changes: 'asked what changed',
-  wait_for_change: 'waited for a change',
-  list_notes: 'read the notes',
-  answer_note: 'answered a note',
-  list_resources: 'listed what there is',
-  read_resource: 'read a resource',
-}
+const byTool = new Map([
+  ['look', 'looked at the picture'],
+  ['query_scene', 'asked about the scene'],
+  ['scene_changes', 'asked what changed'],
+  ['wait_for_change', 'waited for a change'],
+  ['list_notes', 'read the notes'],
+  ['answer_note', 'answered a note'],
+  ['list_resources', 'listed what there is'],
+  ['read_resource', 'read a resource'],
+])
+
+const byScheme = new Map([
+  ['capture', 'looked at the picture'],
+  ['scene', 'read the scene'],
+  ['artefact', 'read a file'],
+  ['notes', 'read the notes'],
+  ['gateway', 'read the list of instances'],
+])
 
 function callWords(tool: string): string {
-  return Object.hasOwn(tools, tool) ? tools[tool]! : `called ${tool}`
+  return byTool.get(tool) ?? `called ${tool}`
 }
 
 function readWords(uri: string): string {
-  if (uri.startsWith('capture://')) return 'looked at the picture'
   if (uri.startsWith('scene://delta')) return 'asked what changed'
-  if (uri.startsWith('scene://')) return 'read the scene'
-  if (uri.startsWith('artefact://')) return 'read a file'
-  if (uri.startsWith('notes://')) return 'read the notes'
-  if (uri.startsWith('audit://')) return 'read what was done'
-  if (uri.startsWith('events://')) return 'read the events of a session'
-  if (uri.startsWith('gateway://')) return 'read the list of instances'
-  if (uri.startsWith('server://')) return 'read who is connected'
-  return `read ${uri}`
+  return byScheme.get(uri.slice(0, uri.indexOf(':'))) ?? `read ${uri}`
 }

@@ -1,13 +1,15 @@
 import type { ReadonlySignal } from '@preact/signals'
-import { type Carrier, type Descriptor, listKey } from '../mcp/carrier.ts'
+import type { InstanceRow } from '../../src/server/gateway/instance-rows.ts'
+import { type Carrier, type Descriptor, listKey, readJson } from '../mcp/carrier.ts'
 import type { Login } from '../mcp/login.ts'
 import { type ClientRow, clientsUri, readClients } from './clients.ts'
 import { Drafts } from './drafts.ts'
-import { type InstanceRow, instancesUri, readInstances } from './instances.ts'
 import { NotesState } from './notes.ts'
 import { Picture } from './picture.ts'
 import { followed } from './refresh.ts'
 import { SceneState } from './scene.ts'
+
+const instancesUri = 'gateway://instances'
 
 /** All that screens show. */
 export interface Live {
@@ -35,7 +37,11 @@ export function createLive(carrier: Carrier, login: Login | null): Live {
     files: followed(carrier, listKey, async () =>
       (await carrier.list()).filter(({ uri }) => uri.startsWith('artefact://')),
     ),
-    instances: followed(carrier, instancesUri, () => readInstances(carrier)),
+    instances: followed(
+      carrier,
+      instancesUri,
+      async () => (await readJson<{ instances: InstanceRow[] }>(carrier, instancesUri)).instances,
+    ),
     login,
     drafts: new Drafts(),
   }

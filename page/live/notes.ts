@@ -1,41 +1,11 @@
 import { signal } from '@preact/signals'
-import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
+import type { Note } from '../../src/server/notes/note.ts'
+import type { summary } from '../../src/server/notes/notes-producer.ts'
 import { type Carrier, readJson } from '../mcp/carrier.ts'
 import { refresher } from './refresh.ts'
 
 /** `notes://all`: what a list says of a note. */
-export interface NoteRow {
-  readonly id: string
-  readonly number: number
-  readonly state: 'open' | 'answered' | 'accepted' | 'reopened' | 'closed'
-  readonly text: string
-  readonly author: string
-  readonly created_at: string
-  readonly targets: readonly string[]
-}
-
-/** `notes://{id}` */
-export interface NoteDetail extends Omit<NoteRow, 'targets'> {
-  readonly targets: readonly {
-    readonly id: string
-    readonly name: string
-    readonly was?: string
-    readonly gone?: boolean
-  }[]
-  readonly before?: string
-  readonly pin?: readonly [number, number]
-  readonly no_picture?: string
-  readonly entries: readonly NoteEntry[]
-}
-
-export interface NoteEntry {
-  readonly action: 'answer' | 'accept' | 'reopen' | 'close'
-  readonly by: string
-  readonly at: string
-  readonly text?: string
-  readonly late?: boolean
-  readonly proof?: NoteProof
-}
+export type NoteRow = ReturnType<typeof summary>
 
 /** The notes of the open document. */
 export class NotesState {
@@ -54,8 +24,8 @@ export class NotesState {
     carrier.follow('notes://open', refresh)
   }
 
-  detail(id: string): Promise<NoteDetail> {
-    return readJson<NoteDetail>(this.#carrier, `notes://${id}`)
+  detail(id: string): Promise<Note> {
+    return readJson<Note>(this.#carrier, `notes://${id}`)
   }
 
   async #read(): Promise<readonly NoteRow[]> {

@@ -26,7 +26,7 @@ export type Connection =
   | { readonly kind: 'live' }
   | { readonly kind: 'lost'; readonly sinceMs: number; readonly reason: string }
   /** The server asks for a key or a login link. */
-  | { readonly kind: 'login'; readonly reason: string }
+  | { readonly kind: 'login' }
 
 /** What screens read from: `/mcp` in a browser, or the host of a chat. */
 export interface Carrier {

@@ -10,7 +10,7 @@ export function ConnectScreen({ live }: { live: Live }) {
   const isKeyed = live.login?.needsKey.value === true
   return (
     <>
-      <h1>Connect your AI</h1>
+      <h2 class="title">Connect your AI</h2>
       <p>
         Address of this server: <code>{mcpUrl()}</code>
       </p>
@@ -20,7 +20,7 @@ export function ConnectScreen({ live }: { live: Live }) {
           lines below take it.
         </p>
       )}
-      <ul class="entries">
+      <ul class="list">
         {clientEntries.map(entry => (
           <Entry
             key={entry.id}
@@ -28,7 +28,7 @@ export function ConnectScreen({ live }: { live: Live }) {
             name={nameFor(live)}
             isKeyed={isKeyed}
             // A caller that may only read is not told who is connected.
-            rows={rows && rows.filter(row => names[entry.id]?.test(row.name))}
+            rows={rows && rows.filter(({ name }) => isNameOf(entry.id, name))}
           />
         ))}
       </ul>
@@ -95,21 +95,13 @@ function Seen({ rows }: Pick<EntryProps, 'rows'>) {
   )
 }
 
-/** What clients call themselves in `clientInfo`. */
-const names: Readonly<Record<string, RegExp>> = {
-  'claude-code': /^claude[- ]code/i,
-  'claude-desktop': /^claude-ai|^claude desktop/i,
-  cursor: /^cursor/i,
-  vscode: /^visual studio code|^vscode/i,
-  'gemini-cli': /^gemini/i,
-  codex: /^codex/i,
-  inspector: /inspector/i,
-  mcporter: /^mcporter/i,
-  opencode: /^opencode/i,
-  'qwen-code': /^qwen/i,
-  'copilot-cli': /copilot/i,
-  cline: /^cline/i,
-  continue: /^continue/i,
-  goose: /^goose/i,
-  amp: /^amp/i,
+/** How the names in `clientInfo` begin; of other clients, with the first word of their id. */
+const names: Readonly<Record<string, string>> = {
+  'claude-code': 'claude[- ]code',
+  'claude-desktop': 'claude[- ](ai|desktop)',
+  vscode: 'visual studio code|vscode',
+}
+
+function isNameOf(id: string, name: string): boolean {
+  return new RegExp(`\\b(${names[id] ?? id.split('-')[0]})`, 'i').test(name)
 }

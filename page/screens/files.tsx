@@ -4,7 +4,7 @@ import { sizeText } from '../../src/lib/util/amounts.ts'
 import type { Live } from '../live/live.ts'
 import type { Descriptor } from '../mcp/carrier.ts'
 import { upload } from '../mcp/writes.ts'
-import { Ago, CopyButton, Empty, tellSize } from '../parts/small.tsx'
+import { Ago, CopyButton, Empty } from '../parts/small.tsx'
 
 /** Larger pictures have no preview: they would be sent whole. */
 const maxPreviewBytes = 8_000_000
@@ -14,14 +14,13 @@ export function FilesScreen({ live }: { live: Live }) {
   const files = live.files.value
   return (
     <>
-      <h1>Files</h1>
       <Upload live={live} />
       {files === null && <p class="quiet">Reading the list …</p>}
       {files?.length === 0 && (
         <Empty title="No files yet">
+          <p>In Blender: AI Link, Share Render.</p>
           <p>
-            In Blender: AI Link, Share Render. In a terminal:{' '}
-            <code>service-cli artefacts put FILE</code>
+            In a terminal: <code>service-cli artefacts put FILE</code>
           </p>
         </Empty>
       )}
@@ -72,12 +71,7 @@ function Preview({ file }: { file: Descriptor }) {
   return (
     <div class="preview">
       {isShown ? (
-        <img
-          loading="lazy"
-          src={addressOf(file)}
-          alt=""
-          onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget)}
-        />
+        <img loading="lazy" src={addressOf(file)} alt="" />
       ) : (
         <span class="quiet">{kindOf(file)}</span>
       )}

@@ -1,5 +1,6 @@
-import type { InstanceRow } from '../live/instances.ts'
+import type { InstanceRow } from '../../src/server/gateway/instance-rows.ts'
 import type { Live } from '../live/live.ts'
+import { titleCase } from '../parts/no-scene.tsx'
 import { Empty } from '../parts/small.tsx'
 
 /** What runs where, on a gateway. */
@@ -16,14 +17,11 @@ export function InstancesScreen({ live }: { live: Live }) {
     )
   }
   return (
-    <>
-      <h1>Instances</h1>
-      <ul class="cards">
-        {rows.map(row => (
-          <Instance key={row.instance_id} row={row} />
-        ))}
-      </ul>
-    </>
+    <ul class="cards">
+      {rows.map(row => (
+        <Instance key={row.instance_id} row={row} />
+      ))}
+    </ul>
   )
 }
 
@@ -35,7 +33,7 @@ function Instance({ row }: { row: InstanceRow }) {
       <strong>{display_name}</strong>
       <span>{scene ?? documentWords(row)}</span>
       <span class="quiet">
-        {dcc_type === 'unknown' ? instance_short : `${dcc_type}, ${instance_short}`}
+        {dcc_type === 'unknown' ? instance_short : `${titleCase(dcc_type)}, ${instance_short}`}
       </span>
       <span class={`state ${status}`}>{status.replaceAll('_', ' ')}</span>
       {status !== 'available' && reason && <span class="quiet">{reason}</span>}

@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
-import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
+import { type NoteRow, waitsForPerson } from '../live/notes.ts'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
+import type { Note, NoteEntry, NoteTarget } from '../../src/server/notes/note.ts'
 import { actOnNote, addNote } from '../mcp/writes.ts'
 import { Compare } from '../parts/compare.tsx'
 import { NoteForm } from '../parts/note-form.tsx'
@@ -38,9 +39,10 @@ export function NotesScreen({ live }: { live: Live }) {
   if (!isHere(first.value)) first.value = (rows.find(waitsForPerson) ?? rows[0])?.id ?? null
   const isChosen = isHere(chosen.value)
   const id = isChosen ? chosen.value : first.value
+  const shown = isChosen ? 'at-note' : rows.length > 0 ? 'at-list' : ''
   const canPoint = login?.mayNote.value === true && carrier.schemes.value.has('capture')
   return (
-    <div class={`notes ${isPointing.value ? 'at-picture' : isChosen ? 'at-note' : 'at-list'}`}>
+    <div class={`notes ${isPointing.value ? 'at-picture' : shown}`}>
       <section class="list" aria-label="Notes">
         {login !== null && (
           <NoteForm
@@ -131,7 +133,7 @@ function OneNote({ live, id }: { live: Live; id: string }) {
   const proof = entries.findLast(({ action }) => action === 'answer')?.proof
   return (
     <article class="note">
-      <div>
+      <header>
         <h2>
           Note {number} <State row={{ state }} />
         </h2>
@@ -142,6 +144,9 @@ function OneNote({ live, id }: { live: Live; id: string }) {
             ? ', names no object'
             : `, on ${targets.map(targetText).join(', ')}`}
         </p>
+      </header>
+      <Pictures live={live} note={note} proof={proof} />
+      <div>
         <ol class="lines">
           {entries.map(entry => (
             <Entry key={entry.at} entry={entry} />
@@ -150,14 +155,13 @@ function OneNote({ live, id }: { live: Live; id: string }) {
         {proof !== undefined && <Proof proof={proof} />}
         <Decide live={live} id={id} state={state} />
       </div>
-      <Pictures live={live} note={note} proof={proof} />
     </article>
   )
 }
 
 const maxNameChars = 100
 
-function targetText({ name, was, gone }: NoteDetail['targets'][number]): string {
+function targetText({ name, was, gone }: NoteTarget): string {
   const [clean, before] = [name, was ?? ''].map(each => cleanText(each, maxNameChars))
   if (gone === true) return `${clean} (not in the scene)`
   return was === undefined ? `${clean}` : `${clean} (was ${before})`
@@ -169,7 +173,7 @@ function Pictures({
   proof,
 }: {
   live: Live
-  note: NoteDetail
+  note: Note
   proof: NoteProof | undefined
 }) {
   if (before === undefined) {
@@ -257,31 +261,31 @@ function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['s
   const isOver = state === 'accepted' || state === 'closed'
   const canReply = state === 'answered' || isOver
   return (
-    <div class="decide">
+    <div class="buttons">
+      {canReply && (
+        <label>
+          <span class="unseen">Reply</span>
+          <textarea
+            rows={2}
+            maxLength={4000}
+            placeholder="What is still wrong?"
+            value={reply.value}
+            onInput={event => (reply.value = event.currentTarget.value)}
+          />
+        </label>
+      )}
       {state === 'answered' && (
         <Action kind="primary" run={() => actOnNote(id, 'accept')}>
           Accept
         </Action>
       )}
       {canReply && (
-        <>
-          <label>
-            <span class="unseen">Reply</span>
-            <textarea
-              rows={2}
-              maxLength={4000}
-              placeholder="What is still wrong?"
-              value={reply.value}
-              onInput={event => (reply.value = event.currentTarget.value)}
-            />
-          </label>
-          <Action
-            disabled={reply.value.trim() === ''}
-            run={() => drafts.send(reply, sent => actOnNote(id, 'reopen', sent))}
-          >
-            Reply
-          </Action>
-        </>
+        <Action
+          disabled={reply.value.trim() === ''}
+          run={() => drafts.send(reply, sent => actOnNote(id, 'reopen', sent))}
+        >
+          Reply
+        </Action>
       )}
       {state !== 'closed' && <Action run={() => actOnNote(id, 'close')}>Close</Action>}
     </div>

@@ -5,7 +5,7 @@ import { type ClientGroup, groupByName } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
 import type { Application, SceneMeta, Summary } from '../live/scene.ts'
 import { applicationName, NoScene, titleCase } from '../parts/no-scene.tsx'
-import { Ago, Empty, tellSize } from '../parts/small.tsx'
+import { Ago, Empty } from '../parts/small.tsx'
 
 /** Is the application there, what does it show, what changed, and who looks. */
 export function NowScreen({ live }: { live: Live }) {
@@ -37,9 +37,9 @@ function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
   const program = type === undefined ? [] : [[titleCase(type), dcc?.version].join(' ').trim()]
   return (
     <section class="headline">
-      <h1>
+      <h2 class="title">
         Your AI can see <strong>{titleOf(summary)}</strong>
-      </h1>
+      </h2>
       <p>{[...factsOf(summary), ...program].join(' · ')}</p>
       <Presence application={application} setAt={meta.set_at} />
     </section>
@@ -108,11 +108,7 @@ function CurrentPicture({ live }: { live: Live }) {
   }
   return (
     <figure class="picture">
-      <img
-        src={state.source}
-        alt="What the application shows"
-        onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget)}
-      />
+      <img src={state.source} alt="What the application shows" />
       <figcaption class={state.stale === null ? '' : 'warning'}>
         Taken <Ago at={state.atMs} />
         {state.stale === null

@@ -55,14 +55,13 @@ describe('the live page', function () {
 
   it('says in plain words that no scene has come, what is in it, and that it is withdrawn', async () => {
     const { page } = visit
-    const heading = page.getByRole('heading', { level: 1 })
     await visit.open(`${serve.base}/`)
     await page.getByText('No scene is shared. The next one appears here by itself.').waitFor()
-    await page.getByText('Waiting for a scene', { exact: true }).waitFor()
+    await page.getByText('No scene', { exact: true }).waitFor()
     expect(await page.getByText('Live', { exact: true }).count()).to.equal(0)
     const form = { shots: ['010'], camera: null, objects: ['Cube'], frame: 1 }
     await serve.post('scene', form)
-    await heading.filter({ hasText: 'Your AI can see a scene without a document' }).waitFor()
+    await sees(page, 'a scene without a document')
     await serve.post('scene', { ...form, objects: ['Cube', 'Lamp'] })
     await page.getByText('objects: Lamp added').waitFor()
     await serve.post('scene', 'null')
