@@ -10,7 +10,6 @@ import type { Bridge } from './bridge.ts'
 const sliceChars = 200_000
 /** Short, so that a chat that has lost the server without saying so is found out soon. */
 const waitSeconds = 20
-const waitAnswerMs = 30_000
 /** Between the starts of two waits: a dragged object changes at each frame. */
 const minTurnMs = 250
 const sceneUri = 'scene://current'
@@ -48,14 +47,10 @@ export function createBridgeCarrier(bridge: Bridge, isShown: ReadonlySignal<bool
   const schemes = signal<ReadonlySet<string>>(new Set())
   const followers = new Followers()
 
-  async function call(
-    name: string,
-    args: object,
-    options: Parameters<Bridge['request']>[2] = {},
-  ): Promise<ToolResult> {
+  async function call(name: string, args: object, signal?: AbortSignal): Promise<ToolResult> {
     if (!isShown.peek()) throw new Error('the view is hidden')
     const params = { name, arguments: args, _meta: { [liveAppKey]: true, [dataKey]: true } }
-    const result = (await bridge.request('tools/call', params, options)) as unknown as ToolResult
+    const result = (await bridge.request('tools/call', params, signal)) as unknown as ToolResult
     if (result.isError !== true) return result
     const [said] = result.content
     throw new McpError((said?.text ?? 'the call failed').replace(/^[a-z_]+: /, ''), 200)
@@ -79,7 +74,7 @@ export function createBridgeCarrier(bridge: Bridge, isShown: ReadonlySignal<bool
 
   async function servedSchemes(signal: AbortSignal): Promise<ReadonlySet<string>> {
     // In words, because not all chats pass on that data is asked for. Templates come first.
-    const { content } = await call('list_resources', {}, { signal })
+    const { content } = await call('list_resources', {}, signal)
     const uris = content[0]?.text?.matchAll(/^([a-z][a-z0-9+.-]*):/gm) ?? []
     return new Set(Array.from(uris, ([, scheme = '']) => scheme))
   }
@@ -87,8 +82,7 @@ export function createBridgeCarrier(bridge: Bridge, isShown: ReadonlySignal<bool
   async function wait(known: Pick<Turn, 'run' | 'revision'>, signal: AbortSignal): Promise<Turn> {
     const { run, revision: since } = known
     const args = { ...(since !== undefined && { since, run }), timeout_s: waitSeconds }
-    const options = { signal, timeoutMs: waitAnswerMs }
-    const { structuredContent = {} } = await call('wait_for_change', args, options)
+    const { structuredContent = {} } = await call('wait_for_change', args, signal)
     const { changed, uris, run: newRun, revision } = structuredContent
     const isOfScene = !Array.isArray(uris) || uris.includes(sceneUri)
     return { isNewScene: changed !== false && isOfScene, run: newRun, revision }

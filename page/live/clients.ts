@@ -6,22 +6,6 @@ export const clientsUri = 'server://clients'
 /** A row of `server://clients`. */
 export type ClientRow = ReturnType<ClientTable['rows']>[number]
 
-/** The clients of one name, which people take for one. */
-export interface ClientGroup {
-  readonly name: string
-  readonly count: number
-  /** What one of them did last; null: nothing yet. */
-  readonly done: Done | null
-}
-
-export function groupByName(rows: readonly ClientRow[]): readonly ClientGroup[] {
-  return [...Map.groupBy(rows, ({ name }) => name)].map(([name, alike]) => ({
-    name,
-    count: alike.length,
-    done: lastDone(alike),
-  }))
-}
-
 /** Who uses the server, without its live pages; null: a key that may only read is not told. */
 export async function readClients(carrier: Carrier): Promise<readonly ClientRow[] | null> {
   try {
@@ -35,18 +19,13 @@ export async function readClients(carrier: Carrier): Promise<readonly ClientRow[
 
 const pageName = 'service-page'
 
-/** What these clients did last. */
-export function lastDone(rows: readonly ClientRow[]): Done | null {
+/** What these clients did last; undefined: nothing yet. */
+export function lastDone(rows: readonly ClientRow[]) {
   const done = rows.flatMap(({ last_read, last_call }) => [
     ...(last_call ? [{ at: last_call.at, what: callWords(last_call.tool) }] : []),
     ...(last_read ? [{ at: last_read.at, what: readWords(last_read.uri) }] : []),
   ])
-  return done.toSorted((a, b) => (a.at < b.at ? 1 : -1))[0] ?? null
-}
-
-export interface Done {
-  readonly at: string
-  readonly what: string
+  return done.toSorted((a, b) => (a.at < b.at ? 1 : -1))[0]
 }
 
 const byTool = new Map([

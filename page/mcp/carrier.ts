@@ -35,7 +35,7 @@ export interface Carrier {
   readonly schemes: ReadonlySignal<ReadonlySet<string>>
   /** Throws `McpError` when the server refuses, `Error` when it cannot be reached. */
   read(uri: string): Promise<Content>
-  /** All descriptors, at most `maxListed`. */
+  /** The descriptors, at most so many as anybody looks through. */
   list(): Promise<readonly Descriptor[]>
   /** Calls back after each update of the resource, and whenever updates may have been missed. */
   follow(uri: string, changed: () => void): void

@@ -87,7 +87,7 @@ function Seen({ rows }: Pick<EntryProps, 'rows'>) {
   if (rows === null) return null
   if (rows.length === 0) return <span class="quiet">not connected</span>
   const done = lastDone(rows)
-  if (done === null) return <span class="quiet">connected, has read nothing yet</span>
+  if (done === undefined) return <span class="quiet">connected, has read nothing yet</span>
   return (
     <span class="seen">
       ✓ {done.what} <Ago at={done.at} />

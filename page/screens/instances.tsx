@@ -37,7 +37,7 @@ function Instance({ row }: { row: InstanceRow }) {
       </span>
       <span class={`state ${status}`}>{status.replaceAll('_', ' ')}</span>
       {status !== 'available' && reason && <span class="quiet">{reason}</span>}
-      {page !== null && status !== 'dead' && (
+      {page !== undefined && status !== 'dead' && (
         <a class="button" href={page}>
           Open its page
         </a>
@@ -53,8 +53,6 @@ function documentWords({ application, scene_set_at }: InstanceRow): string {
 }
 
 /** The address comes from a record that any program of this user can write: http alone is a link. */
-function pageOf({ mcp_url }: InstanceRow): string | null {
-  if (mcp_url === null || !URL.canParse(mcp_url)) return null
-  const { protocol, origin } = new URL(mcp_url)
-  return protocol === 'http:' || protocol === 'https:' ? `${origin}/` : null
+function pageOf({ mcp_url }: InstanceRow): string | undefined {
+  return /^https?:\/\/[^/]+/.exec(mcp_url ?? '')?.[0]
 }

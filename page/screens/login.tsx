@@ -16,7 +16,7 @@ export function LoginScreen({ live }: { live: Live }) {
     key.value = ''
   }
   return (
-    <section class="card login">
+    <section class="card login-card">
       <h2 class="title">This server asks for a login</h2>
       <p>
         Run <code>service-cli page</code> on the machine of the server and open the link that it

@@ -7,6 +7,7 @@ import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import type { Note, NoteEntry, NoteTarget } from '../../src/server/notes/note.ts'
+import { readJson } from '../mcp/carrier.ts'
 import { actOnNote, addNote } from '../mcp/writes.ts'
 import { Compare } from '../parts/compare.tsx'
 import { NoteForm } from '../parts/note-form.tsx'
@@ -31,7 +32,7 @@ export function NotesScreen({ live }: { live: Live }) {
     if (drafts.document !== null && drafts.document !== (path ?? name)) pointAtNothing()
     drafts.document = path ?? name ?? null
   }, [path, name])
-  const rows = notes.rows.value
+  const rows = notes.value
   if (rows === null) return <Empty title="Reading the notes …" />
   // Another document has other notes.
   const isHere = (id: string | null) => rows.some(row => row.id === id)
@@ -125,8 +126,9 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
 }
 
 function OneNote({ live, id }: { live: Live; id: string }) {
-  const version = live.notes.version.value
-  const reading = useRead(() => live.notes.detail(id), [id, version])
+  // A new list for each change of any note.
+  const rows = live.notes.value
+  const reading = useRead(() => readJson<Note>(live.carrier, `notes://${id}`), [id, rows])
   const { value: note, trouble } = reading.value
   if (note === null) return <p class="quiet">{trouble ?? 'Reading …'}</p>
   const { number, text, state, author, created_at, targets, entries } = note
@@ -193,8 +195,8 @@ function Pictures({
 }
 
 function Proof({ proof }: { proof: NoteProof }) {
-  const { asked, also_changed = [], no_changes, no_picture, settled, more = 0 } = proof
-  const { as_of, connected } = proof
+  const { asked, also_changed = [], no_changes, no_picture, settled } = proof
+  const { as_of, connected, more = 0, truncated = false } = proof
   return (
     <div class="proof">
       {as_of === undefined && !settled && <p class="warning">The scene was still changing.</p>}
@@ -220,7 +222,7 @@ function Proof({ proof }: { proof: NoteProof }) {
       {asked !== undefined && also_changed.length > 0 && (
         <Lines title="Also changed" lines={also_changed} isWarning />
       )}
-      {more > 0 && <p class="quiet">… and {more} more</p>}
+      {(more > 0 || truncated) && <p class="quiet">… and there are more changes.</p>}
       {no_changes === undefined && <p class="quiet">{comparedOnly.replace('o', 'O')}.</p>}
       {no_picture !== undefined && <p class="quiet">No picture: {no_picture}</p>}
     </div>

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { counted } from '../../src/lib/util/amounts.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
-import { type ClientGroup, groupByName } from '../live/clients.ts'
+import { type ClientRow, lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
 import type { Application, SceneMeta, Summary } from '../live/scene.ts'
 import { applicationName, NoScene, titleCase } from '../parts/no-scene.tsx'
@@ -155,23 +155,23 @@ function Clients({ live }: { live: Live }) {
         </p>
       ) : (
         <ul class="clients lines">
-          {groupByName(rows)
-            .slice(0, 12)
-            .map(group => (
-              <li key={group.name}>
-                <strong>{group.name}</strong>
-                <GroupDone group={group} />
-              </li>
-            ))}
+          {[...Map.groupBy(rows, ({ name }) => name)].slice(0, 12).map(([name, alike]) => (
+            <li key={name}>
+              <strong>{name}</strong>
+              <LastDone rows={alike} />
+            </li>
+          ))}
         </ul>
       )}
     </section>
   )
 }
 
-function GroupDone({ group: { count, done } }: { group: ClientGroup }) {
-  const several = count > 1 && <span class="quiet">{count} connected</span>
-  if (done === null) return several || <span class="quiet">connected, has read nothing yet</span>
+function LastDone({ rows }: { rows: readonly ClientRow[] }) {
+  const done = lastDone(rows)
+  const several = rows.length > 1 && <span class="quiet">{rows.length} connected</span>
+  if (done === undefined)
+    return several || <span class="quiet">connected, has read nothing yet</span>
   return (
     <span>
       {done.what} <Ago at={done.at} /> {several}

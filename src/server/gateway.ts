@@ -92,7 +92,6 @@ export async function startGateway(
         publicUrl: options.publicUrl,
         onRefused,
         limits,
-        clock: systemClock,
       })
     : undefined
   const joinUpgrade: Upgrade = (req, connection, ...rest) => {
