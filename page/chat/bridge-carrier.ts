@@ -21,12 +21,8 @@ interface ToolResult {
   readonly isError?: boolean
 }
 
-interface ToolContent {
-  readonly type: string
-  readonly text?: string
-  readonly mimeType?: string
+interface ToolContent extends Omit<Content, 'uri' | 'blob'> {
   readonly data?: string
-  readonly _meta?: Readonly<Record<string, unknown>>
 }
 
 /** What a wait has found. */

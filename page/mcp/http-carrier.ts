@@ -17,8 +17,6 @@ const maxPages = 4
 /** Two keep-alives of the server, and some more. */
 const silenceMs = 70_000
 const clientsUri = 'server://clients'
-/** All that screens follow. */
-const followed = ['scene://current', 'notes://open', 'gateway://instances', clientsUri]
 
 /** Reads and follows over `/mcp` of the page's own server. */
 export function createHttpCarrier(login: Login): Carrier {
@@ -60,7 +58,7 @@ export function createHttpCarrier(login: Login): Carrier {
       // A server that was started again may serve other resources.
       await readSchemes()
       await listen(
-        followed.filter(isServed),
+        [...followers.uris].filter(key => key !== listKey && isServed(key)),
         message => {
           heardNow()
           if (message !== null) void heard(message.method, message.params?.uri, signal)

@@ -88,7 +88,7 @@ export function Action({
 }: {
   children: ComponentChildren
   run: () => Promise<unknown>
-  kind?: 'primary' | 'danger' | ''
+  kind?: 'primary' | ''
   disabled?: boolean
 }) {
   const isBusy = useSignal(false)

@@ -12,7 +12,7 @@ export function ConnectScreen({ live }: { live: Live }) {
     <>
       <h2 class="title">Connect your AI</h2>
       <p>
-        Address of this server: <code>{mcpUrl()}</code>
+        Address of this server: <code>{mcpUrl}</code>
       </p>
       {isKeyed && (
         <p>
@@ -20,7 +20,7 @@ export function ConnectScreen({ live }: { live: Live }) {
           lines below take it.
         </p>
       )}
-      <ul class="list">
+      <ul class="grid">
         {clientEntries.map(entry => (
           <Entry
             key={entry.id}
@@ -36,9 +36,7 @@ export function ConnectScreen({ live }: { live: Live }) {
   )
 }
 
-function mcpUrl(): string {
-  return `${location.origin}/mcp`
-}
+const mcpUrl = `${location.origin}/mcp`
 
 function nameFor(live: Live): string {
   if (live.carrier.schemes.value.has('gateway')) return 'service-gateway'
@@ -55,7 +53,7 @@ interface EntryProps {
 }
 
 function Entry({ entry, name, isKeyed, rows }: EntryProps) {
-  const fill = (text: string) => text.replaceAll('{name}', name).replaceAll('{url}', mcpUrl())
+  const fill = (text: string) => text.replaceAll('{name}', name).replaceAll('{url}', mcpUrl)
   const { command, settings, notes, flags } = isKeyed ? entry.keyed : entry.open
   return (
     <li class="card">
@@ -66,7 +64,7 @@ function Entry({ entry, name, isKeyed, rows }: EntryProps) {
         {entry.file !== null && entry.isWritten && (
           <Copyable
             label={`Command that writes the settings of ${entry.title}`}
-            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl()} --name ${name}${flags}`}
+            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl} --name ${name}${flags}`}
           />
         )}
         {command !== null && <Copyable label={`Command of ${entry.title}`} text={fill(command)} />}

@@ -24,7 +24,7 @@ export function FilesScreen({ live }: { live: Live }) {
           </p>
         </Empty>
       )}
-      <ul class="cards">
+      <ul class="cards grid">
         {files?.map(file => (
           <FileCard key={file.uri} file={file} />
         ))}
@@ -85,7 +85,6 @@ function addressOf({ uri }: Descriptor): string {
 
 function Upload({ live }: { live: Live }) {
   const state = useSignal('')
-  const isOver = useSignal(false)
   const input = useRef<HTMLInputElement>(null)
   const { login } = live
   if (login === null) return null
@@ -110,15 +109,10 @@ function Upload({ live }: { live: Live }) {
   }
   return (
     <div
-      class={`drop ${isOver.value ? 'over' : ''}`}
-      onDragOver={event => {
-        event.preventDefault()
-        isOver.value = true
-      }}
-      onDragLeave={() => (isOver.value = false)}
+      class="drop"
+      onDragOver={event => event.preventDefault()}
       onDrop={event => {
         event.preventDefault()
-        isOver.value = false
         void uploadAll(event.dataTransfer?.files)
       }}
     >

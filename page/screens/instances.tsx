@@ -17,7 +17,7 @@ export function InstancesScreen({ live }: { live: Live }) {
     )
   }
   return (
-    <ul class="cards">
+    <ul class="cards grid">
       {rows.map(row => (
         <Instance key={row.instance_id} row={row} />
       ))}

@@ -22,7 +22,7 @@ export function LoginScreen({ live }: { live: Live }) {
         Run <code>service-cli page</code> on the machine of the server and open the link that it
         prints. It works once.
       </p>
-      <form class="list" onSubmit={submit}>
+      <form class="grid" onSubmit={submit}>
         <label>
           Or type an API key of this server
           <input

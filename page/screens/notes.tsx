@@ -43,8 +43,8 @@ export function NotesScreen({ live }: { live: Live }) {
   const shown = isChosen ? 'at-note' : rows.length > 0 ? 'at-list' : ''
   const canPoint = login?.mayNote.value === true && carrier.schemes.value.has('capture')
   return (
-    <div class={`notes ${isPointing.value ? 'at-picture' : shown}`}>
-      <section class="list" aria-label="Notes">
+    <div class={`notes grid ${isPointing.value ? 'at-picture' : shown}`}>
+      <section class="list grid" aria-label="Notes">
         {login !== null && (
           <NoteForm
             live={live}
@@ -83,7 +83,7 @@ export function NotesScreen({ live }: { live: Live }) {
           ))}
         </ul>
       </section>
-      <section class="detail" aria-label="Note">
+      <section class="detail card" aria-label="Note">
         {isPointing.value ? (
           <PinPicture live={live} />
         ) : (
@@ -132,9 +132,9 @@ function OneNote({ live, id }: { live: Live; id: string }) {
   const { value: note, trouble } = reading.value
   if (note === null) return <p class="quiet">{trouble ?? 'Reading …'}</p>
   const { number, text, state, author, created_at, targets, entries } = note
-  const proof = entries.findLast(({ action }) => action === 'answer')?.proof
+  const proof = proofOf(note)
   return (
-    <article class="note">
+    <article class="note grid">
       <header>
         <h2>
           Note {number} <State row={{ state }} />
@@ -147,7 +147,7 @@ function OneNote({ live, id }: { live: Live; id: string }) {
             : `, on ${targets.map(targetText).join(', ')}`}
         </p>
       </header>
-      <Pictures live={live} note={note} proof={proof} />
+      <Pictures live={live} note={note} />
       <div>
         <ol class="lines">
           {entries.map(entry => (
@@ -161,23 +161,20 @@ function OneNote({ live, id }: { live: Live; id: string }) {
   )
 }
 
-const maxNameChars = 100
+/** That of the last answer. */
+function proofOf({ entries }: Note): NoteProof | undefined {
+  return entries.findLast(({ action }) => action === 'answer')?.proof
+}
 
 function targetText({ name, was, gone }: NoteTarget): string {
-  const [clean, before] = [name, was ?? ''].map(each => cleanText(each, maxNameChars))
+  const [clean, before] = [name, was ?? ''].map(each => cleanText(each))
   if (gone === true) return `${clean} (not in the scene)`
   return was === undefined ? `${clean}` : `${clean} (was ${before})`
 }
 
-function Pictures({
-  live,
-  note: { before, pin, no_picture },
-  proof,
-}: {
-  live: Live
-  note: Note
-  proof: NoteProof | undefined
-}) {
+function Pictures({ live, note }: { live: Live; note: Note }) {
+  const { before, pin, no_picture } = note
+  const proof = proofOf(note)
   if (before === undefined) {
     // Said with the answer, once there is one.
     if (no_picture === undefined || proof !== undefined) return null
@@ -220,7 +217,9 @@ function Proof({ proof }: { proof: NoteProof }) {
         />
       )}
       {asked !== undefined && also_changed.length > 0 && (
-        <Lines title="Also changed" lines={also_changed} isWarning />
+        <div class="warning">
+          <Lines title="Also changed" lines={also_changed} />
+        </div>
       )}
       {(more > 0 || truncated) && <p class="quiet">… and there are more changes.</p>}
       {no_changes === undefined && <p class="quiet">{comparedOnly.replace('o', 'O')}.</p>}
@@ -229,19 +228,15 @@ function Proof({ proof }: { proof: NoteProof }) {
   )
 }
 
-function Lines({
-  title,
-  lines,
-  nothing = nothingFollowed,
-  isWarning = false,
-}: {
-  title: string
-  lines: readonly string[]
-  nothing?: string
-  isWarning?: boolean
-}) {
+interface LinesProps {
+  readonly title: string
+  readonly lines: readonly string[]
+  readonly nothing?: string
+}
+
+function Lines({ title, lines, nothing = nothingFollowed }: LinesProps) {
   return (
-    <div class={isWarning ? 'warning' : ''}>
+    <>
       <h3>{title}</h3>
       {lines.length === 0 ? (
         <p class="quiet">{nothing.replace('n', 'N')}.</p>
@@ -252,7 +247,7 @@ function Lines({
           ))}
         </ul>
       )}
-    </div>
+    </>
   )
 }
 

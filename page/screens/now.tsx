@@ -3,7 +3,7 @@ import { counted } from '../../src/lib/util/amounts.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import { type ClientRow, lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
-import type { Application, SceneMeta, Summary } from '../live/scene.ts'
+import type { SceneMeta, Summary } from '../live/scene.ts'
 import { applicationName, NoScene, titleCase } from '../parts/no-scene.tsx'
 import { Ago, Empty } from '../parts/small.tsx'
 
@@ -16,13 +16,13 @@ export function NowScreen({ live }: { live: Live }) {
   }
   const isShared = summary.status !== 'no_snapshot'
   return (
-    <div class="now">
+    <div class="now grid">
       {isShared && <Headline summary={summary} meta={meta} />}
       <div>
         {!isShared && <NoScene application={meta.application} />}
         {(isShared || meta.application?.connected === true) && <CurrentPicture live={live} />}
       </div>
-      <div class="side">
+      <div class="side grid">
         <JustChanged live={live} />
         <Clients live={live} />
       </div>
@@ -31,9 +31,8 @@ export function NowScreen({ live }: { live: Live }) {
 }
 
 function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
-  const { application } = meta
   const { dcc } = summary
-  const type = application?.dcc_type ?? dcc?.type
+  const type = meta.application?.dcc_type ?? dcc?.type
   const program = type === undefined ? [] : [[titleCase(type), dcc?.version].join(' ').trim()]
   return (
     <section class="headline">
@@ -41,28 +40,20 @@ function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
         Your AI can see <strong>{titleOf(summary)}</strong>
       </h2>
       <p>{[...factsOf(summary), ...program].join(' · ')}</p>
-      <Presence application={application} setAt={meta.set_at} />
+      <Presence meta={meta} />
     </section>
   )
 }
 
-const maxNameChars = 200
-
 function titleOf({ document }: Summary): string {
   if (document === undefined) return 'a scene without a document'
-  return cleanText(document.name ?? 'an unsaved document', maxNameChars)
+  return cleanText(document.name ?? 'an unsaved document')
 }
 
 /** Whether what is shown is what the application shows now. */
-function Presence({
-  application,
-  setAt,
-}: {
-  application: Application | null
-  setAt: string | null
-}) {
+function Presence({ meta: { application, set_at: at } }: { meta: SceneMeta }) {
   if (application === null) {
-    return <p>This scene was posted by a program{setAt !== null && [' ', <Ago at={setAt} />]}.</p>
+    return <p>This scene was posted by a program{at !== null && [' ', <Ago at={at} />]}.</p>
   }
   if (!application.connected) {
     return (
@@ -92,7 +83,7 @@ function factsOf({ objects, time, selection, mode, document }: Summary): readonl
 
 function selectionText({ count = 0, active }: NonNullable<Summary['selection']>): string {
   if (count === 0) return 'nothing selected'
-  return count === 1 && active ? `${cleanText(active, maxNameChars)} selected` : `${count} selected`
+  return count === 1 && active ? `${cleanText(active)} selected` : `${count} selected`
 }
 
 function CurrentPicture({ live }: { live: Live }) {
@@ -122,7 +113,7 @@ function CurrentPicture({ live }: { live: Live }) {
 function JustChanged({ live }: { live: Live }) {
   const entries = live.scene.changes.value.slice(0, 12)
   return (
-    <section aria-labelledby="changed">
+    <section class="card" aria-labelledby="changed">
       <h2 id="changed">What just changed</h2>
       {entries.length === 0 ? (
         <p class="quiet">Nothing since you opened this view.</p>
@@ -147,7 +138,7 @@ function Clients({ live }: { live: Live }) {
   const rows = live.clients.value
   if (rows === null) return null
   return (
-    <section aria-labelledby="looking">
+    <section class="card" aria-labelledby="looking">
       <h2 id="looking">Who is looking</h2>
       {rows.length === 0 ? (
         <p class="quiet">

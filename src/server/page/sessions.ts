@@ -66,8 +66,8 @@ export class PageSessions {
     const session: PageSession = { ...opening, principal: `page:${++this.#opened}`, expiresAtMs }
     this.#sessions.set(digest, session)
     session.unwatch = opening.watch?.(() => this.#end(digest))
-    const alike = this.#openedWith(opening.keyHolder)
-    if (alike.length > maxSessions) this.#end(alike[0]!)
+    const alike = [...this.#sessions].filter(([, { keyHolder }]) => keyHolder === opening.keyHolder)
+    if (alike.length > maxSessions) this.#end(alike[0]![0])
     return { cookie, seconds: Math.floor((expiresAtMs - nowMs) / 1000) }
   }
 
@@ -86,20 +86,15 @@ export class PageSessions {
 
   /** Ends the sessions that were opened with a key. */
   endOf(keyHolder: string): void {
-    for (const digest of this.#openedWith(keyHolder)) this.#end(digest)
+    for (const [digest, session] of this.#sessions) {
+      if (session.keyHolder === keyHolder) this.#end(digest)
+    }
   }
 
   /** Calls back with the principal of each session that ends. Returns the way to stop listening. */
   onEnded(listener: (principal: string) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
-  }
-
-  /** Digests, oldest first. */
-  #openedWith(keyHolder: string | null): readonly string[] {
-    return [...this.#sessions].flatMap(([digest, session]) =>
-      session.keyHolder === keyHolder ? digest : [],
-    )
   }
 
   #end(digest: string): void {
