@@ -1,10 +1,7 @@
 import { absenceText } from '../../lib/instances/instance.ts'
 import { shortId } from '../../lib/instances/select-instance.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
-import type { InstanceDirectory, InstanceEntry, RecordFault } from './instance-directory.ts'
-
-/** Instances of one answer, also when the reader names no `limit`. */
-export const maxInstanceRows = 1000
+import type { InstanceEntry } from './instance-directory.ts'
 
 /** What to expect of an instance: what it says of itself, unless its life says otherwise. */
 export const rowStatuses = ['available', 'busy', 'stale', 'unreachable', 'dead'] as const
@@ -103,43 +100,4 @@ function adviceWithoutApplication({ record: { host, sceneSetMs } }: InstanceEntr
   return absence === null
     ? '; no application has connected yet: open the application and press Connect'
     : `; ${absence}: its last scene can still be read; open it again and press Connect for new ones`
-}
-
-/** The directory as rows, with a number for each of its states. */
-export class InstanceRows {
-  readonly #directory: InstanceDirectory
-  #entries: readonly InstanceEntry[] | undefined
-  #faults: readonly RecordFault[] | undefined
-  #version = 0
-
-  constructor(directory: InstanceDirectory) {
-    this.#directory = directory
-  }
-
-  /** Another number, another state. */
-  get version(): number {
-    const { entries, faults } = this.#directory
-    if (entries !== this.#entries || faults !== this.#faults) {
-      this.#entries = entries
-      this.#faults = faults
-      this.#version++
-    }
-    return this.#version
-  }
-
-  get entries(): readonly InstanceEntry[] {
-    return this.#directory.entries
-  }
-
-  get faults(): readonly RecordFault[] {
-    return this.#directory.faults
-  }
-
-  compact(): InstanceRow[] {
-    return this.entries.map(instanceRow)
-  }
-
-  verbose(): ReturnType<typeof verboseRow>[] {
-    return this.entries.map(verboseRow)
-  }
 }

@@ -15,6 +15,11 @@ export interface Upgrades {
   handle(req: IncomingMessage, socket: Socket, head: Buffer): void
 }
 
+/** Whether the request asks for a WebSocket at `path`. */
+export function isUpgradeTo(path: string, req: IncomingMessage): boolean {
+  return req.headers.upgrade?.toLowerCase() === 'websocket' && pathOf(req) === path
+}
+
 /** Opens WebSockets at `path` to requests that the guard lets in. */
 export function guardUpgrades(
   path: string,
@@ -25,7 +30,7 @@ export function guardUpgrades(
   const guard = new Guard(reach)
   const peerOf = createPeerOf(reach.trustedProxies ?? [])
   return {
-    wants: req => req.headers.upgrade?.toLowerCase() === 'websocket' && pathOf(req) === path,
+    wants: req => isUpgradeTo(path, req),
     handle(req, socket, head) {
       const peer = peerOf(req)
       try {

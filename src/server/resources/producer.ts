@@ -75,6 +75,7 @@ export interface CompletionContext {
   readonly uriTemplate: string
   /** Variables for which the client has chosen values already; the values are not validated. */
   readonly resolved: ReadonlyMap<string, string>
+  readonly reader?: Reader
 }
 
 /**
@@ -112,6 +113,8 @@ export interface Reader {
   readonly signal: AbortSignal
   /** What is for writers alone is as if it were not served. Absent: it is served. */
   readonly isReadOnly?: boolean
+  /** Schemes of instances that it may read at a gateway. Absent or null: all. */
+  readonly schemes?: readonly string[] | null
   /** What its client calls itself. */
   readonly client?: { readonly name: string; readonly version: string }
 }

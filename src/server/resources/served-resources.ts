@@ -79,8 +79,8 @@ export class ServedResources {
   }
 
   /** What a model is shown first of what there is, though it is not listed. */
-  first(): Descriptor[] {
-    return [...this.producers.values()].flatMap(producer => producer.first?.() ?? [])
+  first(reader: Reader): Descriptor[] {
+    return [...this.producers.values()].flatMap(producer => producer.first?.(reader) ?? [])
   }
 
   templates(): Template[] {
@@ -119,7 +119,7 @@ export class ServedResources {
   assertSubscribable(uri: unknown, reader?: Reader): string {
     const parsed = this.parsed(uri)
     try {
-      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed)
+      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed, reader)
     } catch (error) {
       throw this.#forReader(error, parsed, uri)
     }
@@ -155,6 +155,7 @@ export class ServedResources {
     variable: string,
     prefix: string,
     resolved: ReadonlyMap<string, string> = new Map(),
+    reader?: Reader,
   ): Promise<Completion> {
     const producer = this.producers
       .values()
@@ -163,7 +164,7 @@ export class ServedResources {
       throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
     }
     try {
-      const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved })
+      const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved, reader })
       return completion(found ?? [])
     } catch (error) {
       this.log.warn({ err: error, uriTemplate, variable }, 'completion failed')

@@ -400,6 +400,15 @@ describe('a gateway whose users see what is theirs', () => {
     for (const answer of await Promise.all(refused)) {
       expect(JSON.stringify(answer)).to.match(/the token may not read [a-z ]+ of instances/)
     }
+    // Another token of the user, whose view is the same.
+    const artefacts = await makeToken(accessOf('ben'), ['read:artefact'])
+    const [withoutScene] = await open(artefacts.token)
+    const listedTo = async (each: RawSession) =>
+      JSON.stringify(await each.call('tools/call', { name: 'list_resources', arguments: {} }))
+    expect(await listedTo(session)).to.include(at(own.id))
+    expect(await listedTo(withoutScene)).to.not.include(at(own.id))
+    const unread = await withoutScene.call('resources/read', { uri: at(own.id) })
+    expect(JSON.stringify(unread)).to.include('the token may not read scene of instances')
     // The scopes that the refusals name can be given to a token.
     const scopesOf = (answer: unknown) => JSON.stringify(answer).match(/read:\w+/g)
     expect(scopesOf(await tool('list_resources', {}))).to.equal(null)

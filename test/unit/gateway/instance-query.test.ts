@@ -1,10 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import {
-  lookUpInstance,
-  parseInstanceQuery,
-  queryInstances,
-} from '../../../src/server/gateway/instance-query.ts'
+import { parseInstanceQuery, queryInstances } from '../../../src/server/gateway/instance-query.ts'
 import { instanceRow, type InstanceRow } from '../../../src/server/gateway/instance-rows.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
@@ -12,7 +8,7 @@ import { entry } from '../../helpers/memory-directory.ts'
 function parsed(query: string): ReturnType<typeof parseInstanceQuery> {
   const uri = parseResourceUri(`gateway://instances${query}`)
   if (!uri.ok) throw new Error(uri.failure)
-  return parseInstanceQuery(uri.value, 1000)
+  return parseInstanceQuery(uri.value)
 }
 
 const row = (...given: Parameters<typeof entry>): InstanceRow => instanceRow(entry(...given))
@@ -143,45 +139,4 @@ describe('queryInstances', () => {
     expect(health([], [fault])).to.equal('degraded')
     expect(queryInstances(rows, [fault], parsed(''))).to.include({ fault_count: 1, total: 5 })
   })
-})
-
-describe('lookUpInstance', () => {
-  const ids = [
-    'a1b2c3d4-0000-4000-8000-000000000001',
-    'a1b2ffff-0000-4000-8000-000000000002',
-    'A1B2C3D4-0000-4000-8000-0000000000FF',
-  ] as const
-  const dead = 'deadbeef-0000-4000-8000-000000000004'
-  const entries = [
-    ...ids.map(instanceId => entry({ instanceId })),
-    entry({ instanceId: dead }, { health: 'dead', reason: 'ended' }),
-  ]
-
-  function found(selector: string): unknown {
-    const result = lookUpInstance(entries, selector)
-    if (result.ok) return result.value.record.instanceId
-    if (result.failure.kind !== 'ambiguous') return result.failure.kind
-    return result.failure.candidates.map(({ record }) => record.instanceId)
-  }
-
-  const cases: [selector: string, expected: unknown][] = [
-    [ids[0], ids[0]],
-    [ids[0].toUpperCase(), ids[0]],
-    [ids[0].replaceAll('-', ''), ids[0]],
-    ['A1B2-F', ids[1]],
-    ['a1b2', ids],
-    ['a1b2c', [ids[0], ids[2]]],
-    ['dead', dead],
-    ['d-e-a', 'too_short'],
-    ['', 'none'],
-    ['0123', 'none'],
-    ['xyz', 'none'],
-    [`${ids[0]}0`, 'none'],
-    ['__proto__', 'none'],
-  ]
-  for (const [selector, expected] of cases) {
-    it(`finds ${JSON.stringify(expected)} by "${selector}"`, () => {
-      expect(found(selector)).to.deep.equal(expected)
-    })
-  }
 })

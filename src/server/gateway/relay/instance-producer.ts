@@ -75,9 +75,9 @@ export class InstanceProducer implements SchemeProducer {
     this.#instances = instances
   }
 
-  /** The scenes that callers may read. */
-  first(): readonly Descriptor[] {
-    if (!this.#instances.allows('scene')) return []
+  /** The scenes that the caller may read. */
+  first({ schemes }: Reader): readonly Descriptor[] {
+    if (schemes?.includes('scene') === false) return []
     return this.#instances.names.live
       .filter(({ record }) => record.host.connected || record.scene !== null || record.sceneSetMs)
       .map(entry => ({
@@ -91,8 +91,8 @@ export class InstanceProducer implements SchemeProducer {
     return templates
   }
 
-  checkParameters({ text }: ResourceUri): void {
-    this.#instances.assertThere(this.#instances.find(text), text)
+  checkParameters({ text }: ResourceUri, reader?: Reader): void {
+    this.#instances.assertThere(this.#instances.find(text, reader), text)
   }
 
   /** Results are relayed; what is not is no resource. */
@@ -120,7 +120,7 @@ export class InstanceProducer implements SchemeProducer {
   async complete(
     variable: string,
     prefix: string,
-    { uriTemplate, resolved }: CompletionContext,
+    { uriTemplate, resolved, reader }: CompletionContext,
   ): Promise<readonly string[]> {
     if (variable === 'instance_id') {
       const ids = this.#instances.names.live.map(({ record }) => record.instanceId)
@@ -138,7 +138,7 @@ export class InstanceProducer implements SchemeProducer {
       context: { arguments: others },
     }
     const call = { method: 'completion/complete', params, member: 'completion' }
-    const members = await this.#instances.call(instanceId, call, undefined)
+    const members = await this.#instances.call(instanceId, call, reader)
     // Completions are small: a larger answer is of no use.
     if (typeof members !== 'string') {
       members.discard()

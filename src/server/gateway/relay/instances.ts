@@ -13,7 +13,7 @@ import { LargeResult } from './instance-answer.ts'
 import { InstanceNames, unknownInstance } from './instance-names.ts'
 import type { Follower } from './instance-pushes.ts'
 import { isUnreachable } from './relay-errors.ts'
-import { assertCall, assertScheme, type Schemes } from './scheme-rights.ts'
+import { assertCall, assertScheme } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
 export const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
@@ -26,8 +26,6 @@ interface InstancesParts {
   readonly connections: Connections
   /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
-  /** Default: callers may read all. */
-  readonly schemes?: Schemes
   /** Absent: nothing is written down. */
   readonly trail?: AccessTrail
   readonly clock: Clock
@@ -73,26 +71,21 @@ export class Instances {
     })
   }
 
-  /** The id of the instance. Throws for a URI that callers may not read through a gateway. */
-  find(text: string): string {
+  /** The id of the instance. Throws for a URI that the caller may not read through a gateway. */
+  find(text: string, reader?: Pick<Reader, 'schemes'>): string {
     const parsed = parseInstanceUri(text)
     if (parsed === null || ownSchemes.has(parsed.scheme)) {
       const error = new ResourceNotFound(text)
       error.message += '; the scene of an instance is instance://<id>/scene/current'
       throw error
     }
-    assertScheme(this.#parts.schemes ?? null, parsed.scheme)
+    assertScheme(reader?.schemes, parsed.scheme)
     const uri = parseResourceUri(text)
     if (!uri.ok) throw new ResourceUriInvalid(uri.failure)
     if (!['false', '0'].includes(uri.value.query.get('drain') ?? 'false')) {
       throw new ResourceUriInvalid('a gateway never drains events: leave out drain')
     }
     return this.names.idOf(parsed.selector, text)
-  }
-
-  /** Whether callers may read the scheme. */
-  allows(scheme: string): boolean {
-    return this.#parts.schemes?.includes(scheme) ?? true
   }
 
   /** The one spelling under which updates are announced; undefined: there is no such instance. */
@@ -105,7 +98,7 @@ export class Instances {
 
   /** The members of the result of a read, as they come from the instance. */
   async read(text: string, reader?: Reader): Promise<RelayedContents> {
-    const wanted = { instanceId: this.find(text), rpc: 'resources/read', uri: text }
+    const wanted = { instanceId: this.find(text, reader), rpc: 'resources/read', uri: text }
     return this.asked(wanted, reader, (connection, own) => connection.read(text, own))
   }
 
@@ -116,7 +109,7 @@ export class Instances {
     reader: Reader | undefined,
   ): Promise<RelayedContents> {
     const { method, params } = call
-    assertCall(this.#parts.schemes ?? null, method, params)
+    assertCall(reader?.schemes, method, params)
     const rpc = method === 'tools/call' ? `${method} ${String(params.name)}` : method
     const wanted = { instanceId, rpc, uri: `gateway://instances/${instanceId}` }
     const about = `instance://${instanceId}/`
