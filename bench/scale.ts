@@ -81,7 +81,8 @@ interface Simulated {
 
 async function startInstance(index: number, token: string): Promise<Simulated> {
   const id = `${String(index).padStart(8, '0')}-0000-4000-8000-000000000000`
-  const server = new McpHttpServer({ enableTools: true })
+  const instance = () => ({ id, dccType: 'maya', displayName: 'scripted', scene: null })
+  const server = new McpHttpServer({ enableTools: true }, { instance })
   await server.start()
   server.resources().setScene(scene(0))
   const joined = Promise.withResolvers<void>()

@@ -33,6 +33,7 @@ export interface NoteEntry {
   readonly by: string
   readonly at: string
   readonly text?: string
+  readonly late?: boolean
   readonly proof?: NoteProof
 }
 

@@ -293,11 +293,12 @@ const verbs = {
   close: 'closed',
 } as const
 
-function Entry({ entry: { action, by, at, text } }: { entry: NoteEntry }) {
+function Entry({ entry: { action, by, at, text, late } }: { entry: NoteEntry }) {
   return (
     <li>
       <span class="quiet">
         {by} {verbs[action]} <Ago at={at} />
+        {late === true && ' (too late: it changed nothing)'}
       </span>
       {text !== undefined && <p class="said">{text}</p>}
     </li>

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { RequestListener } from 'node:http'
 import { hostname } from 'node:os'
 import type { AccountsUrl } from '../lib/config/accounts-url.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
@@ -31,7 +32,7 @@ import type { ListenOptions } from './http/listen-options.ts'
 import { type Gauge, Metrics } from './http/metrics.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { type Handlers, ServerSocket, type Stoppable, stoppable } from './http/server-socket.ts'
-import { guardUpgrades, isUpgradeTo } from './http/upgrade.ts'
+import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
 import { joinPath } from './join/wire.ts'
 import { activityGauges } from './mcp/endpoint.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
@@ -126,7 +127,7 @@ export async function startGateway(
   await using opened = new AsyncDisposableStack()
   // Before the election: a standby must not fail when it takes over.
   const catalog = await Catalog.open(options.catalog)
-  const socket = await ServerSocket.open(options, { limits, log })
+  const socket = new ServerSocket(options, { limits, log })
   const accounts =
     options.acceptJoins && (await followTokens(options.acceptJoins, limits.joinTokenCheckMs))
   const auth = await createAuth(options.auth ?? { mode: 'none' }, {
@@ -140,17 +141,19 @@ export async function startGateway(
   // Ended once the last request is answered.
   const backend = opened.use(new AsyncDisposableStack())
   // Requests that come before the gateway knows its instances wait for it.
-  const ready = Promise.withResolvers<Handlers>()
+  const ready = Promise.withResolvers<Ready>()
   ready.promise.catch(() => {})
   let endStreams = () => {}
-  opened.defer(() => {
+  opened.defer(async () => {
     ready.reject(new Error('the gateway stopped before it was ready'))
-    return socket.stop(endStreams)
+    const stopped = socket.stop()
+    endStreams()
+    await stopped
   })
   const before = await winPort({
     ...options,
     registryDir,
-    bind: () => socket.bind(waitingFor(ready.promise, options.acceptJoins !== undefined)),
+    bind: () => socket.bind(waitingFor(ready.promise, options)),
     notify,
     signal: cancelled,
   })
@@ -242,12 +245,8 @@ export async function startGateway(
     log,
     accessLog: metrics.accessLog,
   })
-  const acceptJoin =
-    accounts && joined && createJoinUpgrade({ tokens: accounts, joined, directory, onRefused })
-  ready.resolve({
-    listener: listenerOf(app),
-    upgrades: acceptJoin && guardUpgrades(joinPath, acceptJoin, options, onRefused),
-  })
+  const acceptJoin = accounts && joined && createJoinUpgrade(accounts, joined, onRefused)
+  ready.resolve({ listener: listenerOf(app), acceptJoin })
   opened.defer(() => {
     const message = `this gateway leaves port ${port} to others`
     notify({ event: 'voluntary_yield', message, holder: null })
@@ -258,8 +257,20 @@ export async function startGateway(
   return { ...facts, ...stoppable(() => running.disposeAsync()) }
 }
 
+interface Ready {
+  readonly listener: RequestListener
+  /** The handshake of an instance that joins. Absent: none is accepted. */
+  readonly acceptJoin: Upgrade | undefined
+}
+
 /** Handlers for a socket that is bound before there is anything to serve. */
-function waitingFor(ready: Promise<Handlers>, acceptsJoins: boolean): Handlers {
+function waitingFor(ready: Promise<Ready>, options: GatewayOptions): Handlers {
+  const acceptJoin: Upgrade = (...asked) => {
+    ready.then(
+      gateway => gateway.acceptJoin?.(...asked),
+      () => asked[1].destroy(),
+    )
+  }
   return {
     listener(req, res) {
       ready.then(
@@ -267,17 +278,7 @@ function waitingFor(ready: Promise<Handlers>, acceptsJoins: boolean): Handlers {
         () => res.destroy(),
       )
     },
-    upgrades: acceptsJoins
-      ? {
-          wants: req => isUpgradeTo(joinPath, req),
-          handle(req, connection, head) {
-            ready.then(
-              ({ upgrades }) => upgrades?.handle(req, connection, head),
-              () => connection.destroy(),
-            )
-          },
-        }
-      : undefined,
+    upgrades: options.acceptJoins && guardUpgrades(joinPath, acceptJoin, options),
   }
 }
 
@@ -285,8 +286,10 @@ function instanceGauge({ entries }: InstanceDirectory): Gauge {
   return {
     name: 'service_cli_instances',
     help: 'Instances of this machine, and those that joined, by health.',
-    by: 'health',
-    values: Object.entries(countByHealth(entries)).map(([label, value]) => ({ label, value })),
+    samples: Object.entries(countByHealth(entries)).map(([health, count]) => [
+      `{health="${health}"}`,
+      count,
+    ]),
   }
 }
 

@@ -12,7 +12,6 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
-import { SceneComparer } from './checkpoints/scene-comparer.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
@@ -100,9 +99,8 @@ export async function startServe(
   const folderOf = ({ app, document: open }: Partial<Presence>) =>
     documentFolder(documents, options, dccTypeOf(options.dccType, app), open)
   const document = () => folderOf(presences.current ?? {})
-  const comparer = new SceneComparer()
-  opened.defer(() => comparer.close())
-  const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh(), comparer })
+  const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh() })
+  opened.defer(() => checkpoints.close())
   const pictures = createPictureMaker()
   opened.defer(() => pictures.close())
   const notes = options.notes
@@ -186,21 +184,20 @@ export async function startServe(
   mcpUrl = url
   const hostUrl = `${localUrl}/host`
   const { dccType, name } = options
-  const facts = {
-    instanceId,
-    dccType,
-    name,
-    url,
-    hostUrl,
-    hostTokenFile: token.file,
-    version,
-    gateways: options.join?.gateways,
-  }
   const record = await InstanceFile.create({
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
     log,
-    record: createInstanceRecord(facts),
+    record: createInstanceRecord({
+      instanceId,
+      dccType,
+      name,
+      url,
+      hostUrl,
+      hostTokenFile: token.file,
+      version,
+      gateways: options.join?.gateways,
+    }),
     hostToken: token.isGenerated ? token.secret : undefined,
     ownerToken,
     openFolder: () => openStateDirectory(registryDir.path),
@@ -219,9 +216,13 @@ export async function startServe(
   noteScene()
   const { sceneFile } = options
   if (sceneFile !== undefined) {
-    const setSceneText = (json: string) => registry.scene.setText(json)
-    const isPaused = () => registry.scene.isLive
-    const watcher = new SceneFile({ path: sceneFile, setSceneText, isPaused, limits, log })
+    const watcher = new SceneFile({
+      path: sceneFile,
+      setSceneText: json => registry.scene.setText(json),
+      isPaused: () => registry.scene.isLive,
+      limits,
+      log,
+    })
     opened.defer(() => watcher.stop())
     registry.listen({ resourceUpdated: () => watcher.checkPause() })
   }

@@ -232,6 +232,25 @@ describe('the Python link: what the application tells', () => {
     expect(third.of('producer.register')).to.have.length(0)
   })
 
+  it('tells where a document was saved from, also after it changed and after a reconnect', async () => {
+    await begin()
+    const first = await server.peer()
+    await app.untilState('connected')
+    await app.named('set_document', { path: '/b.blend', saved_from: '/a.blend' })
+    await app.named('set_document', { path: '/b.blend', modified: true })
+    const document = { path: '/b.blend', modified: true, saved_from: '/a.blend' }
+    const isTold = () =>
+      first.of('app.update').some(each => (each['document'] as any)?.modified === true)
+    await until(isTold, 'the change')
+    expect(first.of('app.update').at(-1)).to.deep.include({ document })
+    first.ws.terminate()
+    expect((await (await server.peer(2)).nth('hello')).document).to.deep.equal(document)
+    await app.named('set_document', { path: '/c.blend' })
+    expect((await (await server.peer(2)).nth('app.update')).document).to.deep.equal({
+      path: '/c.blend',
+    })
+  })
+
   it('sends artefacts in frames, files too, and tells on the main thread how it went', async () => {
     await begin()
     const folder = await mkdtemp(join(tmpdir(), 'python-link-'))

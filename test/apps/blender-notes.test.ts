@@ -201,6 +201,17 @@ describe('a note, from the artist in Blender to the proof and back', function ()
     await until(async () => (await last()) === 'About: no object', 'the notes', waitMs)
   })
 
+  it('comes with its file when that is saved for the first time', async () => {
+    const before = await texts()
+    await linked.blender.tell('save_as')
+    const path = async () => JSON.parse((await read('scene://current')).text).document?.path
+    await until(async () => (await path())?.endsWith('other.blend'), 'the path', waitMs)
+    const isMoved = async () => (await texts()).join() === before.join()
+    await until(isMoved, 'its notes', waitMs)
+    const { notes } = (await call('list_notes', { state: 'all' })).data
+    expect(notes).to.have.length(before.length)
+  })
+
   it('is not shown while the scene is not shared, and neither is that of another document', async () => {
     await linked.blender.tell('share_scene off')
     const isWithdrawn = async () => (await read('scene://current')).text.includes('no_snapshot')

@@ -92,7 +92,6 @@ describe('service-cli connect', () => {
   })
 
   const wrong: [word: string, text: string][] = [
-    ['000', 'too short'],
     ['', 'empty'],
     ['localhost:8765/mcp', 'is not an instance'],
     ['http://', 'not an http or https URL'],

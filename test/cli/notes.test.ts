@@ -41,7 +41,7 @@ describe('service-cli notes and checkpoint', () => {
     expect(made.stderr).to.equal('')
     expect(made.stdout).to.match(/^1 {2}open {6}[0-9a-f]{8} {2}ada: Too bright \(Lamp\)\n$/)
     expect((await notes('list')).stdout).to.equal(made.stdout)
-    expect((await notes('accept', '1')).stderr).to.contain('only an answered note can be accepted')
+    expect((await notes('accept', '1')).stderr).to.contain('note 1 is open: accept does not apply')
     expect((await notes('answer', '1', 'dimmed')).code).to.equal(0)
     expect((await notes('accept', '1')).stdout).to.contain('accepted')
     expect((await notes('list')).stderr).to.equal('no open notes\n')
@@ -56,8 +56,7 @@ describe('service-cli notes and checkpoint', () => {
     expect((await notes('reopen', '1', 'not yet')).stdout).to.contain('reopened')
     expect((await notes('close', '1')).stdout).to.contain('closed')
     const { stderr } = await notes('answer', '1', 'done')
-    expect(stderr).to.contain('a person reopens a settled note before it is answered again')
-    expect(stderr).not.to.contain('can be accepted')
+    expect(stderr).to.contain('note 1 is closed: answer does not apply')
   })
 
   it('makes none once the application has ended the sharing', async () => {

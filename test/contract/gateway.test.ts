@@ -313,14 +313,16 @@ async function startGatewayServer(aggregate: boolean) {
     log,
     accessLog: accessLogOn(log),
   })
-  const socket = await ServerSocket.open({ host, port }, { limits, log })
+  const socket = new ServerSocket({ host, port }, { limits, log })
   await socket.bind({ listener: listenerOf(app) })
   return {
     url,
     directory,
     ring,
     async stop() {
-      await socket.stop(close)
+      const stopped = socket.stop()
+      close()
+      await stopped
       connections.close()
     },
   }

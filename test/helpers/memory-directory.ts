@@ -65,7 +65,6 @@ export function entry(
       hostname: 'desk',
       mcpUrl: 'http://127.0.0.1:8765/mcp',
       joined: null,
-      mcpUrlIsLoopback: true,
       localUrl: 'http://127.0.0.1:8765',
       version: '0.1.0',
       host: { connected: true, appPid: 4712, version: '4.2.0', mode: 'gui' },

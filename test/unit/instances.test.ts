@@ -175,7 +175,7 @@ describe('selectInstance', () => {
     [a.id.replaceAll('-', '').toUpperCase(), all, one(a)],
     ['abcd1234-00', all, one(a)],
     ['abcd', all, { kind: 'several', instances: [a, b] }],
-    ['abc', all, { kind: 'too_short' }],
+    ['abc', all, none],
     ['fade', all, one(maya)],
     ['Maya', all, one(maya)],
     ['blender', all, { kind: 'several', instances: [a, b] }],

@@ -55,12 +55,16 @@ export async function examine(
 
 async function factsOf(entry: InstanceEntry, instancesDir: string): Promise<InstanceFacts> {
   const { instanceRow } = await import('../../server/gateway/instance-rows.ts')
-  const { mcpUrl, mcpUrlIsLoopback, localUrl, instanceId, pid, gateways = [] } = entry.record
-  const isPlain = mcpUrlIsLoopback && mcpUrl?.startsWith('http:') === true
-  const isHere = entry.record.hostname === hostname() && (mcpUrlIsLoopback || localUrl !== null)
-  const url = isPlain || localUrl === null ? mcpUrl : `${localUrl}/mcp`
+  const { localUrl, instanceId, pid, gateways = [] } = entry.record
+  const isHere = entry.record.hostname === hostname() && localUrl !== null
   const ownerToken = await readOwnerToken(ownerFile(instancesDir, instanceId))
-  return { row: instanceRow(entry), pid, url: isHere ? url : null, gateways, ownerToken }
+  return {
+    row: instanceRow(entry),
+    pid,
+    url: isHere ? `${localUrl}/mcp` : null,
+    gateways,
+    ownerToken,
+  }
 }
 
 function checkNode(): Finding {

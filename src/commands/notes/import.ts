@@ -15,8 +15,8 @@ export default class NotesImport extends BaseCommand {
   static override summary = 'Add exported notes to the open document'
 
   static override description = `Adds the notes of a file that notes export wrote to the document that \
-is open in the application, with their answers, proofs and pictures. A note that the document has \
-already is left as it is. A note gets another number where its own is taken.
+is open in the application, with their answers, proofs and pictures. They get the next \
+free numbers. A note that the document has already is left as it is.
 
 ${hostEnvironment}`
 

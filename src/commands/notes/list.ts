@@ -2,7 +2,6 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { processOutput } from '../../lib/cli/output.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { asText, cleanText } from '../../lib/util/text.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
 import { isNote, lineOf, onScreen, readNotes, type ShownNote } from './note.ts'
 
@@ -31,16 +30,11 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     const { flags } = await this.parse(NotesList)
     const uri = flags.all ? 'notes://all?limit=1000' : 'notes://open'
     const list = await readNotes(uri, flags, isList)
-    const { notes, shared, damaged } = list
+    const { notes, shared } = list
     const output = processOutput(flags)
     await output.result(notes.map(note => onScreen(lineOf(note, listedChars))).join('\n'), list)
     if (shared === false) output.note('no document is shared')
     else if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
-    for (const number of Array.isArray(damaged) ? damaged : []) {
-      output.warn(
-        `note ${cleanText(asText(number), 8)} cannot be read; the log of the server says why`,
-      )
-    }
   }
 }
 

@@ -23,8 +23,6 @@ export async function chooseInstance(
       return selected.instance
     case 'several':
       throw several(selected.instances, word, naming)
-    case 'too_short':
-      throw usage(`${word} is too short: write at least 4 characters of the id`)
     case 'none':
       throw word === undefined ? noneFound() : notFound(instances, word)
   }

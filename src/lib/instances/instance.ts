@@ -40,14 +40,14 @@ export function lifeOf(
   return Date.now() - heartbeatMs > instanceStaleMs ? 'stale' : 'live'
 }
 
-/** Whether an application is connected to a server, and since when (RFC 3339) it is, or is gone. */
-export interface ApplicationState {
+/**
+ * Says that the application of a server is gone; null when it is connected, or never was. `since`,
+ * RFC 3339: since when it is connected or gone.
+ */
+export function absenceText(application: {
   readonly connected: boolean
-  /** Null before the first connection. */
   readonly since: string | null
-}
-
-/** Null when the application is connected, or never was. */
-export function absenceText({ connected, since }: ApplicationState): string | null {
+}): string | null {
+  const { connected, since } = application
   return connected || since === null ? null : `application gone since ${since}`
 }

@@ -2,8 +2,8 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { type Instance, instanceOf, lifeOf } from './instance.ts'
-import { listRecords, readRecordFile } from './record-files.ts'
+import { type Instance, lifeOf } from './instance.ts'
+import { readInstances } from './record-files.ts'
 
 export interface LiveInstancesParts {
   readonly registryDir: string
@@ -13,18 +13,14 @@ export interface LiveInstancesParts {
 /** The instances of this user on this machine that can be used now, oldest first. Never rejects. */
 export async function liveInstances({ registryDir, log }: LiveInstancesParts): Promise<Instance[]> {
   const folder = join(registryDir, 'instances')
-  const names = await listRecords(folder).catch((error: unknown): string[] => {
+  const all = await readInstances(folder).catch((error: unknown) => {
     log.warn({ folder }, messageOf(error))
     return []
   })
-  const live: Instance[] = []
-  for (const name of names) {
-    const file = readRecordFile(join(folder, name))
-    if (file?.record.ok !== true) continue
-    const instance = instanceOf(file.record.value)
-    const isHere = instance.hostname === hostname()
-    if (isHere && lifeOf(instance, file.modifiedMs) === 'live') live.push(instance)
-  }
+  const live = all
+    .filter(({ instance, heartbeatMs }) => lifeOf(instance, heartbeatMs) === 'live')
+    .map(({ instance }) => instance)
+    .filter(instance => instance.hostname === hostname())
   return live.toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
 }
 

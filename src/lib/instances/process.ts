@@ -1,16 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { errnoOf } from '../util/errors.ts'
 
-/** What Linux says of a process in /proc/<pid>/stat. */
-interface ProcessStat {
-  /** When it started, in clock ticks since boot; differs from a later process of the same pid. */
-  readonly ticks: string
-  /** A zombie: it still has its pid, and will never do anything again. */
-  readonly ended: boolean
-}
-
-/** Null where the system does not tell (anything but Linux) or there is no such process. */
-export function processStat(pid: number): ProcessStat | null {
+/**
+ * What Linux says of a process: `ticks`, when it started, in clock ticks since boot, and whether it
+ * has ended, as a zombie has. Null where the system does not tell or there is no such process.
+ */
+export function processStat(pid: number): { ticks: string; ended: boolean } | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // proc_pid_stat(5): the name in the second field may itself hold spaces and brackets.

@@ -1,9 +1,10 @@
 import { closeSync, constants, lstatSync, openSync, readFileSync, type Stats } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { listPrivateFolder } from '../config/private-file.ts'
 import { errnoOf, isMissing } from '../util/errors.ts'
 import { isOwn, noFollow } from '../util/posix.ts'
 import { fail, type Result } from '../util/result.ts'
+import { type Instance, instanceOf } from './instance.ts'
 import { type InstanceRecord, maxRecordBytes, parseRecord } from './record.ts'
 
 /** One file among the instance records. */
@@ -15,6 +16,20 @@ export interface RecordFile {
   readonly bytes: Buffer
   /** The identical object as long as the content stays. */
   readonly record: Result<InstanceRecord, string>
+}
+
+/** The instances with a valid record. Throws as `listRecords`. */
+export async function readInstances(
+  instancesDir: string,
+): Promise<{ instance: Instance; heartbeatMs: number }[]> {
+  const files = (await listRecords(instancesDir)).map(name =>
+    readRecordFile(join(instancesDir, name)),
+  )
+  return files.flatMap(file =>
+    file?.record.ok === true
+      ? { instance: instanceOf(file.record.value), heartbeatMs: file.modifiedMs }
+      : [],
+  )
 }
 
 /** The names of the records. Throws `registry_dir_unsafe` for a folder that others can change. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { firstIssue } from '../util/first-issue.ts'
-import { parseJson } from '../util/json.ts'
+import { maxJsonDepth, parseJson } from '../util/json.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 import { cleanText, isUuid } from '../util/text.ts'
 import { isRfc3339 } from '../util/time.ts'
@@ -8,9 +8,6 @@ import { visibilities } from './visibility.ts'
 
 /** Bytes of one instance record. */
 export const maxRecordBytes = 64 * 1024
-
-/** Arrays and objects inside each other in a record. */
-const maxRecordDepth = 16
 
 /** Characters of the metadata, as JSON. */
 const maxMetadataChars = 4096
@@ -88,8 +85,8 @@ export function parseRecord(
   instanceId: string | null,
 ): Result<InstanceRecord, string> {
   if (bytes.length > maxRecordBytes) return fail(`it is larger than ${maxRecordBytes} bytes`)
-  const json = parseJson(bytes.toString('utf8'), maxRecordDepth)
-  if (!json.ok) return fail(json.failure === 'depth' ? 'it nests too deep' : 'it is not valid JSON')
+  const json = parseJson(bytes.toString('utf8'), maxJsonDepth)
+  if (!json.ok) return fail('it is not valid JSON')
   const parsed = instanceRecord.safeParse(json.value)
   if (!parsed.success) return fail(cleanText(firstIssue(parsed.error), 200))
   if (instanceId !== null && parsed.data.instance_id !== instanceId) {

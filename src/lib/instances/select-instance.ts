@@ -7,8 +7,6 @@ export type Selection<One extends Named = Instance> =
   | { readonly kind: 'one'; readonly instance: One }
   | { readonly kind: 'none' }
   | { readonly kind: 'several'; readonly instances: readonly One[] }
-  /** Fewer than `minPrefixChars` digits of an id. */
-  | { readonly kind: 'too_short' }
 
 /** A shorter beginning of an id names by accident. */
 export const minPrefixChars = 4
@@ -33,9 +31,7 @@ export function selectInstance<One extends Named>(
       dccType.toLowerCase() === lower || (long && plainId(id).startsWith(wanted)),
   )
   if (named.length > 0) return only(named)
-  const said = instances.filter(instance => namesOf(instance).includes(lower))
-  if (said.length > 0) return only(said)
-  return !long && /^[0-9a-f]+$/.test(wanted) ? { kind: 'too_short' } : { kind: 'none' }
+  return only(instances.filter(instance => namesOf(instance).includes(lower)))
 }
 
 /** Whether the word names this instance, and not a kind of instances. */

@@ -1,4 +1,4 @@
-/** In `_meta` of the calls of the live view in a chat: no model made them. */
+/** In `_meta` of calls that no model made, such as those of the live view in a chat. */
 export const liveAppKey = 'service-cli/live'
 
 /** In `_meta` of the calls of programs, which want the answer as data, too. */

@@ -75,7 +75,7 @@ export async function startAccountsServer(
   )
 
   const limits = { ...defaultLimits, ...httpDefaults }
-  const socket = await ServerSocket.open(options, { limits, log })
+  const socket = new ServerSocket(options, { limits, log })
   opened.defer(() => socket.stop())
   const issuer = publicUrl === undefined ? localIssuer : socket.url
   const app = createAccountsApp({

@@ -31,11 +31,6 @@ export function createAccountsApp(parts: AccountsParts): Hono<AppEnv> {
   return createApp({
     reach: parts.reach,
     routes: createRoutes(parts),
-    notFound(c) {
-      // The path is not repeated: it may hold a token.
-      const message = 'nothing is served at this path; see /openapi.json'
-      return sendProblem(c, new AccountsProblem('not-found', message), requestIdOf(c))
-    },
     onError(error, c) {
       const problem = toAccountsProblem(error)
       const requestId = requestIdOf(c)
@@ -52,7 +47,7 @@ export function createAccountsApp(parts: AccountsParts): Hono<AppEnv> {
 }
 
 /** In the answer as `instance`, in the log and the audit. */
-function requestIdOf({ var: { call } }: Pick<Context<AppEnv>, 'var'>): string {
+function requestIdOf({ env: { call } }: Pick<Context<AppEnv>, 'env'>): string {
   return (call.requestId ??= randomUUID())
 }
 
@@ -65,7 +60,7 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
   const app = new Hono<AccountsEnv>()
   app.use(async (c, next) => {
     const route = routePath(c, -1)
-    c.var.call.route = route === '/*' ? 'other' : route
+    c.env.call.route = route === '/*' ? 'other' : route
     requestIdOf(c)
     setSafeHeaders(c)
     await next()
@@ -98,6 +93,11 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
     }),
   )
 
+  app.notFound(c => {
+    // The path is not repeated: it may hold a token.
+    const message = 'nothing is served at this path; see /openapi.json'
+    return sendProblem(c, new AccountsProblem('not-found', message), requestIdOf(c))
+  })
   addRoutes(app, services)
 
   app.get('/.well-known/jwks.json', c =>

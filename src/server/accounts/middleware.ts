@@ -11,7 +11,7 @@ import type { AccountRow, SessionRow } from './schema.ts'
 import type { Principal, Tokens } from './tokens.ts'
 
 export interface AccountsEnv extends AppEnv {
-  Variables: AppEnv['Variables'] & {
+  Variables: {
     /** On routes behind `requireLogin`. */
     account: AccountRow
     session: SessionRow
@@ -26,7 +26,7 @@ export async function authenticate(c: Context<AccountsEnv>, tokens: Tokens): Pro
     throw new AccountsProblem('token-missing', message)
   }
   const principal = await tokens.authenticate(token)
-  c.var.call.principal = principal.account.id
+  c.env.call.principal = principal.account.id
   return principal
 }
 

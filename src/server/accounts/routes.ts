@@ -67,7 +67,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       const body = c.req.valid('json')
       const codeHash = await admitRegistration(c, body)
       await refuseGuessable('/password', body.password, body)
-      if (!local) await loginLimits.count(c.var.call.peer)
+      if (!local) await loginLimits.count(c.env.call.peer)
       const email = body.email.normalize('NFC')
       const account: NewAccount = {
         id: randomUUID(),
@@ -85,7 +85,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         throw new AccountsProblem('account-exists', message)
       }
       if (outcome === 'code_invalid') throw await refusedInvite(c)
-      c.var.call.principal = account.id
+      c.env.call.principal = account.id
       await audit(c, 'account.registered', { username: account.username })
       c.header('Location', `${apiPrefix}/me`)
       const issued = await tokens.issueTokens(session, refreshToken)
@@ -108,7 +108,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         await audit(c, 'login.failed', {}, account?.id)
         throw new AccountsProblem('invalid-credentials', wrongLogin)
       }
-      c.var.call.principal = account.id
+      c.env.call.principal = account.id
       if (account.disabledAtMs !== null) {
         await audit(c, 'login.disabled')
         const message = 'this account is disabled; ask the operator of the accounts server'
@@ -137,7 +137,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         throw new AccountsProblem('token-invalid', message)
       }
       const { session, refreshToken } = await tokens.rotate(presented)
-      c.var.call.principal = session.accountId
+      c.env.call.principal = session.accountId
       if (refreshToken !== null) return c.json(await tokens.issueTokens(session, refreshToken))
       await audit(c, 'refresh.reused', { session_id: session.id })
       const message =
@@ -210,16 +210,16 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
         await refuseGuessable('/new_password', password, account)
         // Before the code is used up: what fails here must not cost it.
         const newHash = await passwords.hash(password)
-        await loginLimits.clear([account.usernameKey, account.emailKey], c.var.call.peer)
+        await loginLimits.clear([account.usernameKey, account.emailKey], c.env.call.peer)
         ended = await store.resetPassword(account, codeHash, newHash, Date.now())
       }
       if (account === null || ended === null) {
-        await loginLimits.count(c.var.call.peer)
+        await loginLimits.count(c.env.call.peer)
         await audit(c, 'password.reset_failed', {}, account?.id)
         const message = 'the user name or the code is wrong, or the code was used or has expired'
         throw new AccountsProblem('invalid-credentials', message)
       }
-      c.var.call.principal = account.id
+      c.env.call.principal = account.id
       await audit(c, 'password.reset')
       const ended_tokens = ended.tokens.map(serviceTokenView)
       return c.json({ ended_sessions: ended.sessions, ended_tokens })
@@ -285,9 +285,9 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     c: Context<AccountsEnv>,
     action: string,
     details: AuditEntry['details'] = {},
-    accountId = c.var.call.principal || null,
+    accountId = c.env.call.principal || null,
   ): Promise<void> {
-    const { requestId, peer: address } = c.var.call
+    const { requestId, peer: address } = c.env.call
     const row = { atMs: Date.now(), action, accountId, address }
     try {
       await store.audit({ ...row, details: { request_id: requestId ?? null, ...details } })
@@ -304,7 +304,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     hash: string | null,
   ): Promise<boolean> {
     return passwords.inTurn(() =>
-      loginLimits.attempt(name, c.var.call.peer, () => passwords.verify(password, hash)),
+      loginLimits.attempt(name, c.env.call.peer, () => passwords.verify(password, hash)),
     )
   }
 
@@ -333,7 +333,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
 
   /** A wrong code counts as a failure of the address. */
   async function refusedInvite(c: Context<AccountsEnv>): Promise<AccountsProblem> {
-    await loginLimits.count(c.var.call.peer)
+    await loginLimits.count(c.env.call.peer)
     await audit(c, 'registration.refused')
     const message = 'the invitation code is unknown, used, expired or for another user name'
     return new AccountsProblem('registration-closed', message)

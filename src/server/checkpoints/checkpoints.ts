@@ -1,15 +1,51 @@
+import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
+import { z } from 'zod'
+import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { parseJson } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
-import { type Checkpoint, CheckpointFolder } from './checkpoint-folder.ts'
-import type { ComparedScenes, SceneComparison } from './compare-scenes.ts'
+import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
+import { JobThread, scriptBeside } from '../thread/job-thread.ts'
+import { type ComparedScenes, compareScenes, type SceneComparison } from './compare-scenes.ts'
 import type { DocumentFolder } from './document-folder.ts'
-import type { SceneComparer } from './scene-comparer.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
+
+/** Of one document. */
+const maxCheckpoints = 64
+/** Of one document, as they are stored. */
+const maxBytes = 256 * 1024 * 1024
+const maxFactsBytes = 4096
+/** Texts that are longer together take too long for the main thread: the largest ones seconds. */
+const maxInlineChars = 1024 * 1024
+const maxCompareMs = 60_000
+const threadIdleMs = 30_000
+
+/** Members have the same names in memory, in the folder and on the wire. */
+export interface Checkpoint extends Unconfirmed {
+  readonly name: string
+  /** RFC 3339 */
+  readonly created_at: string
+  readonly by: string
+  /** Of the scene's text. */
+  readonly size: number
+  /** Of the packed scene. */
+  readonly stored_bytes: number
+  /** Made for a note: it goes first when room is needed. */
+  readonly of_note?: boolean
+}
+
+const facts = z.looseObject({
+  name: z.string(),
+  created_at: z.string(),
+  by: z.string(),
+  size: z.int(),
+  stored_bytes: z.int(),
+})
 
 export interface CheckpointInput {
   readonly name: string
@@ -18,30 +54,41 @@ export interface CheckpointInput {
 }
 
 interface CheckpointsParts {
-  /** Of the document that is open in the application. */
+  /** The one that is open in the application. */
   readonly document: () => DocumentFolder
   readonly scene: () => Promise<FreshScene>
-  readonly comparer: Pick<SceneComparer, 'compare'>
 }
 
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)]
 
-/** Named scenes of the open document. */
+/**
+ * Named scenes of documents, by default of the open one: two files each, the packed scene and the
+ * facts about it. Without facts a scene is not listed, but its name is taken.
+ */
 export class Checkpoints {
   readonly #parts: CheckpointsParts
+  readonly #thread = new JobThread<ComparedScenes, string>({
+    script: scriptBeside(import.meta.url, 'compare-thread'),
+    idleMs: threadIdleMs,
+    timer: systemTimer,
+  })
   #told: () => void = () => {}
 
   constructor(parts: CheckpointsParts) {
     this.#parts = parts
   }
 
-  /** Between the texts of any two scenes. */
-  changes(base: string, until: string, maxChanges: number): Promise<SceneComparison> {
-    return this.compare({ base, current: until, maxChanges, targets: [] })
+  /** What changed between any two scenes. Large ones are compared in a thread. */
+  async compare(scenes: ComparedScenes): Promise<SceneComparison> {
+    const { base, current } = scenes
+    const chars = (base?.length ?? 0) + (current?.length ?? 0)
+    if (chars <= maxInlineChars || base === current) return compareScenes(scenes)
+    const answer = await this.#thread.run(scenes, [], AbortSignal.timeout(maxCompareMs))
+    return parseExact(answer) as SceneComparison
   }
 
-  compare(compared: ComparedScenes): Promise<SceneComparison> {
-    return this.#parts.comparer.compare(compared)
+  close(): Promise<void> {
+    return this.#thread.close()
   }
 
   /** Sets the listener of changes. */
@@ -49,18 +96,26 @@ export class Checkpoints {
     this.#told = told
   }
 
-  /** The oldest first. */
-  list(): Promise<readonly Checkpoint[]> {
-    return this.of().list()
+  /** The oldest first, without those whose facts are damaged. */
+  async list(document = this.#parts.document()): Promise<readonly Checkpoint[]> {
+    const folder = folderOf(document)
+    const names = (await folder.list()).filter(name => /^[0-9a-f]{32}\.json$/.test(name))
+    const texts = names.map(name => folder.read(name, maxFactsBytes).catch(() => null))
+    const found = (await Promise.all(texts)).flatMap(bytes => {
+      const json = parseJson(String(bytes), 2)
+      return json.ok && facts.safeParse(json.value).success ? [json.value as Checkpoint] : []
+    })
+    return found.toSorted((a, b) => (a.created_at < b.created_at ? -1 : 1))
   }
 
-  /** Throws `resource_not_found`, which names those that there are. */
+  /** The text of the scene. Throws `resource_not_found`, which names those that there are. */
   async find(name: string): Promise<string> {
-    const folder = this.of()
-    const kept = await folder.list()
+    const document = this.#parts.document()
+    const kept = await this.list(document)
     if (!kept.some(each => each.name === name)) throw notFound(name, kept)
     try {
-      return String(await unpack((await folder.read(name)) ?? ''))
+      const packed = await folderOf(document).read(filesOf(name).scene, maxBytes)
+      return String(await unpack(packed ?? ''))
     } catch (error) {
       const message = `checkpoint "${name}" cannot be read: ${messageOf(error)}`
       throw new ServiceError('resource_failed', message, { hint: 'remove it and make it again' })
@@ -81,23 +136,86 @@ export class Checkpoints {
     const packed = await pack(text)
     const created_at = toRfc3339(systemClock.now())
     const size = Buffer.byteLength(text)
-    const facts = { name, created_at, by, size, stored_bytes: packed.length }
-    const checkpoint = { ...facts, ...unconfirmed, ...(ofNote && { of_note: true }) }
-    await this.of(document).add(checkpoint, packed)
+    const made = { name, created_at, by, size, stored_bytes: packed.length }
+    const checkpoint = { ...made, ...unconfirmed, ...(ofNote && { of_note: true }) }
+    await this.#keep(document, checkpoint, packed)
     this.#told()
     return checkpoint
   }
 
+  /** Throws `resource_not_found`. */
   async remove(name: string, document = this.#parts.document()): Promise<void> {
-    const folder = this.of(document)
-    if (!(await folder.remove(name))) throw notFound(name, await folder.list())
+    if (!(await this.#drop(document, name))) throw notFound(name, await this.list(document))
     this.#told()
   }
 
-  /** Those of any document; by default of the one that is open. */
-  of(document = this.#parts.document()): CheckpointFolder {
-    return new CheckpointFolder(document.folder('checkpoints'))
+  /** Gives one document the checkpoints of another one, as far as there is room for them. */
+  async copy(from: DocumentFolder, to: DocumentFolder): Promise<void> {
+    for (const checkpoint of await this.list(from)) {
+      const packed = await folderOf(from).read(filesOf(checkpoint.name).scene, maxBytes)
+      await this.#keep(to, checkpoint, packed ?? Buffer.alloc(0)).catch((error: unknown) => {
+        const { code } = error as ServiceError
+        if (code !== 'name_taken' && code !== 'limit_reached') throw error
+      })
+    }
   }
+
+  async #keep(document: DocumentFolder, checkpoint: Checkpoint, packed: Buffer): Promise<void> {
+    const { name } = checkpoint
+    const folder = folderOf(document)
+    const kept = await this.list(document)
+    const isTaken = kept.some(each => each.name === name)
+    for (const each of isTaken ? [] : checkpointsToEvict(kept, packed.length)) {
+      await this.#drop(document, each.name)
+    }
+    await folder.make()
+    if (isTaken || !(await folder.create(filesOf(name).scene, packed))) {
+      throw new ServiceError('name_taken', `there is a checkpoint "${name}" already`, {
+        hint: `take another name, or remove it: service-cli checkpoint "${name}" --remove`,
+      })
+    }
+    await folder.create(filesOf(name).facts, JSON.stringify(checkpoint))
+  }
+
+  /** False: there was none of this name. */
+  async #drop(document: DocumentFolder, name: string): Promise<boolean> {
+    const folder = folderOf(document)
+    const files = filesOf(name)
+    const isThere = (await folder.list()).includes(files.scene)
+    for (const file of [files.facts, files.scene]) await folder.remove(file)
+    return isThere
+  }
+}
+
+function folderOf(document: DocumentFolder): DocumentFolder {
+  return document.folder('checkpoints')
+}
+
+/** Two names that a file system would not tell apart have other files. */
+function filesOf(name: string): { scene: string; facts: string } {
+  const key = createHash('sha256').update(name).digest('hex').slice(0, 32)
+  return { scene: `${key}.scene.gz`, facts: `${key}.json` }
+}
+
+/** Which ones go to make room for one of so many bytes. Throws `limit_reached`. */
+export function checkpointsToEvict(
+  kept: readonly Pick<Checkpoint, 'name' | 'stored_bytes' | 'of_note'>[],
+  newBytes: number,
+): readonly { readonly name: string }[] {
+  let [count, bytes] = [kept.length + 1, newBytes]
+  for (const { stored_bytes } of kept) bytes += stored_bytes
+  const gone = []
+  for (const each of kept.filter(one => one.of_note === true)) {
+    if (count <= maxCheckpoints && bytes <= maxBytes) break
+    gone.push(each)
+    count--
+    bytes -= each.stored_bytes
+  }
+  if (count <= maxCheckpoints && bytes <= maxBytes) return gone
+  const most = `${maxCheckpoints} checkpoints and ${maxBytes / 1024 / 1024} MiB`
+  throw new ServiceError('limit_reached', `a document has at most ${most}`, {
+    hint: 'remove one: service-cli checkpoint NAME --remove',
+  })
 }
 
 /** A name has a letter, so that it is never taken for a revision. */
@@ -110,10 +228,8 @@ export function checkpointInput(body: unknown): Result<CheckpointInput, MemberFa
   const reader = new MemberReader(body, '')
   const name = reader.required('name', reader.text('name')?.trim(), '')
   if (!isCheckpointName(name)) {
-    reader.refuse(
-      'name',
-      'must have a letter, and at most 64 letters, digits, spaces, ".", "_", "-"',
-    )
+    const form = 'must have a letter, and at most 64 letters, digits, spaces, ".", "_", "-"'
+    reader.refuse('name', form)
   } else if (/^note-[0-9a-f]{8}$/i.test(name)) {
     reader.refuse('name', 'is a name for the checkpoint of a note: take another one')
   }

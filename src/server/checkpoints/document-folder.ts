@@ -109,7 +109,7 @@ export class DocumentFolder {
     }
   }
 
-  /** Removes a file of this folder, or, without a name, the folder itself. */
+  /** Removes one of its files, or, without a name, all of it. */
   async remove(name = '.'): Promise<void> {
     await rm(join(this.path, name), { recursive: true, force: true })
   }

@@ -11,7 +11,7 @@ export interface InstanceDirectory {
   readonly entries: readonly InstanceEntry[]
   /** Invalid records; they hide no other. The same array likewise. */
   readonly faults: readonly RecordFault[]
-  /** Called after `entries` or `faults` changed, once for what came together. Returns the unsubscribe. */
+  /** Called after `entries` or `faults` changed. Returns the unsubscribe. */
   onChange(listener: (changes: InstanceChange[]) => void): () => void
   /** Resolves when everything that was true at the call has been seen, and told. */
   refresh(): Promise<void>
@@ -35,17 +35,15 @@ export interface DirectoryRecord {
   readonly pidStart: string | null
   readonly hostname: string
   /**
-   * An http or https URL without user and password. For clients; only its origin is ever asked. Null
-   * for a joined instance, which is reached over its link alone.
+   * An http or https URL without user and password, for clients. Null for a joined instance, which is
+   * reached over its link alone.
    */
   readonly mcpUrl: string | null
   /** Null: it runs on this machine, and left a record here. */
   readonly joined: JoinedAs | null
-  /** Whether its host is literally an address of this machine alone. Any other is never asked. */
-  readonly mcpUrlIsLoopback: boolean
   /**
    * Where it answers programs of this machine without TLS: the origin of `host_url`, when that is
-   * literally an address of this machine alone. Never shown.
+   * literally an address of this machine alone. Any other is never asked. Never shown.
    */
   readonly localUrl: string | null
   readonly version: string
@@ -75,7 +73,7 @@ export interface JoinedAs extends JoinAccepted {
   readonly visibility: Visibility
 }
 
-/** Whether it is there. `reason`, for people, stays the same for as long as `health` does. */
+/** Whether it is there. `reason` is for people. */
 export interface Verdict {
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string

@@ -38,6 +38,9 @@ interface LocalDirectoryOptions {
 /** Records and processes are looked at this often. */
 const directoryPollMs = 500
 
+/** Files that are looked at before other work of this process has its turn. */
+const maxFilesAtOnce = 100
+
 /** Live instances are asked this often whether they are ready. */
 export const probeEveryMs = 5000
 
@@ -109,11 +112,16 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
       fault = { source: 'instances', reason: 'the folder is not used: others can change it' }
       return []
     })
+    if (this.#closed.signal.aborted) return
     const findings = new Map<string, Finding>([['instances', { fault }]])
     // A name that is missing may only have been moved while the listing was read.
     for (const name of new Set([...this.#tracked.keys(), ...listed])) {
-      // Other work of this process has its turn.
-      if (findings.size % 100 === 0) await setImmediate()
+      if (findings.size === maxFilesAtOnce) {
+        this.update(findings)
+        findings.clear()
+        await setImmediate()
+        if (this.#closed.signal.aborted) return
+      }
       const known = this.#tracked.get(name)
       const file = fault ? null : readRecordFile(join(instancesDir, name), known?.file)
       const tracked = known ?? new TrackedRecord(name)
@@ -121,7 +129,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
       else this.#tracked.set(name, tracked)
       findings.set(name, file === null ? {} : tracked.judge(file))
     }
-    if (!this.#closed.signal.aborted) this.update(findings)
+    this.update(findings)
   }
 
   async #probeAll(): Promise<void> {

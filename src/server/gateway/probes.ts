@@ -13,19 +13,19 @@ export const probeTimeoutMs = 5000
  * address: only one that is literally of this machine is ever called, and only `/readyz` of it.
  */
 export function probeUrl(
-  record: Pick<DirectoryRecord, 'mcpUrl' | 'mcpUrlIsLoopback' | 'localUrl' | 'hostname'>,
+  {
+    mcpUrl,
+    localUrl,
+    hostname: machine,
+  }: Pick<DirectoryRecord, 'mcpUrl' | 'localUrl' | 'hostname'>,
   hostname: string,
 ): Result<URL, string> {
-  const { mcpUrl, mcpUrlIsLoopback, localUrl } = record
   if (mcpUrl === null) return fail('it answers over its link')
   // Its 127.0.0.1 is not ours.
-  if (record.hostname !== hostname) return fail('it runs on another machine')
-  const isPlain = mcpUrlIsLoopback && mcpUrl.startsWith('http:')
-  if (isPlain) return ok(new URL('/readyz', mcpUrl))
-  // Behind a proxy, or with a certificate unknown here, it still has its local address.
+  if (machine !== hostname) return fail('it runs on another machine')
+  // `mcp_url` may lead over a proxy, or have a certificate that is unknown here.
   if (localUrl !== null) return ok(new URL('/readyz', localUrl))
-  if (!mcpUrlIsLoopback) return fail('its address is not one of this machine alone')
-  return fail('its address is not an http one')
+  return fail('it has no http address of this machine alone')
 }
 
 /** Asks once whether an instance is ready. Returns why not, for people; null: it is. Never rejects. */

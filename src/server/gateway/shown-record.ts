@@ -4,7 +4,7 @@ import type { DirectoryRecord } from './instance-directory.ts'
 
 /** An instance record without how to feed the instance: of `host_url` only the origin is kept. */
 export function shownRecord(record: InstanceRecord): DirectoryRecord {
-  const { mcp_url: mcpUrl, host, scene_set_at: setAt } = record
+  const { host, scene_set_at: setAt } = record
   return {
     instanceId: record.instance_id,
     dccType: record.dcc_type,
@@ -12,9 +12,8 @@ export function shownRecord(record: InstanceRecord): DirectoryRecord {
     pid: record.pid,
     pidStart: record.pid_start,
     hostname: record.hostname,
-    mcpUrl,
+    mcpUrl: record.mcp_url,
     joined: null,
-    mcpUrlIsLoopback: isLoopback(new URL(mcpUrl).hostname),
     localUrl: localUrlOf(record.host_url),
     version: record.version,
     host: {
@@ -33,7 +32,7 @@ export function shownRecord(record: InstanceRecord): DirectoryRecord {
   }
 }
 
-/** An instance whose `host_url` cannot be used gets no health checks there. */
+/** An instance whose `host_url` cannot be used gets no health checks. */
 function localUrlOf(text: string): string | null {
   const url = URL.parse(text)
   if (url?.protocol !== 'http:' || !isLoopback(url.hostname)) return null

@@ -8,7 +8,7 @@ import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import { bodyStream } from '../http/body.ts'
 import { accepted, answerJson, invalidMember, readJson } from './json-post.ts'
-import { writeProblem } from '../http/problem.ts'
+import { toProblem, writeProblem } from '../http/problem.ts'
 import type { Note } from '../notes/note.ts'
 import type { NoteWriter } from '../notes/note-posts.ts'
 import { checkUploads } from './guards.ts'
@@ -46,7 +46,7 @@ export class UploadIntake {
   ): Promise<void> {
     const { maxUploads } = this.#limits
     const tooMany = checkUploads(this.#running, maxUploads)
-    if (tooMany !== null) return writeProblem(res, tooMany.error, tooMany.headers)
+    if (tooMany !== null) return writeProblem(res, toProblem(tooMany.error), tooMany.headers)
     this.#running++
     try {
       if (store === null) throw artefactsOff()

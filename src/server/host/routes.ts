@@ -158,8 +158,9 @@ export function createHostRoutes(deps: HostRoutesDeps): NodeHandler {
       if (wrongType !== null) return refuse(res, wrongType)
       await route.handle(req, res)
     } catch (error) {
-      if (toProblem(error).status >= 500) deps.log.error({ err: error, path }, 'host post failed')
-      writeProblem(res, error)
+      const problem = toProblem(error)
+      if (problem.status >= 500) deps.log.error({ err: error, path }, 'host post failed')
+      writeProblem(res, problem)
     }
   }
 }
@@ -169,7 +170,7 @@ function jsonRoute(handle: Route['handle']): Route {
 }
 
 function refuse(res: ServerResponse, refusal: Refusal): void {
-  writeProblem(res, refusal.error, refusal.headers)
+  writeProblem(res, toProblem(refusal.error), refusal.headers)
 }
 
 function sceneIsLive(): ServiceError {

@@ -25,7 +25,6 @@ export function logWhenClosed(
   const startedMs = performance.now()
   res.on('close', () => {
     for (const end of context.onClose) end()
-    if (!context.isLogged) return
     const { path, route, rpc, uri, principal, peer, requestId } = context
     accessLog({
       method: req.method ?? '',

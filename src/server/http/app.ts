@@ -1,37 +1,24 @@
 import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import {
-  type Context,
-  type ErrorHandler,
-  Hono,
-  type MiddlewareHandler,
-  type NotFoundHandler,
-} from 'hono'
+import { type Context, type ErrorHandler, Hono } from 'hono'
 import { cors } from 'hono/cors'
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type AccessLog, logWhenClosed, shortened } from './access-log.ts'
+import { type AccessLog, logWhenClosed } from './access-log.ts'
 import { type AuthPolicy, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import {
-  endRefused,
-  makeProblem,
-  type Problem,
-  retryHeaders,
-  toProblem,
-  writeProblem,
-} from './problem.ts'
+import { endRefused, makeProblem, toProblem, writeProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
 
 export interface AppEnv {
-  Bindings: HttpBindings
-  Variables: { call: RequestContext }
+  /** `call` is there once the request is served. */
+  Bindings: HttpBindings & { call: RequestContext }
 }
 
 /** Answers on the Node response. What it throws is answered for it. */
@@ -62,8 +49,6 @@ export interface AppParts {
   metrics?: Metrics
   /** All other routes, each for everyone. */
   routes: Hono<any>
-  /** Default: throws `route_not_found`. */
-  notFound?: NotFoundHandler<AppEnv>
   /** Answers what a route throws. Default: with a problem document. */
   onError?: ErrorHandler<AppEnv>
   /** Told of every 401, 403 and 429. */
@@ -72,136 +57,103 @@ export interface AppParts {
   accessLog: AccessLog
 }
 
+/** Whom a route answers. `own` decides itself, and gets no CORS headers. */
+type Access = 'own' | 'everyone' | 'callers'
+
 /** The routes of a server: access log, guard and CORS for each of them, then its callers. */
 export function createApp(parts: AppParts): Hono<AppEnv> {
-  const { reach, auth = openPolicy, mcp, own = {}, guarded = {}, metrics } = parts
-  const { onRefused, log } = parts
+  const { reach, auth = openPolicy, mcp, own = {}, guarded = {}, metrics, routes } = parts
+  const { onRefused, onError, log } = parts
   const { allowedOrigins = [], trustedProxies = [] } = reach ?? {}
   const guard = reach && new Guard(reach)
-  const allowOrigins = createCors(allowedOrigins)
+  const origin = allowedOrigins.map(normaliseOrigin)
+  const allowOrigins = origin.length > 0 ? cors({ origin, exposeHeaders, maxAge: 600 }) : null
   const peerOf = reach === null ? () => 'joined-gateway' : createPeerOf(trustedProxies)
   const callers = new Callers(auth, onRefused)
-  const app = new Hono<AppEnv>()
-
-  /** Begins a request: in its turn on the connection, logged, and let in by the guard. */
-  function enter(c: Context<AppEnv>, context: RequestContext): void | Promise<void> {
-    const { incoming, outgoing } = c.env
-    c.set('call', context)
-    logWhenClosed(parts.accessLog, incoming, outgoing, context)
-    if (outgoing.socket !== null) return check(c.env)
-    // A client may pipeline many requests and read no answer: only one of a connection is worked on.
-    // Node assigns the socket to its answer, and then emits 'socket'.
-    return once(outgoing, 'socket').then(() => check(c.env))
-  }
-
-  function check({ incoming, outgoing }: HttpBindings): void {
-    if (allowedOrigins.length > 0) outgoing.setHeader('Vary', 'Origin')
-    try {
-      guard?.check(incoming)
-    } catch (error) {
-      // Where the message ends may be unclear: nothing that follows it is read.
-      outgoing.setHeader('Connection', 'close')
-      throw error
-    }
-  }
-
-  // Once the connection is closed the address is unknown.
-  const contextOf = ({ incoming }: HttpBindings) =>
-    new RequestContext(peerOf(incoming), pathOf(incoming))
 
   /**
-   * Never rejects. Guard and caller are plain calls here, and awaited only where they take time: most
-   * requests are reads of a few microseconds.
+   * Never rejects. Guard and caller are plain calls, and awaited only where they take time: most
+   * requests are reads of a few microseconds, and middleware would cost each of them a tenth.
    */
-  async function serveMcp(c: Context<AppEnv>, route: McpRoute): Promise<Response> {
+  async function serve(
+    c: Context<AppEnv>,
+    access: Access,
+    answer: (context: RequestContext) => void | Response | Promise<void | Response>,
+    refuse = writeProblem,
+  ): Promise<Response> {
     const { incoming, outgoing } = c.env
-    const context = contextOf(c.env)
+    // Once the connection is closed the address is unknown.
+    const context = new RequestContext(peerOf(incoming), pathOf(incoming))
+    c.env.call = context
+    logWhenClosed(parts.accessLog, incoming, outgoing, context)
     try {
-      const entering = enter(c, context)
-      if (entering !== undefined) await entering
-      const preflight = allowOrigins && (await allowOrigins(c, async () => {}))
-      if (preflight instanceof Response) return preflight
-      const isAdmitted = callers.admit(incoming, outgoing, context)
+      // A client may pipeline many requests and read no answer: only one of a connection is worked
+      // on. Node assigns the socket to its answer, and then emits 'socket'.
+      if (outgoing.socket === null) await once(outgoing, 'socket')
+      if (allowOrigins !== null) outgoing.setHeader('Vary', 'Origin')
+      const refused = guard?.check(incoming) ?? null
+      if (refused !== null) {
+        // Where the message ends may be unclear: nothing that follows it is read.
+        outgoing.setHeader('Connection', 'close')
+        throw refused
+      }
+      if (allowOrigins !== null && access !== 'own') {
+        const preflight = await allowOrigins(c, async () => {})
+        if (preflight instanceof Response) return preflight
+        // Those of Hono are lost where a handler answers on the Node response.
+        for (const [name, value] of c.res.headers) outgoing.setHeader(name, value)
+      }
+      const isAdmitted = access !== 'callers' || callers.admit(incoming, outgoing, context)
       if (isAdmitted === true || (await isAdmitted)) {
-        await route.handle(incoming, outgoing, context)
+        return (await answer(context)) ?? RESPONSE_ALREADY_SENT
       }
     } catch (error) {
-      failed(error, outgoing, context, ({ status, detail }) => {
-        const headers = { 'Content-Type': 'application/json', ...retryHeaders(status) }
-        endRefused(outgoing, status, headers, route.refusal(incoming.headers, status, detail))
-      })
+      if (onError !== undefined && error instanceof Error) return onError(error, c)
+      const problem = toProblem(error)
+      const { status } = problem
+      if (status >= 500 && status !== 503) {
+        log.error({ err: error, path: context.path }, 'a request failed')
+      }
+      if (error instanceof RequestRefused && status === 403) {
+        onRefused({ status, reason: error.reason, peer: context.peer })
+      }
+      if (isWriteRefusal(error)) callers.refuseWrite(outgoing, context)
+      else refuse(outgoing, problem)
     }
     return RESPONSE_ALREADY_SENT
   }
 
-  /** Records what a handler threw, and answers with `write` unless an answer has begun. */
-  function failed(
-    error: unknown,
-    res: ServerResponse,
-    context: RequestContext,
-    write: (problem: Problem) => void,
-  ): void {
-    const problem = toProblem(error)
-    const { status } = problem
-    if (status >= 500 && status !== 503)
-      log.error({ err: error, path: context.path }, 'a request failed')
-    if (error instanceof RequestRefused && status === 403) {
-      onRefused({ status, reason: error.reason, peer: context.peer })
-    }
-    // Half an answer is out: only cutting the connection tells the client that it is not whole.
-    if (res.headersSent || res.destroyed) res.destroy()
-    else if (isWriteRefusal(error)) callers.refuseWrite(res, context)
-    else write(problem)
-  }
-
-  const answered =
-    (handle: NodeHandler) =>
-    async ({ env, var: { call } }: Context<AppEnv>): Promise<Response> => {
-      await handle(env.incoming, env.outgoing, call)
-      return RESPONSE_ALREADY_SENT
-    }
-  const requireCaller: MiddlewareHandler<AppEnv> = async ({ env, var: { call } }, next) => {
-    if (!(await callers.admit(env.incoming, env.outgoing, call))) return RESPONSE_ALREADY_SENT
-    await next()
-  }
-
-  app.use(async (c, next) => {
-    await enter(c, contextOf(c.env))
-    await next()
-  })
-  for (const [pattern, handle] of Object.entries(own)) app.all(pattern, answered(handle))
-  if (allowOrigins !== undefined) app.use(allowOrigins)
-  for (const [pattern, handle] of Object.entries(guarded)) {
-    app.all(pattern, requireCaller, answered(handle))
-  }
-  if (metrics !== undefined) {
-    const requireKey: MiddlewareHandler<AppEnv> = (c, next) =>
-      isLocalRequest(c.env.incoming) ? next() : requireCaller(c, next)
-    app.get(metricsPath, requireKey, c => {
-      if (c.var.call.viewer === undefined) return metrics.send(c)
-      throw new ServiceError('route_not_found', 'metrics are for holders of the key of the server')
+  const app = new Hono<AppEnv>()
+  const add = (pattern: string, access: Access, handle: NodeHandler, refuse = writeProblem) => {
+    app.all(pattern, c => {
+      const { incoming, outgoing } = c.env
+      return serve(c, access, context => handle(incoming, outgoing, context), refuse)
     })
   }
-  app.route('/', parts.routes)
-  app.notFound(parts.notFound ?? throwNotFound)
-  app.onError(
-    parts.onError ??
-      ((error, { env: { outgoing }, var: { call } }) => {
-        failed(error, outgoing, call, () => writeProblem(outgoing, error))
-        return RESPONSE_ALREADY_SENT
+  if (mcp !== undefined) {
+    for (const path of ['/mcp', '/mcp/']) {
+      add(path, 'callers', mcp.handle, (res, { status, detail }) => {
+        const text = mcp.refusal(res.req.headers, status, detail)
+        endRefused(res, status, { 'Content-Type': 'application/json' }, text)
+      })
+    }
+  }
+  for (const [pattern, handle] of Object.entries(own)) add(pattern, 'own', handle)
+  for (const [pattern, handle] of Object.entries(guarded)) add(pattern, 'callers', handle)
+  if (metrics !== undefined) {
+    app.get(metricsPath, c =>
+      serve(c, isLocalRequest(c.env.incoming) ? 'everyone' : 'callers', ({ viewer }) => {
+        if (viewer === undefined) return metrics.send(c)
+        const message = 'metrics are for holders of the key of the server'
+        throw new ServiceError('route_not_found', message)
       }),
-  )
-  if (mcp === undefined) return app
-  // Middleware beside the one handler of `/mcp` would cost each of its calls a tenth: the other
-  // routes are an app of their own.
-  const front = new Hono<AppEnv>()
-  for (const path of ['/mcp', '/mcp/']) front.all(path, c => serveMcp(c, mcp))
-  front.notFound(c => app.fetch(c.req.raw, c.env))
-  return front
-}
-
-function throwNotFound({ req }: Context): never {
-  throw new ServiceError('route_not_found', `nothing is served at ${shortened(req.path)}`)
+    )
+  }
+  routes.onError(error => {
+    throw error
+  })
+  app.notFound(c => serve(c, 'everyone', () => routes.fetch(c.req.raw, c.env)))
+  return app
 }
 
 /** The listener for a server of `node:http`. */
@@ -222,8 +174,7 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
   })
 }
 
-const allowMethods = ['GET', 'POST', 'PUT', 'DELETE']
-
+/** What the pages named by `--allowed-origin` may read; they may send any header. */
 const exposeHeaders = [
   'Mcp-Session-Id',
   'WWW-Authenticate',
@@ -233,35 +184,6 @@ const exposeHeaders = [
   'Content-Disposition',
   'Retry-After',
 ]
-
-const allowHeaders = [
-  'Authorization',
-  'Content-Type',
-  'Accept',
-  'Mcp-Session-Id',
-  'MCP-Protocol-Version',
-  'Mcp-Method',
-  'Mcp-Name',
-  'Last-Event-ID',
-  'Range',
-  'If-Range',
-  'If-None-Match',
-]
-
-/**
- * Cross-origin access for the pages named by `--allowed-origin`. The headers are set on the Node
- * response as well: those of Hono are lost where a handler answers on that.
- */
-function createCors(allowedOrigins: readonly string[]): MiddlewareHandler<AppEnv> | undefined {
-  if (allowedOrigins.length === 0) return undefined
-  const origin = allowedOrigins.map(normaliseOrigin)
-  const library = cors({ origin, allowMethods, allowHeaders, exposeHeaders, maxAge: 600 })
-  return (c, next) =>
-    library(c, async () => {
-      for (const [name, value] of c.res.headers) c.env.outgoing.setHeader(name, value)
-      await next()
-    })
-}
 
 function isWriteRefusal(error: unknown): boolean {
   if (!(error instanceof ServiceError) || error.code !== 'scope_insufficient') return false

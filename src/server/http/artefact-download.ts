@@ -6,27 +6,21 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import type { ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
 import type { NodeHandler } from './app.ts'
-import { matchesEtag } from './etag.ts'
-import { makeProblem, sendProblem, writeProblem } from './problem.ts'
-
-interface ArtefactDownloadOptions {
-  store: ArtefactStore
-  /** What could not be read, and why: the client is not told. */
-  log: Logger
-}
+import { makeProblem, toProblem, writeProblem } from './problem.ts'
 
 const prefix = '/artefacts/sha256/'
 export const artefactPattern = `${prefix}*`
 
 /**
  * Answers `GET` and `HEAD /artefacts/sha256/<hex>`. A whole body is hashed while it is sent and the
- * connection is cut before its end when the bytes are damaged; a range is sent as it is.
+ * connection is cut before its end when the bytes are damaged; a range is sent as it is. The log has
+ * what could not be read, and why: the client is not told.
  */
-export function artefactDownload({ store, log }: ArtefactDownloadOptions): NodeHandler {
+export function artefactDownload(store: ArtefactStore, log: Logger): NodeHandler {
   return async (req, res, { path }) => {
     const hex = path.slice(prefix.length)
     const refuse = (status: number, code: string, detail: string) =>
-      sendProblem(res, makeProblem(status, code, detail), safetyHeaders)
+      writeProblem(res, makeProblem(status, code, detail), safetyHeaders)
     if (req.method !== 'GET' && req.method !== 'HEAD') {
       res.setHeader('Allow', 'GET, HEAD')
       return refuse(405, 'method-not-allowed', 'an artefact can be read with GET or HEAD')
@@ -68,9 +62,16 @@ export function artefactDownload({ store, log }: ArtefactDownloadOptions): NodeH
       const isBusy = error instanceof ServiceError && error.code === 'overloaded'
       if (!isBusy) log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
       // After the headers the connection is cut: the only way left to say that the body is not whole.
-      writeProblem(res, asStorageError(error), safetyHeaders)
+      writeProblem(res, toProblem(asStorageError(error)), safetyHeaders)
     }
   }
+}
+
+/** Whether `If-None-Match` names this entity tag. Weak comparison (RFC 9110, section 13.1.2). */
+function matchesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  if (header.trim() === '*') return true
+  return header.split(',').some(part => part.trim().replace(/^W\//, '') === etag)
 }
 
 /**
@@ -94,27 +95,19 @@ async function pipe(
   headers: Record<string, string | number>,
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<void> {
-  const gone = Promise.withResolvers<void>()
-  const left = () => gone.resolve()
-  res.once('close', left)
-  try {
-    for await (const piece of pieces) {
-      // The first piece comes before the headers: a small damaged body is answered, not cut.
-      if (!res.headersSent) res.writeHead(status, headers)
-      if (res.destroyed) return
-      await Promise.race([written(res, piece), gone.promise])
-      if (res.destroyed) return
-    }
+  // Node does not call back for every write of a connection that was cut.
+  const gone = new Promise<void>(resolve => res.once('close', resolve))
+  for await (const piece of pieces) {
+    // The first piece comes before the headers: a small damaged body is answered, not cut.
     if (!res.headersSent) res.writeHead(status, headers)
-    res.end()
-  } finally {
-    res.off('close', left)
+    if (res.destroyed) return
+    // The piece may be overwritten once its bytes have left.
+    const written = new Promise<unknown>(resolve => res.write(piece, resolve))
+    await Promise.race([written, gone])
+    if (res.destroyed) return
   }
-}
-
-/** Resolves when the bytes have left: the piece may be overwritten then. */
-function written(res: ServerResponse, piece: Uint8Array): Promise<void> {
-  return new Promise(resolve => res.write(piece, () => resolve()))
+  if (!res.headersSent) res.writeHead(status, headers)
+  res.end()
 }
 
 /** The file system fails with errors of its own. */

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { clientMetadataPath } from '../../lib/auth/cimd-document.ts'
 import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
+import { shortened } from './access-log.ts'
 import type { AppEnv } from './app.ts'
 
 /**
@@ -30,6 +31,9 @@ export function publicRoutes({ readyFacts, documents }: PublicParts): Hono<AppEn
     // A client without a key asks to be registered, and shows the OAuth error in the answer.
     const data = { error: 'invalid_request', error_description: noRegistration }
     throw new ServiceError('route_not_found', noRegistration, { data })
+  })
+  app.notFound(({ req }) => {
+    throw new ServiceError('route_not_found', `nothing is served at ${shortened(req.path)}`)
   })
   return app
 }

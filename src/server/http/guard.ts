@@ -65,45 +65,43 @@ export class Guard {
     this.#origins = new Set(allowedOrigins.map(normaliseOrigin))
   }
 
-  /** Throws `RequestRefused`. */
-  check(req: IncomingMessage): void {
+  /** Why the request is not served; null when it is. */
+  check(req: IncomingMessage): RequestRefused | null {
     const path = pathOf(req)
     if (!path.startsWith('/') || rewritten.test(path)) {
       const message =
         'the request target must be a path, without "..", "\\", "#" or needless escapes'
-      throw new RequestRefused('target_malformed', message)
+      return new RequestRefused('target_malformed', message)
     }
     const duplicate = findDuplicateHeader(req.rawHeaders)
     if (duplicate !== null) {
       const message = `header "${duplicate}" was sent more than once`
-      throw new RequestRefused('header_duplicate', message)
+      return new RequestRefused('header_duplicate', message)
     }
     const { host = '', origin } = req.headers
-    this.#checkHost(host, req.socket.localAddress)
-    if (origin !== undefined) this.#checkOrigin(origin, host)
-  }
-
-  /** `localAddress` is the one the client reached: a name of the server when it is bound to all. */
-  #checkHost(host: string, localAddress: string | undefined): void {
     const name = hostName(host)
     if (name === '') {
       const message = 'the Host header must be a name with at most a port behind it'
-      throw new RequestRefused('host_malformed', message)
+      return new RequestRefused('host_malformed', message)
     }
-    const isReached = this.#isBoundToAll && name === addressAsHost(localAddress)
-    if (this.#hosts.has(name) || isReached) return
-    const message = `host "${host}" is not allowed; allow it with --allowed-host ${name}`
-    throw new RequestRefused('host_not_allowed', message)
+    // The address that the client reached is a name of a server that is bound to all of them.
+    const isReached =
+      this.#isBoundToAll && name === normaliseHost(plainAddress(req.socket.localAddress ?? ''))
+    if (!isReached && !this.#hosts.has(name)) {
+      const message = `host "${host}" is not allowed; allow it with --allowed-host ${name}`
+      return new RequestRefused('host_not_allowed', message)
+    }
+    if (origin === undefined || this.#letsIn(origin, host)) return null
+    const message = `origin "${origin}" is not allowed; allow it with --allowed-origin ${origin}`
+    return new RequestRefused('origin_not_allowed', message)
   }
 
   /** The pages of the server itself are accepted, also under a name that only Host may carry. */
-  #checkOrigin(origin: string, host: string): void {
+  #letsIn(origin: string, host: string): boolean {
     const written = origin.toLowerCase()
-    if (this.#origins.has(written) || isSameOrigin(origin, host)) return
+    if (this.#origins.has(written) || isSameOrigin(origin, host)) return true
     const url = URL.canParse(written) ? new URL(written) : null
-    if (url !== null && /^https?:$/.test(url.protocol) && this.#own.has(url.hostname)) return
-    const message = `origin "${origin}" is not allowed; allow it with --allowed-origin ${origin}`
-    throw new RequestRefused('origin_not_allowed', message)
+    return url !== null && /^https?:$/.test(url.protocol) && this.#own.has(url.hostname)
   }
 }
 
@@ -147,9 +145,4 @@ function findDuplicateHeader(rawHeaders: string[]): string | null {
 
 function normaliseHost(host: string): string {
   return isIP(host) === 6 ? `[${host.toLowerCase()}]` : hostName(host)
-}
-
-function addressAsHost(address = ''): string {
-  const plain = plainAddress(address)
-  return isIP(plain) === 6 ? `[${plain}]` : plain
 }

@@ -1,3 +1,5 @@
+import { parseAccept } from 'hono/utils/accept'
+
 /** `application/json` with any parameters, as RFC 9110 writes it. */
 export function isJsonType(contentType: string | undefined): boolean {
   if (contentType === 'application/json') return true
@@ -9,8 +11,8 @@ export function isUncoded(contentEncoding: string | undefined): boolean {
   return contentEncoding === undefined || /^(identity)?$/i.test(contentEncoding)
 }
 
-/** Of the last Accept header: clients send one over and over. */
-let last = { header: '', ranges: rangesOf('') }
+/** The last Accept header: clients send one over and over. */
+let last = { header: '', ranges: parseAccept('') }
 
 /**
  * Whether an Accept header allows the media type (lower case, no parameters). A missing header
@@ -18,18 +20,11 @@ let last = { header: '', ranges: rangesOf('') }
  */
 export function accepts(header: string | undefined, mediaType: string): boolean {
   if (header === undefined || header === '*/*') return true
-  if (header !== last.header) last = { header, ranges: rangesOf(header) }
-  const { ranges } = last
+  if (header !== last.header) last = { header, ranges: parseAccept(header.toLowerCase()) }
   const group = `${mediaType.slice(0, mediaType.indexOf('/'))}/*`
-  return ranges.get(mediaType) ?? ranges.get(group) ?? ranges.get('*/*') ?? false
-}
-
-/** Whether each media range is allowed: `q=0` excludes it. */
-function rangesOf(header: string): ReadonlyMap<string, boolean> {
-  return new Map(
-    header.split(',').map(range => {
-      const [type = '', ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
-      return [type, !parameters.some(each => /^q=0(\.0*)?$/.test(each))]
-    }),
-  )
+  for (const type of [mediaType, group, '*/*']) {
+    const range = last.ranges.find(each => each.type === type)
+    if (range !== undefined) return range.q > 0
+  }
+  return false
 }

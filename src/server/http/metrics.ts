@@ -5,13 +5,14 @@ import type { AccessLog } from './access-log.ts'
 
 export const metricsPath = '/metrics'
 
-/** A value of the present, with the labels of each of its lines. */
+/** What stands behind the name of the metric, and the value. */
+type Sample = readonly [labels: string, value: number]
+
+/** A value of the present. */
 export interface Gauge {
   readonly name: string
   readonly help: string
-  readonly values: readonly { readonly label?: string; readonly value: number }[]
-  /** The name of the label. */
-  readonly by?: string
+  readonly samples: readonly Sample[]
 }
 
 /** First parts of paths: names of users and instances never become labels. */
@@ -56,26 +57,23 @@ export class Metrics {
 
   /** Answers with all of them. */
   send(c: Context): Response {
-    return c.body(this.#text(), 200, {
-      'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
-      'Cache-Control': 'no-store',
-    })
-  }
-
-  #text(): string {
     const info = `{role="${this.#role}",version="${version}"}`
     const calls = [...this.#calls].flatMap(([rpc, { count, seconds }]): Sample[] => [
       [`_sum{method="${rpc}"}`, seconds],
       [`_count{method="${rpc}"}`, count],
     ])
-    return [
+    const blocks = [
       block('service_cli_info', 'gauge', 'The program: always 1.', [[info, 1]]),
-      ...this.#gauges.flatMap(gauges => gauges().map(gaugeBlock)),
-      block('service_cli_requests_total', 'counter', 'Requests that have ended.', [
-        ...this.#requests,
-      ]),
+      ...this.#gauges.flatMap(gauges =>
+        gauges().map(({ name, help, samples }) => block(name, 'gauge', help, samples)),
+      ),
+      block('service_cli_requests_total', 'counter', 'Requests that have ended.', this.#requests),
       block('service_cli_call_seconds', 'summary', 'Time from request to answer.', calls),
-    ].join('')
+    ]
+    return c.body(blocks.join(''), 200, {
+      'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+      'Cache-Control': 'no-store',
+    })
   }
 
   #count({ path, route, rpc, status, durationMs, method }: AccessEntry): void {
@@ -94,18 +92,7 @@ export class Metrics {
   }
 }
 
-/** What stands behind the name of the metric, and the value. */
-type Sample = readonly [labels: string, value: number]
-
-function block(name: string, type: string, help: string, samples: Sample[]): string {
-  const lines = samples.map(([labels, value]) => `${name}${labels} ${value}\n`)
+function block(name: string, type: string, help: string, samples: Iterable<Sample>): string {
+  const lines = Array.from(samples, ([labels, value]) => `${name}${labels} ${value}\n`)
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
-}
-
-function gaugeBlock({ name, help, values, by }: Gauge): string {
-  const samples = values.map(({ label, value }): Sample => [
-    label === undefined ? '' : `{${by}="${label}"}`,
-    value,
-  ])
-  return block(name, 'gauge', help, samples)
 }

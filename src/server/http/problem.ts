@@ -65,38 +65,16 @@ export function makeProblem(status: number, code: string, detail: string): Probl
   return { type: `urn:service:problem:${code}`, title, status, detail, code }
 }
 
-/** `Retry-After` for a server that is only busy now; what it waits for ends within seconds. */
-export function retryHeaders(status: number): Readonly<Record<string, string>> {
-  return status === 503 ? { 'Retry-After': '1' } : {}
-}
-
-/** Answers with what a client may know of the error; otherwise as `sendProblem`. */
+/** Answers with the problem. */
 export function writeProblem(
-  res: ServerResponse,
-  error: unknown,
-  extraHeaders?: Readonly<Record<string, string>>,
-): void {
-  sendProblem(res, toProblem(error), extraHeaders)
-}
-
-/**
- * Answers with the problem. After the headers went out there is no way left to tell: the connection
- * is cut.
- */
-export function sendProblem(
   res: ServerResponse,
   problem: Problem,
   extraHeaders?: Readonly<Record<string, string>>,
 ): void {
-  if (res.headersSent || res.destroyed) {
-    res.destroy()
-    return
-  }
   const headers = {
     'Content-Type': 'application/problem+json',
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
-    ...retryHeaders(problem.status),
     ...extraHeaders,
   }
   endRefused(res, problem.status, headers, JSON.stringify(problem))
@@ -109,7 +87,7 @@ const drainMs = 2000
  * Sends the whole answer to a request whose body may still be on its way. Such a body is read and
  * dropped until the client is done or gone, or some time has passed; then the connection is closed.
  * The system resets a connection that is closed with unread bytes, and the reset overtakes the
- * answer.
+ * answer. Where half an answer is out, only cutting the connection tells that it is not whole.
  */
 export function endRefused(
   res: ServerResponse,
@@ -117,9 +95,12 @@ export function endRefused(
   headers: Record<string, string>,
   text: string,
 ): void {
+  if (res.headersSent || res.destroyed) return void res.destroy()
   const { req } = res
   const body = Buffer.from(text)
-  const sized = { ...headers, 'Content-Length': body.length }
+  // What a server that is only busy now waits for ends within seconds.
+  const retry = status === 503 ? { 'Retry-After': '1' } : {}
+  const sized = { ...retry, ...headers, 'Content-Length': body.length }
   if (!isBodyPending(req)) {
     res.writeHead(status, sized).end(body)
     return

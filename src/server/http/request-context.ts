@@ -6,7 +6,6 @@ export class RequestContext {
   readonly peer: string
   /** As the client wrote it, without the query. */
   readonly path: string
-  isLogged = true
   /** Empty until the caller is let in. */
   principal = ''
   /** False: the caller may not drain events. */

@@ -36,25 +36,18 @@ interface SocketParts {
 export class ServerSocket {
   readonly #where: ListenOptions
   readonly #parts: SocketParts
-  readonly #pair: TlsPair | undefined
   readonly #sockets = new Set<Socket>()
   /** Answers of each connection that have not left yet; 1 for one that left HTTP. */
   readonly #unanswered = new Map<Socket, number>()
   readonly #allAnswered = Promise.withResolvers<void>()
+  #pair: TlsPair | undefined
   #server: Server | null = null
   #unfollow = () => {}
   #stopped: Promise<void> | null = null
 
-  private constructor(where: ListenOptions, parts: SocketParts, pair: TlsPair | undefined) {
+  constructor(where: ListenOptions, parts: SocketParts) {
     this.#where = where
     this.#parts = parts
-    this.#pair = pair
-  }
-
-  /** Reads the certificate. Throws `config_invalid` when it cannot be used. */
-  static async open(where: ListenOptions, parts: SocketParts): Promise<ServerSocket> {
-    const { tls } = where
-    return new ServerSocket(where, parts, tls && (await readPair(tls, parts.log)))
   }
 
   /** The bound port; the wanted one before. */
@@ -67,10 +60,14 @@ export class ServerSocket {
     return baseUrlOf(this.#where, this.port)
   }
 
-  /** Throws `port_in_use` or `listen_failed`; then it may be called again. */
+  /**
+   * Throws `port_in_use` or `listen_failed`; then it may be called again. Throws `config_invalid` for
+   * a certificate that cannot be used.
+   */
   async bind(handlers: Handlers): Promise<void> {
     const { host, port, tls } = this.#where
     const { log } = this.#parts
+    this.#pair ??= tls && (await readPair(tls, log))
     const server = this.#create(handlers)
     try {
       await once(server.listen({ host, port }), 'listening')
@@ -86,12 +83,12 @@ export class ServerSocket {
   }
 
   /**
-   * Lets `endStreams` finish what is open and every answer reach its reader, and cuts what remains
-   * after the grace time. New connections and requests are cut meanwhile. Resolves when all are
-   * closed.
+   * Lets every answer reach its reader, also what is written to streams in this turn, and cuts what
+   * remains after the grace time. New connections and requests are cut meanwhile. Resolves when all
+   * are closed.
    */
-  stop(endStreams = () => {}): Promise<void> {
-    return (this.#stopped ??= this.#stop(endStreams))
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop())
   }
 
   #create({ listener, upgrades }: Handlers) {
@@ -124,6 +121,8 @@ export class ServerSocket {
     server.on('upgrade', (req, socket: Socket, head) => {
       // Node handles no errors of a connection that leaves HTTP.
       socket.on('error', () => socket.destroy())
+      // The answer to an earlier request would get into the other protocol.
+      if (this.#unanswered.has(req.socket)) return void socket.destroy()
       // It closes itself, properly, or is cut.
       if (this.#begin(req.socket, socket)) upgrades?.handle(req, socket, head)
     })
@@ -147,11 +146,10 @@ export class ServerSocket {
     return true
   }
 
-  async #stop(endStreams: () => void): Promise<void> {
+  async #stop(): Promise<void> {
     this.#unfollow()
     const server = this.#server
     if (server === null) return
-    endStreams()
     // Node's own `close` would cut the readers of answers that are written already.
     if (this.#unanswered.size > 0) {
       const { stopGraceMs } = this.#parts.limits

@@ -15,7 +15,6 @@ const pollMs = 1000
 export interface TlsPair {
   readonly cert: Buffer
   readonly key: Buffer
-  readonly minVersion: 'TLSv1.2'
 }
 
 /** Warns of a key that others can read. Throws `config_invalid`. */
@@ -33,7 +32,7 @@ export async function readPair(files: TlsFiles, log: Logger): Promise<TlsPair> {
     const shown = (mode & 0o777).toString(8).padStart(4, '0')
     log.warn({ file: keyFile, mode: shown }, 'other accounts can get at the key of the certificate')
   }
-  return { cert, key, minVersion: 'TLSv1.2' }
+  return { cert, key }
 }
 
 /**

@@ -1,26 +1,27 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isInNetwork, isLoopback, parseNetwork, plainAddress } from '../../lib/util/net.ts'
 
-/** Tells who sent a request, from the address of the connection and the headers. */
-export type PeerOf = (req: {
-  socket: { remoteAddress?: string }
-  headers: IncomingHttpHeaders
-}) => string
-
 /**
- * Believes `X-Forwarded-For` when the connection comes from a trusted proxy, and then only as far
+ * Tells who sent a request, from the address of the connection and the headers. Believes `X-Forwarded-For` when the connection comes from a trusted proxy, and then only as far
  * as the proxies go: each appends the address that it sees, so the last one that is no trusted
  * proxy is the client, and whatever stands before it may be made up. No other header is believed.
  * `proxies` are addresses, or networks as in `10.0.0.0/8`. Throws `TypeError` for any other text.
  */
-export function createPeerOf(proxies: readonly string[]): PeerOf {
+export function createPeerOf(proxies: readonly string[]) {
   const networks = proxies.map(text => {
     const network = parseNetwork(text)
     if (network !== null) return network
     throw new TypeError(`a trusted proxy is an address or a network such as 10.0.0.0/8: ${text}`)
   })
   const isTrusted = (address: string) => networks.some(network => isInNetwork(network, address))
-  return ({ socket: { remoteAddress = 'unknown' }, headers }) => {
+  return ({
+    socket,
+    headers,
+  }: {
+    socket: { remoteAddress?: string }
+    headers: IncomingHttpHeaders
+  }): string => {
+    const { remoteAddress = 'unknown' } = socket
     const forwarded = headers['x-forwarded-for']
     if (forwarded === undefined || networks.length === 0) return remoteAddress
     const path = [...String(forwarded).split(','), remoteAddress].toReversed()

@@ -1,8 +1,8 @@
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Guard, pathOf, type Reach, RequestRefused } from './guard.ts'
-import { type Problem, toProblem } from './problem.ts'
-import type { RefusedRequest } from './refusal-log.ts'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { Guard, pathOf, type Reach } from './guard.ts'
+import { makeProblem, type Problem, writeProblem } from './problem.ts'
 import { createPeerOf } from './trusted-proxies.ts'
 
 /** Opens a WebSocket, and owns the socket from then on. `peer`: the address of the client. */
@@ -15,55 +15,52 @@ export interface Upgrades {
   handle(req: IncomingMessage, socket: Socket, head: Buffer): void
 }
 
-/** Whether the request asks for a WebSocket at `path`. */
-export function isUpgradeTo(path: string, req: IncomingMessage): boolean {
-  return req.headers.upgrade?.toLowerCase() === 'websocket' && pathOf(req) === path
-}
-
-/** Opens WebSockets at `path` to requests that the guard lets in. */
-export function guardUpgrades(
-  path: string,
-  upgrade: Upgrade,
-  reach: Reach,
-  onRefused: (refused: RefusedRequest) => void,
-): Upgrades {
+/** Opens WebSockets at `path`. A request that the guard refuses is refused as a plain one. */
+export function guardUpgrades(path: string, upgrade: Upgrade, reach: Reach): Upgrades {
   const guard = new Guard(reach)
   const peerOf = createPeerOf(reach.trustedProxies ?? [])
   return {
-    wants: req => isUpgradeTo(path, req),
-    handle(req, socket, head) {
-      const peer = peerOf(req)
-      try {
-        guard.check(req)
-      } catch (error) {
-        const problem = toProblem(error)
-        if (error instanceof RequestRefused && problem.status === 403) {
-          onRefused({ status: 403, reason: error.reason, peer })
-        }
-        return refuseUpgrade(socket, problem)
-      }
-      upgrade(req, socket, head, peer)
+    wants(req) {
+      const isAsked = req.headers.upgrade?.toLowerCase() === 'websocket' && pathOf(req) === path
+      return isAsked && guard.check(req) === null
     },
+    handle: (req, socket, head) => upgrade(req, socket, head, peerOf(req)),
   }
 }
 
-/** Answers where there is no response object, and closes the connection. */
+/** Returns the handshake of a link. It refuses a client that asks for another protocol. */
+export function createHandshake(protocol: string, maxMessageBytes: number) {
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: maxMessageBytes,
+    handleProtocols: () => protocol,
+  })
+  return (
+    req: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    opened: (ws: WebSocket) => void,
+  ): void => {
+    const offered = (req.headers['sec-websocket-protocol'] ?? '').split(',')
+    if (offered.some(one => one.trim() === protocol)) {
+      return server.handleUpgrade(req, socket, head, opened)
+    }
+    const detail = `a link needs "Sec-WebSocket-Protocol: ${protocol}"`
+    refuseUpgrade(req, makeProblem(400, 'body-invalid', detail))
+  }
+}
+
+/** Answers a request that asked to leave HTTP, and closes the connection. */
 export function refuseUpgrade(
-  socket: Socket,
+  req: IncomingMessage,
   problem: Problem,
-  headers: Record<string, string> = {},
+  headers?: Record<string, string>,
 ): void {
-  const body = JSON.stringify(problem)
-  const lines = Object.entries({
-    'Content-Type': 'application/problem+json',
-    'Content-Length': String(Buffer.byteLength(body)),
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    Connection: 'close',
-    ...headers,
-  }).map(([name, value]) => `${name}: ${value}\r\n`)
-  const phrase = STATUS_CODES[problem.status] ?? ''
+  const res = new ServerResponse(req)
+  res.assignSocket(req.socket)
   // A client that does not close its side would keep the socket.
-  socket.once('finish', () => socket.destroy())
-  socket.end(`HTTP/1.1 ${problem.status} ${phrase}\r\n${lines.join('')}\r\n${body}`)
+  res.on('finish', () => req.socket.destroySoon())
+  writeProblem(res, problem, { Connection: 'close', ...headers })
 }

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http'
 import { isRequestId, type RequestId } from '../../lib/mcp/json-rpc.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { cleanText } from '../../lib/util/text.ts'
 import { accepts } from '../http/media.ts'
 import type { Client } from './client-table.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
@@ -11,8 +10,6 @@ import type { NotificationMessage, RequestMessage } from './json-rpc.ts'
 import { sendNoAnswer } from './send.ts'
 import type { Session } from './sessions.ts'
 import type { Caller, Progress } from './tools/tool.ts'
-
-const maxToolChars = 64
 
 export interface CallParts {
   readonly res: ServerResponse
@@ -114,7 +111,7 @@ export function recordCall(
 ): void {
   const { name } = params
   const isNamed = method === 'tools/call' && typeof name === 'string'
-  context.rpc = isNamed ? `${method} ${cleanText(name, maxToolChars)}` : method
+  context.rpc = isNamed ? `${method} ${name}` : method
   context.uri = uriOf(method, params)
 }
 
@@ -123,11 +120,8 @@ export function uriOf(method: string, { uri, arguments: args }: JsonObject): unk
   if (method !== 'tools/call') return uri
   if (!isJsonObject(args)) return undefined
   const { uris } = args
+  const isText = (value: unknown) => typeof value === 'string'
   return args.uri ?? (Array.isArray(uris) ? uris.filter(isText).join(' ') : undefined)
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string'
 }
 
 /**

@@ -163,16 +163,8 @@ export class ClientTable {
     const known = this.#clients.get(key)
     if (known !== undefined) return known
     const shown = { name: shownName(name), version: shownName(version), principal }
-    return {
-      key,
-      ...shown,
-      via: via && shownName(via),
-      sessions: 0,
-      open: 0,
-      lastSeenMs: 0,
-      lastRead: null,
-      lastCall: null,
-    }
+    const nothing = { sessions: 0, open: 0, lastSeenMs: 0, lastRead: null, lastCall: null }
+    return { key, ...shown, via: via && shownName(via), ...nothing }
   }
 
   #seen(client: Client): void {

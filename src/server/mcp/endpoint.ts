@@ -282,7 +282,11 @@ export class Endpoint {
     this.#assertAllowed(message, parts.context)
     const call = new Call(message, parts)
     // Closing the connection does not cancel a request of a session ("Cancellation").
-    if (call.session === null) call.res.once('close', () => call.cancel())
+    if (call.session === null) {
+      call.res.once('close', () => {
+        if (!call.res.writableFinished) call.cancel()
+      })
+    }
     // Nothing here holds the params, which may be large, while the call waits.
     return this.#dispatch(message, call, parts.context).then(answer => {
       if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
@@ -303,7 +307,9 @@ export class Endpoint {
     const { method: name, params } = message
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
-    const succeeded = call.client && this.#parts.clients?.began(call.client, message, call.res)
+    const uri = this.#parts.registry.own(params.uri)
+    const asked = uri === params.uri ? message : { ...message, params: { ...params, uri } }
+    const succeeded = call.client && this.#parts.clients?.began(call.client, asked, call.res)
     const running = Promise.try(() => {
       this.#assertAllowed(message, context)
       return method.run(params, call)
@@ -370,8 +376,8 @@ export class Endpoint {
 
 /** The activity for `/metrics`. */
 export function activityGauges(activity: EndpointActivity): readonly Gauge[] {
-  const gauge = (name: string, help: string, value: number) => {
-    return { name: `service_cli_${name}`, help, values: [{ value }] }
+  const gauge = (name: string, help: string, value: number): Gauge => {
+    return { name: `service_cli_${name}`, help, samples: [['', value]] }
   }
   return [
     gauge('sessions', 'Open MCP sessions.', activity.sessions),

@@ -163,7 +163,7 @@ export class McpHttpServer {
   }
 
   async #bind(where: ListenOptions, handlers: Handlers): Promise<ServerSocket> {
-    const socket = await ServerSocket.open(where, { limits: this.#limits, log: this.#log })
+    const socket = new ServerSocket(where, { limits: this.#limits, log: this.#log })
     this.#sockets.push(socket)
     await socket.bind(handlers)
     return socket
@@ -200,6 +200,7 @@ export class McpHttpServer {
     const pageLogin = () => page?.login() ?? null
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
     const metadata = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
+    const downloads = this.#config.enableResources === false ? null : this.#store
     const routes = publicRoutes({
       readyFacts: this.#parts.readyFacts,
       documents: new Map([...metadata, ...documents]),
@@ -212,7 +213,7 @@ export class McpHttpServer {
       auth: page?.auth ?? auth,
       mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
       own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
-      guarded: this.#downloads(),
+      guarded: downloads ? { [artefactPattern]: artefactDownload(downloads, this.#log) } : {},
       metrics,
       routes,
       onRefused,
@@ -221,7 +222,7 @@ export class McpHttpServer {
     }
     return {
       listener: listenerOf(createApp(this.#app)),
-      upgrades: host ? guardUpgrades('/host', host.upgrade, this.#where, onRefused) : undefined,
+      upgrades: host ? guardUpgrades('/host', host.upgrade, this.#where) : undefined,
     }
   }
 
@@ -243,12 +244,6 @@ export class McpHttpServer {
       clock: this.#ticks,
       log: this.#log,
     })
-  }
-
-  #downloads(): AppParts['guarded'] {
-    const store = this.#config.enableResources === false ? null : this.#store
-    if (store === null) return {}
-    return { [artefactPattern]: artefactDownload({ store, log: this.#log }) }
   }
 
   /** It reads through the tools. */

@@ -87,7 +87,7 @@ export function createMethods(parts: MethodParts): MethodTable {
         return empty
       },
     },
-    'completion/complete': { in: 'both', run: (params, call) => complete(resources, params, call) },
+    'completion/complete': { in: 'both', run: params => complete(resources, params) },
     'subscriptions/listen': {
       in: 'stateless',
       run: (params, call) => streams.listen(params, call),
@@ -178,15 +178,10 @@ const completeSchema = z.object({
   context: z.object({ arguments: z.record(z.string(), z.string()).nullish() }).nullish(),
 })
 
-async function complete(
-  resources: ServedResources,
-  params: JsonObject,
-  call: Call,
-): Promise<JsonText> {
+async function complete(resources: ServedResources, params: JsonObject): Promise<JsonText> {
   const { ref, argument, context } = checkParams(completeSchema, params)
   const resolved = new Map(Object.entries(context?.arguments ?? {}))
-  const { name, value } = argument
-  const completion = await resources.complete(ref.uri, name, value, resolved, call)
+  const completion = await resources.complete(ref.uri, argument.name, argument.value, resolved)
   return JsonText.membersOf({ completion })
 }
 

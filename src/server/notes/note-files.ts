@@ -1,17 +1,26 @@
 import { z } from 'zod'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { isJsonObject, type JsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
-import { nextState, type Note, type NoteAction, type NoteEntry, type NoteState } from './note.ts'
+import {
+  addedNote,
+  nextState,
+  type Note,
+  noteAct,
+  type NoteAction,
+  type NoteEntry,
+  type NoteState,
+} from './note.ts'
 
 /** What is kept of one note, by the names of its files. */
 export type NoteFiles = ReadonlyMap<string, string | Uint8Array>
 
-/** Of JSON: an action with the longest texts, or a proof with the longest lines, has less. */
-export const maxJsonBytes = 1024 * 1024
-export const maxPictureBytes = 16 * 1024 * 1024
+/** An action with the longest texts, or a proof with the longest lines, has less. */
+const maxStepBytes = 1024 * 1024
+/** A picture, or the details of objects. */
+const maxBytes = 16 * 1024 * 1024
 
 export const addFile = '0000-add.json'
 export const detailsFile = 'details.json'
@@ -24,6 +33,16 @@ export function isKeptName(name: string): boolean {
   return keptName.test(name)
 }
 
+/** A larger file of this name is not read. */
+export function maxBytesOf(name: string): number {
+  return isStepName(name) ? maxStepBytes : maxBytes
+}
+
+/** Whether it is an action or a proof, of which the note is made. */
+export function isStepName(name: string): boolean {
+  return keptName.test(name) && /^\d/.test(name)
+}
+
 /** The file of the action, or the proof, with this number. */
 export function stepFile(number: number, action: NoteAction | 'proof'): string {
   return `${String(number).padStart(4, '0')}-${action}.json`
@@ -32,21 +51,6 @@ export function stepFile(number: number, action: NoteAction | 'proof'): string {
 const text = z.string()
 const lines = z.array(text).optional()
 const box = z.object({ left: z.number(), top: z.number(), width: z.number(), height: z.number() })
-const added = z.object({
-  id: text.regex(/^[0-9a-f]{8}$/),
-  text,
-  author: text,
-  created_at: text,
-  targets: z.array(z.object({ id: text, name: text, uid: text.optional() })),
-  position: z.array(z.number()).length(3).optional(),
-  pin: z.tuple([z.number(), z.number()]).optional(),
-  view: z.record(z.string(), z.unknown()).optional(),
-  frame: z.int().optional(),
-  checkpoint: text.nullable(),
-  before: text.optional(),
-  no_picture: text.optional(),
-})
-const acted = z.object({ by: text, at: text, text: text.optional() })
 const proved = z.looseObject({
   settled: z.boolean(),
   revision: z.int().nullable(),
@@ -54,9 +58,6 @@ const proved = z.looseObject({
   also_changed: lines,
   difference: z.object({ uri: text, share: z.number(), box: box.nullable() }).optional(),
 })
-
-/** What a note is when it is made. */
-export type AddedNote = z.infer<typeof added>
 
 /**
  * The note that its actions make, taken in the order of the names of their files. One that does not
@@ -75,13 +76,13 @@ export function noteOf(number: number, files: NoteFiles): Note {
     entries.push({
       number: Number(digits),
       action: action as NoteAction,
-      ...parsed(name, files.get(name), acted),
+      ...parsed(name, files.get(name), noteAct),
       ...(next === null && { late: true }),
       ...(action === 'answer' &&
         proof !== undefined && { proof: parsed(name, proof, proved) as NoteProof }),
     })
   }
-  const { id, ...rest } = parsed(addFile, files.get(addFile), added)
+  const { id, ...rest } = parsed(addFile, files.get(addFile), addedNote)
   return { id, number, state, ...rest, entries }
 }
 
@@ -96,41 +97,35 @@ function parsed<Value>(
   throw new Error(`${name} is damaged: ${json.ok ? firstIssue(checked.error) : 'it is not JSON'}`)
 }
 
-const exported = z.object({
-  number: z.int().min(1),
-  files: z.record(z.string().regex(keptName, 'is not the name of a file of a note'), z.unknown()),
-})
+const exported = z.object({ files: z.record(z.string(), z.unknown()) })
 
 /** A note with its proofs and pictures as JSON: pictures are base64. */
-export function exportedNote(number: number, files: NoteFiles): JsonObject {
-  const entries = Array.from(files, ([name, data]) => {
+export function exportedNote(kept: NoteFiles): JsonObject {
+  const files = Array.from(kept, ([name, data]) => {
     const bytes = Buffer.from(data)
     return [name, isJson(name) ? parseExact(String(bytes)) : bytes.toString('base64')]
   })
-  return { number, files: Object.fromEntries(entries) }
+  return { files: Object.fromEntries(files) }
 }
 
 /**
  * The files of a note that `exportedNote` made, without the name of a scene that its server kept.
  * Throws `body_invalid`.
  */
-export function importedNote(value: unknown): { id: string; number: number; files: NoteFiles } {
+export function importedNote(value: unknown): { id: string; files: NoteFiles } {
   try {
-    const { number, files: given } = exported.parse(value)
     const files = new Map<string, string | Uint8Array>()
-    for (const [name, content] of Object.entries(given)) {
-      const file =
-        name === addFile && isJsonObject(content) ? { ...content, checkpoint: null } : content
+    for (const [name, content] of Object.entries(exported.parse(value).files)) {
+      if (!isKeptName(name)) throw new Error(`"${name}" is not the name of a file of a note`)
+      const isAdd = name === addFile && isJsonObject(content)
+      const file = isAdd ? { ...content, checkpoint: null } : content
       const data = isJson(name) ? JSON.stringify(file) : Buffer.from(String(file), 'base64')
-      if (Buffer.byteLength(data) > (isJson(name) ? maxJsonBytes : maxPictureBytes)) {
-        throw new Error(`${name} is too large`)
-      }
+      if (Buffer.byteLength(data) > maxBytesOf(name)) throw new Error(`${name} is too large`)
       files.set(name, data)
     }
-    return { id: noteOf(number, files).id, number, files }
+    return { id: noteOf(0, files).id, files }
   } catch (error) {
-    const reason =
-      error instanceof z.ZodError ? firstIssue(error) : String((error as Error).message)
+    const reason = error instanceof z.ZodError ? firstIssue(error) : messageOf(error)
     throw new ServiceError('body_invalid', `this is no exported note: ${reason}`)
   }
 }

@@ -2,7 +2,7 @@ import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import type { Note } from './note.ts'
-import { isKeptName, maxJsonBytes, maxPictureBytes, type NoteFiles, noteOf } from './note-files.ts'
+import { isKeptName, isStepName, maxBytesOf, type NoteFiles, noteOf } from './note-files.ts'
 
 /** Of one document, which numbers them; closed ones count. */
 const maxNotes = 1000
@@ -47,11 +47,6 @@ export class NoteFolder {
     return [...this.#known.values()].flatMap(({ note }) => note ?? [])
   }
 
-  /** Numbers of those that the last look could not read. */
-  get damaged(): readonly number[] {
-    return [...this.#known].flatMap(([number, { note }]) => (note === null ? [number] : []))
-  }
-
   /** Runs writes of this server one after the other. Other servers may write between them. */
   serially<Value>(write: () => Promise<Value>): Promise<Value> {
     const written = this.#writing.then(write)
@@ -59,27 +54,21 @@ export class NoteFolder {
     return written
   }
 
-  /** The number of the next note. Throws `limit_reached`. */
-  async nextNumber(): Promise<number> {
+  /** The number of the next note, after those that are `taken`. Throws `limit_reached`. */
+  async nextNumber(taken = 0): Promise<number> {
     await this.notes()
-    const next = Math.max(0, ...this.#known.keys()) + 1
+    const next = Math.max(taken, ...this.#known.keys()) + 1
     if (next <= maxNotes) return next
     throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
   }
 
-  /**
-   * Keeps the files of a new note, under the number `wanted` if that is free. Returns false when
-   * there is a note of this id. Throws `limit_reached`.
-   */
-  async add(id: string, files: NoteFiles, wanted?: number): Promise<boolean> {
-    for (let taken = 0; ;) {
-      const next = await this.nextNumber()
+  /** Keeps a new note. False: there is one of this id. Throws `limit_reached`. */
+  async add(id: string, files: NoteFiles): Promise<boolean> {
+    for (let number = 0; ;) {
+      // A share may show a moment late that another machine has taken a number.
+      number = await this.nextNumber(number)
       if (this.known.some(note => note.id === id)) return false
-      const isFree = wanted !== undefined && wanted <= maxNotes && !this.#known.has(wanted)
-      // A share may show what another machine wrote a moment late.
-      const number = isFree && taken === 0 ? wanted : Math.max(next, taken + 1)
       if (await this.#of(number).createWith(files)) return true
-      taken = number
     }
   }
 
@@ -90,7 +79,7 @@ export class NoteFolder {
 
   /** Null: the note has no such file. */
   read({ number }: Note, name: string): Promise<Buffer | null> {
-    return this.#of(number).read(name, name.endsWith('.json') ? maxJsonBytes : maxPictureBytes)
+    return this.#of(number).read(name, maxBytesOf(name))
   }
 
   /** All that is kept of a note. */
@@ -106,7 +95,7 @@ export class NoteFolder {
   /** Gives another document the notes of this one that it does not have. */
   async copyTo(other: NoteFolder): Promise<void> {
     for (const note of await this.notes()) {
-      await other.add(note.id, await this.filesOf(note), note.number)
+      await other.add(note.id, await this.filesOf(note))
     }
   }
 
@@ -133,12 +122,12 @@ export class NoteFolder {
   async #read(number: number) {
     const before = this.#known.get(number)
     try {
-      const steps = (await this.#namesIn(number)).filter(name => /^\d.*json$/.test(name))
+      const steps = (await this.#namesIn(number)).filter(isStepName)
       const names = steps.join()
       if (before?.note != null && before.names === names) return { ...before, number }
       const files = new Map<string, Uint8Array>()
       for (const name of steps) {
-        files.set(name, (await this.#of(number).read(name, maxJsonBytes)) ?? Buffer.alloc(0))
+        files.set(name, (await this.#of(number).read(name, maxBytesOf(name))) ?? Buffer.alloc(0))
       }
       return { number, names, note: noteOf(number, files) }
     } catch (error) {

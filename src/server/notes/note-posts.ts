@@ -7,7 +7,6 @@ import { type Note, noteActions } from './note.ts'
 import type { NoteAct, NoteInput } from './notes.ts'
 
 export const maxNoteTextChars = 4000
-const maxNameChars = 255
 const maxTargets = 100
 /** The JSON of a view, which only the application reads. */
 const maxViewChars = 4096
@@ -18,26 +17,17 @@ export interface NoteWriter {
   act(word: string, act: NoteAct): Promise<Note>
 }
 
-const wrong = {
-  text: `must have 1 to ${maxNoteTextChars} characters`,
-  name: `must have 1 to ${maxNameChars} characters, and no control characters`,
-  targets: `must be at most ${maxTargets} ids, or objects with "id" and "name"`,
-  position: 'must be an array of three numbers',
-  pin: 'must be two numbers from 0 to 1: a place on the picture',
-  view: `must be an object of at most ${maxViewChars} characters`,
-  frame: `must be a whole number from ${-(2 ** 31)} to ${2 ** 31}`,
-}
 /** Without what no reader sees and a terminal or a model takes as more than text. */
 const noteText = z
-  .string('must be a string')
+  .string()
   .transform(text => cleanLines(text).trim())
-  .pipe(z.string().min(1, wrong.text).max(maxNoteTextChars, wrong.text))
+  .pipe(z.string().min(1).max(maxNoteTextChars))
 const name = z
-  .string(wrong.name)
-  .regex(/^\P{Cc}{1,255}$/u, wrong.name)
+  .string()
+  .regex(/^\P{Cc}{1,255}$/u, 'must have 1 to 255 characters, and no control characters')
   .default('unknown')
-const word = z.string().min(1).max(maxNameChars)
-const share = z.number(wrong.pin).min(0, wrong.pin).max(1, wrong.pin)
+const word = z.string().min(1).max(255)
+const share = z.number().min(0).max(1)
 /** An id alone is taken for the name, too. */
 export const noteTarget = z.union(
   [
@@ -46,23 +36,22 @@ export const noteTarget = z.union(
       .object({ id: word, name: word.optional() })
       .transform(({ id, name: given = id }) => ({ id, name: given })),
   ],
-  wrong.targets,
+  'must be an id, or an object with "id" and "name"',
 )
 const newNote = z.strictObject({
   text: noteText,
   author: name,
-  targets: z.array(noteTarget, wrong.targets).max(maxTargets, wrong.targets).default([]),
-  position: z.array(z.number(wrong.position), wrong.position).length(3, wrong.position).optional(),
-  pin: z.tuple([share, share], wrong.pin).optional(),
+  targets: z.array(noteTarget).max(maxTargets).default([]),
+  position: z.array(z.number()).length(3).optional(),
+  pin: z.tuple([share, share]).optional(),
   view: z
-    .record(z.string(), z.unknown(), wrong.view)
-    .refine(view => JSON.stringify(view).length <= maxViewChars, wrong.view)
+    .record(z.string(), z.unknown())
+    .refine(
+      view => JSON.stringify(view).length <= maxViewChars,
+      `must have at most ${maxViewChars} characters`,
+    )
     .optional(),
-  frame: z
-    .int(wrong.frame)
-    .min(-(2 ** 31), wrong.frame)
-    .max(2 ** 31, wrong.frame)
-    .optional(),
+  frame: z.int32().optional(),
 })
 const answer = z.strictObject({ by: name, text: noteText })
 const act = answer.partial({ text: true })
@@ -87,17 +76,14 @@ function checked<Value, Next>(
   schema: z.ZodType<Value>,
   next: (value: Value) => Next,
 ): Result<Next, MemberFailure> {
-  const members = isJsonObject(body) ? Object.entries(body) : null
-  const given = members && Object.fromEntries(members.filter(([, value]) => value !== null))
-  const parsed = schema.safeParse(given)
+  const given = isJsonObject(body) ? Object.entries(body).filter(([, each]) => each !== null) : null
+  const parsed = schema.safeParse(given === null ? body : Object.fromEntries(given))
   if (parsed.success) return ok(next(parsed.data))
   const [issue] = parsed.error.issues
-  const isUnknown = issue?.code === 'unrecognized_keys'
-  const member = String(isUnknown ? issue.keys[0] : issue?.path[0])
-  if (given === null) return fail({ pointer: '', detail: 'must be an object' })
-  const isMissing = !isUnknown && !Object.hasOwn(given, member)
-  const detail = isUnknown ? 'is not known here' : isMissing ? 'is missing' : issue?.message
-  return fail({ pointer: pointerTo('', member), detail: detail ?? '' })
+  return fail({
+    pointer: (issue?.path ?? []).reduce((at: string, part) => pointerTo(at, String(part)), ''),
+    detail: issue?.message ?? '',
+  })
 }
 
 /** The text of an answer as it is kept; null: it is empty or too long. */

@@ -1,6 +1,6 @@
+import { z } from 'zod'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
-import type { JsonObject } from '../../lib/util/json.ts'
 import { isOfRun } from '../checkpoints/compare-scenes.ts'
 import type { SceneNow } from '../resources/scene/producer.ts'
 
@@ -8,55 +8,53 @@ export const openNotesUri = 'notes://open'
 
 const maxShownIds = 5
 
-/** Members of a note have the same names in memory, in its files and on the wire. */
-export interface Note {
+const text = z.string()
+/** A note as it is made. Its members have the same names in memory, in its file and on the wire. */
+export const addedNote = z.object({
   /** 8 hex digits. */
-  readonly id: string
+  id: text.regex(/^[0-9a-f]{8}$/),
+  text,
+  author: text,
+  /** RFC 3339 */
+  created_at: text,
+  /** The objects that it is about. `uid`: the same under another name, where an object has one. */
+  targets: z.array(z.object({ id: text, name: text, uid: text.optional() })),
+  /** Where the pin is, in the units of the scene; absent: nowhere. */
+  position: z.array(z.number()).length(3).optional(),
+  /** Where on the picture `before` it is: shares of width and height, from the top left. */
+  pin: z.tuple([z.number(), z.number()]).optional(),
+  /** The view in which it was made, as the application takes it back for a picture. */
+  view: z.record(z.string(), z.unknown()).optional(),
+  frame: z.int().optional(),
+  /** Name of that scene among the checkpoints; null: it is not kept. */
+  checkpoint: text.nullable(),
+  /** URI of the picture of that moment. */
+  before: text.optional(),
+  /** Why there is none. */
+  no_picture: text.optional(),
+})
+/** An action as it is kept. `by`: the author, or the principal of the endpoint. */
+export const noteAct = z.object({ by: text, at: text, text: text.optional() })
+
+export interface Note extends Omit<z.infer<typeof addedNote>, 'targets'> {
   /** Counts the notes of one document; shown beside its pin. */
   readonly number: number
   readonly state: NoteState
-  readonly text: string
-  readonly author: string
-  /** RFC 3339 */
-  readonly created_at: string
-  /** The objects that it is about. */
   readonly targets: readonly NoteTarget[]
-  /** Where the pin is, in the units of the scene; absent: nowhere. */
-  readonly position?: readonly number[]
-  /** Where on the picture `before` it is: shares of width and height, from the top left. */
-  readonly pin?: readonly [number, number]
-  /** The view in which it was made, as the application takes it back for a picture. */
-  readonly view?: JsonObject
-  readonly frame?: number
-  /** Name of that scene among the checkpoints; null: it is not kept. */
-  readonly checkpoint: string | null
-  /** URI of the picture of that moment. */
-  readonly before?: string
-  /** Why there is none. */
-  readonly no_picture?: string
   /** What happened since, oldest first. */
   readonly entries: readonly NoteEntry[]
 }
 
-export interface NoteTarget {
-  readonly id: string
-  readonly name: string
-  /** Of the object, where it has one: it is the same under another name. */
-  readonly uid?: string
+export type NoteTarget = z.infer<typeof addedNote>['targets'][number] & {
   /** Only of now: the name at that time, if it has another one, and whether it is there no more. */
   readonly was?: string
   readonly gone?: true
 }
 
-export interface NoteEntry {
+export interface NoteEntry extends z.infer<typeof noteAct> {
   /** Counts the actions of the note. Two that were taken at the same moment may have the same one. */
   readonly number: number
   readonly action: NoteAction
-  /** The author, or the principal of the endpoint. */
-  readonly by: string
-  /** RFC 3339 */
-  readonly at: string
-  readonly text?: string
   /** It did not fit the state that the note already had, and changed nothing. */
   readonly late?: true
   /** Of an answer; absent while it is made, or when the server was ended meanwhile. */
@@ -82,17 +80,9 @@ export function nextState(state: NoteState, action: NoteAction): NoteState | nul
   return steps[action][state] ?? null
 }
 
-/** What has to happen before the action applies. */
-const remedies: Readonly<Record<NoteAction, string>> = {
-  answer: '; a person reopens a settled note before it is answered again',
-  accept: '; only an answered note can be accepted',
-  reopen: '',
-  close: '',
-}
-
 export function notNow({ state, number }: Note, action: NoteAction): ServiceError {
   return new ServiceError('note_state', `note ${number} is ${state}: ${action} does not apply`, {
-    hint: `read it again: its state may have changed${remedies[action]}`,
+    hint: 'read it again: its state may have changed',
   })
 }
 
@@ -148,26 +138,15 @@ export function targetsNow(
   })
 }
 
-/**
- * The note of this id, unique beginning of it, or number. Throws `resource_not_found`, and
- * `resource_failed` for one of the numbers that are `damaged`.
- */
-export function findNote(notes: readonly Note[], word: string, damaged: readonly number[]): Note {
+/** The note of this id, unique beginning of it, or number. Throws `resource_not_found`. */
+export function findNote(notes: readonly Note[], word: string): Note {
   // An id may begin with digits alone.
   const numbered = notes.filter(({ number }) => String(number) === word)
   const named = notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
-  const found = numbered.length > 0 ? numbered : named
-  const [note, ...others] = found
+  const [note, ...others] = numbered.length > 0 ? numbered : named
   if (note !== undefined && others.length === 0) return note
-  if (damaged.some(number => String(number) === word)) {
-    throw new ServiceError('resource_failed', `note ${word} cannot be read`, {
-      hint: 'the log of the server has the reason',
-    })
-  }
   const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
   const known =
     open.length === 0 ? 'all its notes are settled' : `unsettled: ${open.slice(0, 10).join(', ')}`
-  // The id may be that of one of these.
-  const lost = damaged.length === 0 ? '' : `; cannot be read: ${damaged.slice(0, 10).join(', ')}`
-  throw new ServiceError('resource_not_found', `this document has no such note; ${known}${lost}`)
+  throw new ServiceError('resource_not_found', `this document has no such note; ${known}`)
 }

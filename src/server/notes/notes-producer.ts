@@ -80,17 +80,12 @@ export class NotesProducer implements SchemeProducer {
   async read(uri: ResourceUri): Promise<readonly Content[]> {
     this.checkParameters(uri)
     const notes = await this.#notes.list()
-    const { damaged } = this.#notes
     const json = (value: object) => jsonContents(uri.text, JSON.stringify(value))
     const shared = this.#notes.isShared ? {} : { shared: false }
-    if (uri.text === openNotesUri)
-      return json({ ...shared, ...page(notes.filter(isOpen), damaged) })
+    if (uri.text === openNotesUri) return json({ ...shared, ...page(notes.filter(isOpen)) })
     if (uri.path === 'all') {
       const limit = integerParameter(uri, 'limit', 1, 1000) ?? pageNotes
-      return json({
-        ...shared,
-        ...page(notes, damaged, integerParameter(uri, 'offset') ?? 0, limit),
-      })
+      return json({ ...shared, ...page(notes, integerParameter(uri, 'offset') ?? 0, limit) })
     }
     const [, word, name = ''] = /^([^/]+)\/(.*)$/.exec(uri.path) ?? []
     if (word !== undefined && pictureName.test(name)) {
@@ -103,19 +98,13 @@ export class NotesProducer implements SchemeProducer {
 }
 
 /** Lean entries: `notes://{id}` has the rest. */
-function page(
-  notes: readonly Note[],
-  damaged: readonly number[],
-  offset = 0,
-  limit = 1000,
-): object {
+function page(notes: readonly Note[], offset = 0, limit = 1000): object {
   const shown = notes.slice(offset, offset + limit)
   const end = offset + shown.length
   return {
     total: notes.length,
     returned: shown.length,
     ...(end < notes.length && { next_offset: end }),
-    ...(damaged.length > 0 && { damaged }),
     notes: shown.map(summary),
   }
 }
@@ -130,7 +119,9 @@ export function summary({ id, number, state, text, author, created_at, targets, 
     author,
     created_at,
     targets: targets.map(target => target.name),
-    ...(last && { last: { action: last.action, by: last.by, at: last.at, text: last.text } }),
+    ...(last && {
+      last: { action: last.action, by: last.by, at: last.at, text: last.text, late: last.late },
+    }),
   }
 }
 

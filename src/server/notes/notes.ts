@@ -59,6 +59,13 @@ interface NotesParts {
   readonly log: Logger
 }
 
+interface SavedDocument {
+  /** Where it was kept before. */
+  readonly from: DocumentFolder
+  /** It had no path before: nothing stays there. */
+  readonly isMove: boolean
+}
+
 interface OpenNotes {
   readonly document: DocumentFolder
   readonly folder: NoteFolder
@@ -135,34 +142,36 @@ export class Notes {
     this.#stopLooking = null
   }
 
-  /**
-   * Another document may be open now. `saved`: it is the one that was kept in `from`, saved under
-   * this path; its notes and checkpoints are copied, or moved when it had no path before.
-   */
-  documentChanged(saved: { from: DocumentFolder; isMove: boolean } | null = null): void {
+  /** Another document may be open now, or the same one under the path where it was just saved. */
+  documentChanged(saved: SavedDocument | null = null): void {
     const before = this.#opened
     const document = this.#parts.document()
     if (before?.document.path === document.path || (before === null && saved === null)) return
     const folder = this.#folderOf(document)
-    const { from, isMove } = saved ?? {}
-    const source =
-      from && (before?.document.path === from.path ? before.folder : this.#folderOf(from))
-    const follow = async () => {
-      if (from === undefined || source === undefined) return
-      await Promise.allSettled([before?.ready, ...this.#adding])
-      await source.serially(() => source.copyTo(folder))
-      const { checkpoints } = this.#parts
-      await checkpoints.of(from).copyTo(checkpoints.of(document))
-      if (isMove) await from.remove()
-    }
-    const ready = follow().catch((error: unknown) => {
-      this.#parts.log.warn(
-        { err: error, path: from?.path },
-        'notes could not follow a saved document',
-      )
-    })
+    const ready = saved === null ? Promise.resolve() : this.#follow(saved, document, folder)
     this.#opened = { document, folder, ready }
     void ready.then(() => this.#tell())
+  }
+
+  /** Copies notes and checkpoints of a saved document to its new folder, or moves them. */
+  async #follow(
+    { from, isMove }: SavedDocument,
+    document: DocumentFolder,
+    folder: NoteFolder,
+  ): Promise<void> {
+    const before = this.#opened
+    const source = before?.document.path === from.path ? before.folder : this.#folderOf(from)
+    await Promise.allSettled([before?.ready, ...this.#adding])
+    try {
+      // An action that comes later finds no note there, and is refused.
+      await source.serially(async () => {
+        await source.copyTo(folder)
+        await this.#parts.checkpoints.copy(from, document)
+        if (isMove) await from.remove()
+      })
+    } catch (error) {
+      this.#parts.log.warn({ err: error, path: from.path }, 'notes could not follow their document')
+    }
   }
 
   /** By number, with the names that their objects have now. */
@@ -186,15 +195,10 @@ export class Notes {
     return this.#parts.isShared()
   }
 
-  /** Numbers of those that the last `list` could not read. */
-  get damaged(): readonly number[] {
-    return this.#open().folder.damaged
-  }
-
   /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
   async find(word: string): Promise<Note> {
     this.#assertShared('resource_not_found')
-    return findNote(await this.list(), word, this.damaged)
+    return findNote(await this.list(), word)
   }
 
   /**
@@ -242,7 +246,7 @@ export class Notes {
       await prover.discard(document, id)
       throw error
     }
-    return findNote(await folder.notes(), id, folder.damaged)
+    return findNote(await folder.notes(), id)
   }
 
   /**
@@ -260,7 +264,7 @@ export class Notes {
 
   async #take(folder: NoteFolder, word: string, action: NoteAction, said: string) {
     for (let taken = 0; ;) {
-      const before = findNote(await folder.notes(), word, folder.damaged)
+      const before = findNote(await folder.notes(), word)
       if (nextState(before.state, action) === null) throw notNow(before, action)
       // Agents cannot fill a note up: a person still settles it.
       const most = action === 'answer' ? maxEntries : 2 * maxEntries
@@ -269,7 +273,7 @@ export class Notes {
         throw new ServiceError('limit_reached', `a note with ${most} entries takes no ${action}`)
       }
       if (await folder.create(before, stepFile(number, action), said)) {
-        return { note: findNote(await folder.notes(), before.id, folder.damaged), number }
+        return { note: findNote(await folder.notes(), before.id), number }
       }
       taken = number
     }
@@ -289,7 +293,7 @@ export class Notes {
     const folder = await this.#folder()
     let start = '{"notes":['
     for (const note of await folder.notes()) {
-      yield start + JSON.stringify(exportedNote(note.number, await folder.filesOf(note)))
+      yield start + JSON.stringify(exportedNote(await folder.filesOf(note)))
       start = ',\n'
     }
     yield start.startsWith('{') ? `${start}]}\n` : ']}\n'
@@ -298,10 +302,10 @@ export class Notes {
   /** Adds an exported note. Resolves with false when the document has it. Throws as `add`. */
   async import(value: unknown): Promise<{ note: Note; isNew: boolean }> {
     this.#assertShared()
-    const { id, number, files } = importedNote(value)
+    const { id, files } = importedNote(value)
     const folder = await this.#folder()
-    const isNew = await folder.serially(() => folder.add(id, files, number))
-    const note = findNote(await folder.notes(), id, folder.damaged)
+    const isNew = await folder.serially(() => folder.add(id, files))
+    const note = findNote(await folder.notes(), id)
     if (isNew) this.#changed(note, 'import', 'host')
     return { note, isNew }
   }
@@ -311,7 +315,7 @@ export class Notes {
     try {
       const proof = await this.#parts.prover.prove(folder, answered, number)
       await folder.create(answered, stepFile(number, 'proof'), JSON.stringify(proof))
-      const note = findNote(await folder.notes(), answered.id, folder.damaged)
+      const note = findNote(await folder.notes(), answered.id)
       this.#tell(note)
       return note
     } catch (error) {

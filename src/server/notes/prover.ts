@@ -12,7 +12,7 @@ import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 import { detailChanges } from '../resources/object-detail.ts'
 import type { Note } from './note.ts'
-import { detailsFile } from './note-files.ts'
+import { detailsFile, maxBytesOf } from './note-files.ts'
 import type { NoteFolder } from './note-folder.ts'
 import { noteTarget } from './note-posts.ts'
 import type { NoteInput } from './notes.ts'
@@ -92,7 +92,10 @@ export class Prover {
       }
     }
     const files = new Map<string, Buffer>()
-    if (details.some(isJsonObject)) files.set(detailsFile, Buffer.from(JSON.stringify(details)))
+    const json = Buffer.from(JSON.stringify(details))
+    if (details.some(isJsonObject) && json.length <= maxBytesOf(detailsFile)) {
+      files.set(detailsFile, json)
+    }
     const kept = { checkpoint, targets: about }
     if (!taken.ok) return { facts: { ...kept, no_picture: taken.failure }, files }
     files.set('before.png', taken.value.png)

@@ -75,7 +75,6 @@ export interface CompletionContext {
   readonly uriTemplate: string
   /** Variables for which the client has chosen values already; the values are not validated. */
   readonly resolved: ReadonlyMap<string, string>
-  readonly reader?: Reader
 }
 
 /**

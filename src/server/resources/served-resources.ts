@@ -33,6 +33,9 @@ interface ServedResourcesOptions {
 /** Listeners hear of a changed listing at most this often. */
 const listChangedIntervalMs = 1000
 
+/** Contents are kept in so many spellings of their address. */
+const maxSpellings = 16
+
 /** Told what changes in the resources. Must not throw. */
 export interface ResourceListener {
   /** `uri`: in its canonical spelling. */
@@ -60,7 +63,7 @@ export class ServedResources {
   /** One request takes its URI apart more than once. */
   #last: { readonly asked: unknown; readonly parsed: ResourceUri } | undefined
   /** Contents under the address of this instance, by those in its own spelling. */
-  readonly #echoed = new WeakMap<readonly Content[], readonly Content[]>()
+  readonly #echoed = new WeakMap<readonly Content[], Map<string, readonly Content[]>>()
 
   constructor(options: ServedResourcesOptions) {
     const { log = silentLogger, timer = systemTimer } = options
@@ -155,7 +158,6 @@ export class ServedResources {
     variable: string,
     prefix: string,
     resolved: ReadonlyMap<string, string> = new Map(),
-    reader?: Reader,
   ): Promise<Completion> {
     const producer = this.producers
       .values()
@@ -164,7 +166,7 @@ export class ServedResources {
       throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
     }
     try {
-      const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved, reader })
+      const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved })
       return completion(found ?? [])
     } catch (error) {
       this.log.warn({ err: error, uriTemplate, variable }, 'completion failed')
@@ -240,12 +242,15 @@ export class ServedResources {
 
   /** The contents under the address that was asked for. The same contents give the same again. */
   #echo(contents: readonly Content[], own: string, asked: string): readonly Content[] {
-    const known = this.#echoed.get(contents)
-    if (known?.[0]?.uri === asked) return known
-    const echoed = Object.freeze(
-      contents.map(content => (content.uri === own ? { ...content, uri: asked } : content)),
-    )
-    if (Object.isFrozen(contents)) this.#echoed.set(contents, echoed)
+    const known = this.#echoed.get(contents) ?? new Map<string, readonly Content[]>()
+    const echoed =
+      known.get(asked) ??
+      Object.freeze(
+        contents.map(content => (content.uri === own ? { ...content, uri: asked } : content)),
+      )
+    if (Object.isFrozen(contents) && known.size < maxSpellings) {
+      this.#echoed.set(contents, known.set(asked, echoed))
+    }
     return echoed
   }
 

@@ -166,7 +166,7 @@ async function open(
   })
   const limits = boundsWith()
   const listener = listenerOf(app)
-  const socket = await ServerSocket.open(where, { limits, log })
+  const socket = new ServerSocket(where, { limits, log })
   await socket.bind({ listener })
   opened.defer(() => socket.stop())
   const base = socket.url

@@ -209,8 +209,9 @@ describe('a gateway that instances join', () => {
     await news.until(() => news.updates.length === 3, 'the update of its scene')
     expect(new Set(news.updates)).to.deep.equal(new Set([uri]))
     news.close()
-    await after.leave()
     await second.own.stop()
+    expect(await after.link.ended).to.deep.equal({ code: 1001, reason: 'the gateway stops' })
+    await after.leave()
   })
 
   it('refuses another protocol of the link, and says which it needs', async () => {

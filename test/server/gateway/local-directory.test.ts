@@ -75,6 +75,15 @@ describe('LocalDirectory', () => {
     expect([told, counts, left]).to.deep.equal([[['appeared', 'appeared']], [2], 0])
   })
 
+  it('finds every one of many, and those that end', async () => {
+    const many = await Promise.all(Array.from({ length: 250 }, () => write()))
+    await open()
+    expect(new Set(ids())).to.deep.equal(new Set(many))
+    await Promise.all(many.slice(1).map(remove))
+    await directory.refresh()
+    expect([ids(), told.flat().length]).to.deep.equal([[many[0]], 249])
+  })
+
   it('lists by the time of the start, with the same arrays and entries until something changes', async () => {
     await write({ started_at: '2026-01-05T00:00:00Z' })
     const first = await write({ started_at: '2026-01-03T00:00:00Z' })
@@ -214,7 +223,7 @@ describe('LocalDirectory', () => {
         server.close()
       })
       const { port } = server.address() as AddressInfo
-      return { mcp_url: `http://127.0.0.1:${port}/mcp?secret=1` }
+      return { host_url: `http://127.0.0.1:${port}/host?secret=1` }
     }
 
     it('asks /readyz alone, without cookies, credentials or a body', async () => {
@@ -243,23 +252,18 @@ describe('LocalDirectory', () => {
     })
 
     it('calls one stale that falls silent, and holds no failure against it when it is back', async () => {
-      let isAsked = () => {}
       let status = 503
       const id = await write(
-        await answering((_request, response) => {
-          isAsked()
-          response.writeHead(status).end()
-        }),
+        await answering((_request, response) => void response.writeHead(status).end()),
       )
       await open({ isGateway: true, probeMs: 10 })
       await isIt(id, 'unhealthy')
       await beat(id, 31_000)
       await isIt(id, 'stale')
       status = 200
-      isAsked = () => told.push(['asked'])
       await beat(id)
       await isIt(id, 'live')
-      expect(told.slice(0, 3)).to.deep.equal([['changed'], ['changed'], ['changed']])
+      expect(told).to.deep.equal([['changed'], ['changed'], ['changed']])
     })
 
     const failing: [what: string, listener: RequestListener, reason: RegExp][] = [
@@ -278,7 +282,7 @@ describe('LocalDirectory', () => {
     it('closes although an instance does not answer, and asks others meanwhile', async () => {
       let asked = 0
       await write(await answering(() => void asked++))
-      const id = await write({ mcp_url: 'http://127.0.0.1:1/mcp' })
+      const id = await write({ host_url: 'http://127.0.0.1:1/host' })
       await open({ isGateway: true, probeMs: 10 })
       await until(() => asked === 1, 'the probe')
       expect(verdict(id)?.health).to.equal('live')
@@ -298,22 +302,16 @@ describe('LocalDirectory', () => {
 
 describe('probeUrl', () => {
   const local = 'http://127.0.0.1:4000'
-  const table: [mcpUrl: string, host: string, localUrl: string | null, asked: string | null][] = [
-    ['http://127.0.0.1:8765/mcp', 'here', null, 'http://127.0.0.1:8765/readyz'],
-    ['http://localhost:1/a/b?c=d', 'here', null, 'http://localhost:1/readyz'],
-    ['http://127.0.0.1:8765/mcp', 'here', local, 'http://127.0.0.1:8765/readyz'],
-    ['http://127.0.0.1:8765/mcp', 'elsewhere', null, null],
-    ['http://10.0.0.5/mcp', 'here', null, null],
-    ['https://127.0.0.1/mcp', 'here', null, null],
-    ['https://127.0.0.1:8765/mcp', 'here', local, `${local}/readyz`],
+  const table: [mcpUrl: string | null, host: string, localUrl: string | null, asked: string][] = [
     ['https://dcc.studio.example/mcp', 'here', local, `${local}/readyz`],
-    ['https://dcc.studio.example/mcp', 'elsewhere', local, null],
+    ['https://dcc.studio.example/mcp', 'elsewhere', local, 'it runs on another machine'],
+    ['http://10.0.0.5/mcp', 'here', null, 'it has no http address of this machine alone'],
+    [null, 'far', null, 'it answers over its link'],
   ]
-  for (const [mcpUrl, host, localUrl, asked] of table) {
-    it(`asks ${asked ?? 'no address'} for ${mcpUrl} ${host}, local address ${localUrl}`, () => {
-      const mcpUrlIsLoopback = /127\.0\.0\.1|localhost/.test(mcpUrl)
-      const found = probeUrl({ mcpUrl, mcpUrlIsLoopback, localUrl, hostname: host }, 'here')
-      expect(found.ok ? found.value.href : null).to.equal(asked)
+  for (const [mcpUrl, hostname, localUrl, asked] of table) {
+    it(`is ${asked} for ${mcpUrl} ${hostname}, local address ${localUrl}`, () => {
+      const found = probeUrl({ mcpUrl, localUrl, hostname }, 'here')
+      expect(found.ok ? found.value.href : found.failure).to.equal(asked)
     })
   }
 })

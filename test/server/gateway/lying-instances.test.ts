@@ -53,12 +53,8 @@ describe('an instance that lies', () => {
 
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
-  const completeAt = ({ instanceId }: ScriptedInstance, path = 'notes/{id}', name = 'id') =>
-    callStateless(gateway.url, 'completion/complete', {
-      ref: { type: 'ref/resource', uri: `instance://{instance_id}/${path}` },
-      argument: { name, value: '' },
-      context: { arguments: { instance_id: instanceId } },
-    })
+  const lookAt = ({ instanceId }: ScriptedInstance) =>
+    callStateless(gateway.url, 'tools/call', { name: 'look', arguments: { instance: instanceId } })
   /** A request whose answer is read as it comes, or left. */
   const post = (method: string, params: object, signal?: AbortSignal) =>
     fetch(gateway.url, {
@@ -182,7 +178,8 @@ describe('an instance that lies', () => {
       const more = setInterval(() => res.write(`data: ${JSON.stringify(notification)}\n\n`), 20)
       res.once('close', () => clearInterval(more))
     }
-    await completeAt(bad)
+    const { result } = (await lookAt(bad)).json
+    expect(result.content[0].text).to.include('it stopped answering')
     await expectGoodServed()
     await until(() => bad.open === 0, 'the end of the request')
   })
@@ -215,15 +212,10 @@ describe('an instance that lies', () => {
   })
 
   it('is called by others while one client waits for it many times', async () => {
-    bad.onCall = ({ res, id, method }) => {
-      if (method === 'tools/call') return void openResponses.add(res)
-      res.end(
-        JSON.stringify({
-          jsonrpc: '2.0',
-          id,
-          result: { completion: { values: ['a'], hasMore: true } },
-        }),
-      )
+    bad.onCall = ({ res, id, params }) => {
+      if (params.name === 'wait_for_change') return void openResponses.add(res)
+      const content = [{ type: 'text', text: 'seen' }]
+      res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { content } }))
     }
     const params = { name: 'wait_for_change', arguments: { instance: bad.instanceId } }
     const left = new AbortController()
@@ -234,8 +226,8 @@ describe('an instance that lies', () => {
     }
     for (let n = 0; n < 256; n++) wait().catch(() => {})
     await until(() => bad.open === 256, 'the waits')
-    const { json } = await completeAt(bad)
-    expect(json.result.completion.values).to.deep.equal(['a'])
+    const { json } = await lookAt(bad)
+    expect(json.result.content[0].text).to.equal('seen')
     left.abort()
     await until(() => bad.open === 0, 'the end of the waits')
   })

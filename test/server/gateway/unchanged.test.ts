@@ -257,12 +257,13 @@ describe('what a gateway passes on', () => {
       await pendingAt(2)
       first.leave()
       await pendingAt(1)
-      const { res } = held[0]!
+      await until(() => held.length === 2 && held[0]!.res.destroyed, 'the request of the other')
       second.leave()
-      await until(() => res.destroyed || held.length === 2, 'the end of the first request')
+      await until(() => instance.open === 0, 'the end of every request')
+      held = []
       const late = reader(uri)
-      await until(() => held.some(one => !one.res.destroyed), 'the next request')
-      for (const { res, id } of held.splice(0)) res.end(contentsOf(uri, 'there', id))
+      await untilHeld(1)
+      answerOne('there')
       expect(await late.answer).to.equal('there')
     })
 
@@ -309,13 +310,16 @@ describe('what a gateway passes on', () => {
     const serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'maya'] })
     await serve.post('scene', scene)
     await until(async () => (await read(at(serve))).result !== undefined, 'the instance')
+    const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(serve)] })
     const { contents } = (
       await callStateless(serve.url, 'resources/read', { uri: 'server://clients' })
     ).json.result
     const { clients } = JSON.parse(contents[0].text)
     const through = clients.find(({ via }: any) => via === 'service-gateway')
     expect(through).to.deep.include({ name: 'test', version: '1' })
-    expect(through.last_read.uri).to.equal(at(serve))
+    expect(clients.map(({ name }: any) => name)).to.not.include('service-gateway')
+    stream.close()
+    expect(through.last_read.uri).to.equal('scene://current')
     await serve.stop()
   })
 

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
-import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { BufferForm, HostSink } from '../../../src/server/host/host-endpoint.ts'
 import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
 import { SceneState } from '../../../src/server/resources/scene/state.ts'
@@ -17,7 +16,6 @@ export class MemorySink implements HostSink {
   readonly memory = new MemoryArtefacts()
   notes: HostSink['notes'] = null
   readonly checkpoints = new Checkpoints({
-    comparer: new SceneComparer(),
     document: () => new DocumentFolder('/nowhere'),
     scene: () => this.scene.fresh(),
   })

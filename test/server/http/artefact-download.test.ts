@@ -68,7 +68,7 @@ describe('artefact download', () => {
     store = await createFsStore({ root, clock: settableClock() })
     counted = new CountingStore(store)
     log = recordingLog()
-    const download = artefactDownload({ store: counted.store, log })
+    const download = artefactDownload(counted.store, log)
     server = createServer(async (req, res) => {
       await download(req, res, new RequestContext('127.0.0.1', req.url))
       handled++

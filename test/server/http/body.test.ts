@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { bodyStream, bodyText, readBody } from '../../../src/server/http/body.ts'
-import { writeProblem } from '../../../src/server/http/problem.ts'
+import { toProblem, writeProblem } from '../../../src/server/http/problem.ts'
 import { head, RawConnection } from '../host/harness.ts'
 
 interface BodyLimits {
@@ -53,7 +53,7 @@ describe('the body of a request', () => {
       res.end(`read ${body.length} of ${body.subarray(0, 8)}`)
     } catch (error) {
       outcome.resolve(error)
-      writeProblem(res, error)
+      writeProblem(res, toProblem(error))
     }
   }
 

@@ -33,7 +33,7 @@ describe('a server with TLS', () => {
 
   async function start(listener: RequestListener): Promise<void> {
     const where = { host: '127.0.0.1', port: 0, tls: await writePair(folder, pair) }
-    listening = await ServerSocket.open(where, { limits: patient, log: silentLogger })
+    listening = new ServerSocket(where, { limits: patient, log: silentLogger })
     await listening.bind({ listener })
   }
 

@@ -4,7 +4,8 @@ import { type Socket, connect } from 'node:net'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { type Handlers, ServerSocket } from '../../../src/server/http/server-socket.ts'
-import { guardUpgrades, type Upgrades } from '../../../src/server/http/upgrade.ts'
+import { guardUpgrades, refuseUpgrade, type Upgrades } from '../../../src/server/http/upgrade.ts'
+import { makeProblem } from '../../../src/server/http/problem.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
@@ -13,7 +14,7 @@ const patient = boundsWith({ stopGraceMs: 60_000 })
 const MiB = 1024 * 1024
 
 async function bound(handlers: Handlers, { limits = patient, log = silentLogger } = {}) {
-  const socket = await ServerSocket.open({ host: '127.0.0.1', port: 0 }, { limits, log })
+  const socket = new ServerSocket({ host: '127.0.0.1', port: 0 }, { limits, log })
   await socket.bind(handlers)
   return socket
 }
@@ -92,7 +93,8 @@ describe('stop', () => {
     socket.pause()
     const res = await streaming.promise
     res.write('data: last words\n\n')
-    const stopped = listening.stop(() => void res.end())
+    const stopped = listening.stop()
+    res.end()
     let tail = ''
     socket.on('data', bytes => (tail = (tail + bytes.toString('latin1')).slice(-200)))
     socket.resume()
@@ -157,7 +159,7 @@ describe('an error of the listening socket', () => {
   })
 })
 
-describe('a client that resets its connection', () => {
+describe('a client that asks for an upgrade, or resets its connection', () => {
   const head = 'Host: localhost\r\n\r\n'
   const serving = async (upgrades: Upgrades) => {
     const listening = await bound({ listener: (_req, res) => void res.end(), upgrades })
@@ -170,14 +172,31 @@ describe('a client that resets its connection', () => {
     return { listening, open }
   }
 
+  it('is cut when it asks to leave HTTP before an earlier answer has left', async () => {
+    const upgrades = guardUpgrades('/', req => refuseUpgrade(req, makeProblem(403, 'no', 'no')), {
+      host: '127.0.0.1',
+    })
+    const listening = await bound({ listener: () => {}, upgrades })
+    const ask = async (before: string) => {
+      const socket = connect(listening.port, '127.0.0.1').on('error', () => {})
+      await once(socket, 'connect')
+      let answer = ''
+      socket.setEncoding('latin1').on('data', text => (answer += text))
+      const asks = 'GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n'
+      socket.write(before + asks + head)
+      await once(socket, 'close')
+      return answer
+    }
+    expect(await ask('')).to.match(/^HTTP\/1\.1 403 /)
+    expect(await ask(`GET / HTTP/1.1\r\n${head}`)).to.equal('')
+    await listening.stop()
+  })
+
   it('does not end the process while its upgrade is looked at', async () => {
     const given = Promise.withResolvers<Socket>()
-    const upgrades = guardUpgrades(
-      '/',
-      (_req, socket) => given.resolve(socket),
-      { host: '127.0.0.1' },
-      () => {},
-    )
+    const upgrades = guardUpgrades('/', (_req, socket) => given.resolve(socket), {
+      host: '127.0.0.1',
+    })
     const { listening, open } = await serving(upgrades)
     const client = await open(
       `GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n${head}`,

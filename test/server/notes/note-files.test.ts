@@ -146,19 +146,11 @@ describe('the files of notes', () => {
     const whole = await writeNote(folder, 7, { ...note, id: '0123abcd' })
     const half = join(whole, '0001-close.json')
     await writeFile(half, '{"half')
-    const numbers = [2, 3, 4, 5, 6, 7]
-    expect(await read(open)).to.deep.include({ total: 1, damaged: numbers })
-    expect(await read('notes://all')).to.deep.include({ total: 1, damaged: numbers })
-    const listed = await tool('list_notes')
-    expect(listed.structuredContent).to.deep.include({ total: 1, damaged: numbers })
-    expect(listed.content[0].text).to.contain('\ndamaged, cannot be read: 2, 3, 4, 5, 6, 7')
+    expect(await read(open)).to.include({ total: 1 })
+    expect((await tool('list_notes')).structuredContent).to.include({ total: 1 })
     expect((await tool('answer_note', { id: '7', text: 'Dimmed' })).content[0].text).to.contain(
-      'note 7 cannot be read',
+      `this document has no such note; unsettled: 1 (${note.id})`,
     )
-    const unknown = await tool('answer_note', { id: '0123abcd', text: 'Dimmed' })
-    const known = `unsettled: 1 (${note.id}); cannot be read: 2, 3, 4, 5, 6, 7`
-    expect(unknown.content[0].text).to.contain(`no such note; ${known}`)
-    expect((await list()).stderr).to.contain('note 7 cannot be read; the log')
     const isSaid = () => serve.output().stderr.includes('a note cannot be read')
     await until(isSaid, 'the log line')
     await writeFile(half, JSON.stringify({ by: 'ada', at: note.created_at }))

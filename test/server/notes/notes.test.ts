@@ -151,7 +151,7 @@ describe('notes of people', () => {
     expect((await read('notes://1')).entries[0].text).to.equal('Done')
     for (const path of ['notes', 'notes/1/answer']) {
       const refused = await serve.post(path, { text: hidden })
-      expect(refused.json.detail).to.contain('must have 1 to 4000')
+      expect(refused.json.detail).to.contain('/text Too small')
     }
   })
 
@@ -212,12 +212,13 @@ describe('notes of people', () => {
 
   const wrong: [path: string, body: object, status: number, words: string][] = [
     ['notes', {}, 400, '/text'],
-    ['notes', { text: ' ' }, 400, '/text must have 1 to 4000 characters'],
-    ['notes', { text: 'x', targets: [1] }, 400, '/targets must be at most 100 ids'],
-    ['notes', { text: 'x', position: [1, 2] }, 400, '/position must be an array of three numbers'],
-    ['notes', { text: 'x', pin: [0.5, 2] }, 400, '/pin must be two numbers from 0 to 1'],
-    ['notes', { text: 'x', colour: 1 }, 400, '/colour'],
-    ['notes/1/answer', {}, 400, '/text is missing'],
+    ['notes', { text: ' ' }, 400, '/text Too small'],
+    ['notes', { text: 'x'.repeat(4001) }, 400, '/text Too big: expected string to have <=4000'],
+    ['notes', { text: 'x', targets: [1] }, 400, '/targets/0 must be an id'],
+    ['notes', { text: 'x', position: [1, 2] }, 400, '/position Too small: expected array'],
+    ['notes', { text: 'x', pin: [0.5, 2] }, 400, '/pin/1 Too big: expected number to be <=1'],
+    ['notes', { text: 'x', colour: 1 }, 400, 'Unrecognized key: "colour"'],
+    ['notes/1/answer', {}, 400, '/text Invalid input: expected string'],
     ['notes/1/delete', {}, 400, 'answer, accept, reopen, close'],
     ['notes/1/accept', {}, 409, 'note 1 is open: accept does not apply'],
     ['notes/99/close', {}, 404, 'no such note; unsettled: 1'],

@@ -102,6 +102,9 @@ for (const where of ['of their own', 'on a share']) {
       expect((await list()).map(({ state }) => state)).to.deep.equal(['accepted'])
     })
 
+    // The rest is the same on a share.
+    if (where === 'on a share') return
+
     it('stay where they are when another document is opened', async () => {
       await answered()
       await open({ path: '/shots/030.paint' })
@@ -110,6 +113,21 @@ for (const where of ['of their own', 'on a share']) {
       expect(await list()).to.deep.equal([])
       await open(unsaved)
       expect(await list()).to.have.length(1)
+    })
+
+    it('stay where they are when they cannot follow, and the log has the reason', async () => {
+      await open({ path: '/shots/060.paint' })
+      await serve.post('notes', { text: 'There before' })
+      const [there = ''] = (await readdir(documents)).filter(name => !name.endsWith('.local'))
+      await open(unsaved)
+      const note = await answered()
+      await rm(join(documents, there), { recursive: true })
+      await writeFile(join(documents, there), 'no folder')
+      await open({ path: '/shots/060.paint', saved_from: unsaved.name })
+      const isSaid = () => serve.output().stderr.includes('notes could not follow their document')
+      await until(isSaid, 'the log line')
+      await open(unsaved)
+      expect(await whole(note.id)).to.deep.equal(note)
     })
 
     it('are exported to one file and imported from it, with proofs and pictures', async () => {
@@ -140,8 +158,8 @@ for (const where of ['of their own', 'on a share']) {
       const refusals: [content: string, words: string][] = [
         ['{', 'has no exported notes'],
         ['{"notes":[{}]}', 'this is no exported note'],
-        ['{"notes":[{"number":1,"files":{"../x":1}}]}', 'is not the name of a file of a note'],
-        ['{"notes":[{"number":1,"files":{"0000-add.json":{}}}]}', '0000-add.json is damaged'],
+        ['{"notes":[{"files":{"../x":1}}]}', 'is not the name of a file of a note'],
+        ['{"notes":[{"files":{"0000-add.json":{}}}]}', '0000-add.json is damaged'],
       ]
       for (const [content, words] of refusals) {
         await writeFile(file, content)

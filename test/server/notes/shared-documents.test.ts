@@ -93,7 +93,7 @@ describe('a folder of documents on a project share', () => {
       )
     }
     const large = await writeNote(folder, 3, { ...note, id: '0000000c', text: 'x'.repeat(2 ** 20) })
-    expect(await all(bob)).to.deep.include({ total: 1, damaged: [3] })
+    expect(await all(bob)).to.include({ total: 1 })
     const session = await RawSession.open(bob.url)
     expect(await session.readJson('notes://1')).to.deep.include({ state: 'open', entries: [] })
     await rm(large, { recursive: true })
@@ -114,6 +114,19 @@ describe('a folder of documents on a project share', () => {
     } finally {
       await other.stop()
     }
+  })
+
+  it('is not made again when it is gone, and is used again when it is back', async () => {
+    await openInBoth('/shots/010.hip')
+    await add(ada)
+    await rename(share, join(root, 'unmounted'))
+    expect((await all(bob)).total).to.equal(0)
+    await bob.post('scene', { objects: [] })
+    expect((await bob.post('notes', { text: 'Lost?' })).status).to.equal(500)
+    expect((await bob.post('checkpoints', { name: 'lost' })).status).to.equal(500)
+    expect(await readdir(root)).not.to.include('share')
+    await rename(join(root, 'unmounted'), share)
+    expect((await all(bob)).total).to.equal(1)
   })
 
   it('must be there when the server starts', async () => {

@@ -1,6 +1,8 @@
 import { expect } from 'chai'
-import { checkpointsToEvict } from '../../../src/server/checkpoints/checkpoint-folder.ts'
-import { isCheckpointName } from '../../../src/server/checkpoints/checkpoints.ts'
+import {
+  checkpointsToEvict,
+  isCheckpointName,
+} from '../../../src/server/checkpoints/checkpoints.ts'
 
 const MiB = 1024 * 1024
 

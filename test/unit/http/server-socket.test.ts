@@ -9,12 +9,12 @@ describe('ServerSocket', () => {
   const host = '127.0.0.1'
 
   it('binds a port once its holder has stopped', async () => {
-    const holder = await ServerSocket.open({ host, port: 0 }, parts)
+    const holder = new ServerSocket({ host, port: 0 }, parts)
     await holder.bind(handlers)
     const { port, url } = holder
     expect(url).to.equal(`http://${host}:${port}`)
 
-    const socket = await ServerSocket.open({ host, port }, parts)
+    const socket = new ServerSocket({ host, port }, parts)
     const failure: unknown = await socket.bind(handlers).catch((error: unknown) => error)
     expect(failure).to.include({ code: 'port_in_use' })
 
@@ -26,7 +26,7 @@ describe('ServerSocket', () => {
 
   it('has the public address without the slashes at its end', async () => {
     const where = { host, port: 8765, publicUrl: 'https://studio.example/mcp//' }
-    const socket = await ServerSocket.open(where, parts)
+    const socket = new ServerSocket(where, parts)
     expect(socket.url).to.equal('https://studio.example/mcp')
     await socket.stop()
   })

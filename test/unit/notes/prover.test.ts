@@ -9,7 +9,6 @@ import type { JsonObject } from '../../../src/lib/util/json.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
-import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
 import type { Note } from '../../../src/server/notes/note.ts'
 import { addFile } from '../../../src/server/notes/note-files.ts'
 import { NoteFolder } from '../../../src/server/notes/note-folder.ts'
@@ -50,7 +49,6 @@ describe('Prover', () => {
   let second: () => void
   /** What happens right after the scene was asked for. */
   let asked: () => void
-  const comparer = new SceneComparer()
 
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'prover-'))
@@ -78,7 +76,7 @@ describe('Prover', () => {
   const document = () => new DocumentFolder(folder)
   const notesIn = (path: string) =>
     new NoteFolder(new DocumentFolder(path).folder('notes'), silentLogger)
-  const checkpoints = new Checkpoints({ document, scene, comparer })
+  const checkpoints = new Checkpoints({ document, scene })
   const prover = (camera: NoteCamera | null = null) =>
     new Prover({
       document,
@@ -95,7 +93,7 @@ describe('Prover', () => {
         },
       },
     })
-  const checkpointsIn = (path: string) => checkpoints.of(new DocumentFolder(path)).list()
+  const checkpointsIn = (path: string) => checkpoints.list(new DocumentFolder(path))
   /** What is kept of a note of this document, as a server keeps it. */
   const made = async (proves: Prover, input: Partial<Note> = {}): Promise<Note> => {
     const notes = notesIn(folder)
@@ -302,7 +300,7 @@ describe('Prover', () => {
   })
 
   describe('of a note that was made by pointing', () => {
-    const pin = [0.5, 0.25] as const
+    const pin: [number, number] = [0.5, 0.25]
     const view = { matrix: [1] }
     const pointed = { targets: [], pin, view }
 

@@ -6,8 +6,8 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { systemTimer } from '../../../lib/util/time.ts'
 import { Link } from '../../join/link.ts'
 import { type JoinAccepted, joinCloseCodes } from '../../join/wire.ts'
-import type { ChangeEmitter } from '../change-emitter.ts'
 import type { DirectoryRecord, JoinedAs, Verdict } from '../instance-directory.ts'
+import type { LocalDirectory } from '../local-directory.ts'
 import type { InstanceTransport } from '../relay/transport.ts'
 import { shownRecord } from '../shown-record.ts'
 import { LinkTransport } from './link-transport.ts'
@@ -44,14 +44,14 @@ interface Joined {
 
 /** The instances that joined this gateway, and their links. */
 export class JoinedInstances {
-  readonly #directory: ChangeEmitter
+  /** Where instances are listed once their record is known. */
+  readonly directory: LocalDirectory
   readonly #log: Logger
   /** By the id of the instance. */
   readonly #joined = new Map<string, Joined>()
 
-  /** `directory`: where instances are listed once their record is known. */
-  constructor(directory: ChangeEmitter, log: Logger) {
-    this.#directory = directory
+  constructor(directory: LocalDirectory, log: Logger) {
+    this.directory = directory
     this.#log = log
   }
 
@@ -67,7 +67,7 @@ export class JoinedInstances {
 
   /** Throws when the user cannot join an instance with this id. */
   check({ instanceId, principal: { accountId } }: Joining): void {
-    const { entries } = this.#directory
+    const { entries } = this.directory
     if (entries.some(({ record }) => record.instanceId === instanceId && record.joined === null)) {
       const message = 'it runs on the machine of the gateway, which has it already'
       throw new ServiceError('request_refused', message)
@@ -136,7 +136,6 @@ export class JoinedInstances {
       ...shownRecord(parsed.value),
       // Addresses of another machine are neither shown nor called.
       mcpUrl: null,
-      mcpUrlIsLoopback: false,
       localUrl: null,
       joined: { ...principal, visibility: parsed.value.visible_to ?? 'owner' },
     }
@@ -176,7 +175,7 @@ export class JoinedInstances {
     const { record, lost } = joined
     const heartbeatMs = lost?.atMs ?? Date.now()
     const verdict = { health: 'dead', reason: cause, heartbeatMs } as const
-    this.#directory.update([[instanceId, record === null ? {} : { ended: { record, verdict } }]])
+    this.directory.update([[instanceId, record === null ? {} : { ended: { record, verdict } }]])
   }
 
   #show(instanceId: string, { record, lost }: Joined): void {
@@ -188,6 +187,6 @@ export class JoinedInstances {
         return lost?.atMs ?? Date.now()
       },
     }
-    this.#directory.update([[instanceId, { entry: { record, verdict } }]])
+    this.directory.update([[instanceId, { entry: { record, verdict } }]])
   }
 }

@@ -1,7 +1,9 @@
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
+import { liveAppKey } from '../../../lib/mcp/call-meta.ts'
 import { metaKeys, statelessHeaders } from '../../../lib/mcp/request-metadata.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
+import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
@@ -14,6 +16,8 @@ import type { InstanceAnswer, InstanceRequest, InstanceTransport } from './trans
 
 const revision = '2026-07-28'
 const gatewayName = 'service-gateway'
+/** Large answers that readers have not taken yet: a link refuses requests at about 130. */
+const maxLarge = 100
 
 interface ConnectionParts {
   readonly instanceId: string
@@ -43,6 +47,7 @@ export class InstanceConnection {
   readonly #parts: ConnectionParts
   readonly #reads = new SharedReads()
   #lastId = 0
+  #large = 0
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
@@ -57,8 +62,8 @@ export class InstanceConnection {
   read(uri: string, reader: Reader | undefined): Promise<RelayedContents> {
     const { name = '', version: clientVersion = '' } = reader?.client ?? {}
     const call = { method: 'resources/read', params: { uri }, member: 'contents', about: uri }
-    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, signal =>
-      this.call(call, reader?.client, signal),
+    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, cancel =>
+      this.#call(call, reader?.client, cancel),
     )
   }
 
@@ -68,15 +73,11 @@ export class InstanceConnection {
     client: Reader['client'],
     signal?: AbortSignal,
   ): Promise<string | LargeResult> {
-    const { instanceAnswerMs, instanceSilenceMs: silenceMs } = this.#parts.limits
-    const { answerMs = instanceAnswerMs } = call
-    const id = String(++this.#lastId)
-    return this.#within(answerMs, signal, async (cancelled, until) => {
-      const request = this.#request(id, call.method, call.params, { ...call.meta, client })
-      const answer = await this.#parts.transport.send(request, cancelled)
-      until(silenceMs)
-      return resultOf(answer, { ...call, id, silenceMs }, signal ?? cancelled)
-    })
+    const cancel = new AbortController()
+    const release = onAbort(signal, () => cancel.abort(signal?.reason))
+    const answer = await this.#call(call, client, cancel).finally(release)
+    if (typeof answer !== 'string') onAbort(signal, () => answer.discard())
+    return answer
   }
 
   /** Resolves when the answer begins; its end is for the caller. Rejects with a `ServiceError`. */
@@ -88,8 +89,10 @@ export class InstanceConnection {
   ): Promise<InstanceAnswer> {
     const { instanceId, transport, limits } = this.#parts
     const sent = { ...headers, [instanceHeader]: instanceId }
-    return this.#within(limits.instanceAnswerMs, signal, cancelled =>
-      transport.send({ method, path, headers: sent }, cancelled),
+    const cancel = new AbortController()
+    onAbort(signal, () => cancel.abort(signal.reason))
+    return within(cancel, limits.instanceAnswerMs, () =>
+      transport.send({ method, path, headers: sent }, cancel.signal),
     )
   }
 
@@ -98,9 +101,45 @@ export class InstanceConnection {
     this.#parts.transport.close()
   }
 
+  async #call(
+    call: Call,
+    client: Reader['client'],
+    cancel: AbortController,
+  ): Promise<string | LargeResult> {
+    const { transport, limits } = this.#parts
+    const { instanceSilenceMs: silenceMs } = limits
+    const id = String(++this.#lastId)
+    const request = this.#request(id, call.method, call.params, { ...call.meta, client })
+    return within(cancel, call.answerMs ?? limits.instanceAnswerMs, async until => {
+      const answer = await transport.send(request, cancel.signal)
+      until(silenceMs)
+      const result = await resultOf(answer, { ...call, id, silenceMs }, cancel.signal)
+      if (typeof result !== 'string') this.#countLarge(result)
+      return result
+    })
+  }
+
+  #countLarge(result: LargeResult): void {
+    if (this.#large >= maxLarge) {
+      result.discard()
+      const message = `${maxLarge} large answers of the instance are not read yet; try again later`
+      throw new ServiceError('overloaded', message)
+    }
+    this.#large++
+    result.onClose(() => this.#large--)
+  }
+
   #listen(uris: string[], signal: AbortSignal): Promise<InstanceAnswer> {
     const notifications = { resourceSubscriptions: uris, resourcesListChanged: true }
-    const request = this.#request('listen', 'subscriptions/listen', { notifications }, {})
+    const request = this.#request(
+      'listen',
+      'subscriptions/listen',
+      { notifications },
+      {
+        // The gateway itself is not shown as a client of the instance.
+        [liveAppKey]: true,
+      },
+    )
     return this.#parts.transport.send(request, signal)
   }
 
@@ -109,7 +148,7 @@ export class InstanceConnection {
     id: string,
     method: string,
     params: JsonObject,
-    { client, ...meta }: { client?: Reader['client'] },
+    { client, ...meta }: JsonObject & { client?: Reader['client'] },
   ): InstanceRequest {
     const _meta = {
       ...meta,
@@ -130,28 +169,25 @@ export class InstanceConnection {
       body: JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }),
     }
   }
+}
 
-  /** Runs a request, which is cancelled with `signal` or at the end of its time; `until` gives it more. */
-  async #within<Answer>(
-    answerMs: number,
-    signal: AbortSignal | undefined,
-    run: (cancelled: AbortSignal, until: (ms: number) => void) => Promise<Answer>,
-  ): Promise<Answer> {
-    const cancel = new AbortController()
-    const release = onAbort(signal, () => cancel.abort(signal?.reason))
-    const late = (why: string) => () => cancel.abort(unreachable(why))
-    let timer = setTimeout(late('it does not answer'), answerMs)
-    try {
-      return await run(cancel.signal, ms => {
-        clearTimeout(timer)
-        timer = setTimeout(late('it stopped answering'), ms)
-      })
-    } catch (error) {
-      if (cancel.signal.aborted) throw cancel.signal.reason
-      throw error instanceof Unreachable ? unreachable(error.message) : error
-    } finally {
+/** Runs a request, which is cancelled at the end of its time; `until` gives it more. */
+async function within<Answer>(
+  cancel: AbortController,
+  answerMs: number,
+  run: (until: (ms: number) => void) => Promise<Answer>,
+): Promise<Answer> {
+  const late = (why: string) => () => cancel.abort(unreachable(why))
+  let timer = setTimeout(late('it does not answer'), answerMs)
+  try {
+    return await run(ms => {
       clearTimeout(timer)
-      release()
-    }
+      timer = setTimeout(late('it stopped answering'), ms)
+    })
+  } catch (error) {
+    if (cancel.signal.aborted) throw cancel.signal.reason
+    throw error instanceof Unreachable ? unreachable(error.message) : error
+  } finally {
+    clearTimeout(timer)
   }
 }

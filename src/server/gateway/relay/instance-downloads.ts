@@ -6,7 +6,7 @@ import { safetyHeaders } from '../../http/artefact-download.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { collect } from './instance-answer.ts'
 import type { Instances } from './instances.ts'
-import { isUnreachable, refusedError } from './relay-errors.ts'
+import { refusedError } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
 
 const form = /^\/instances\/([^/]+)\/artefacts\/sha256\/([^/]+)$/
@@ -58,7 +58,7 @@ export async function relayDownload(
     if (!passedOn.has(status)) {
       const { bytes } = await collect(body)
       body.destroy()
-      throw refusal(status, bytes, path)
+      throw refusedError(status, bytes, path)
     }
     // The page of the gateway has the same origin: a browser must not run what an instance sends.
     res.writeHead(status, { ...only(headers, answeredHeaders), ...safetyHeaders })
@@ -66,23 +66,13 @@ export async function relayDownload(
     await passBody(answer, res, signal)
   })
   await passed.catch((error: unknown) => {
-    if (error instanceof ServiceError && error.code === 'cancelled' && res.destroyed) return
-    // A failure of the instance, which may be back, and none of the gateway.
-    if (!isUnreachable(error)) throw error
-    const { message, hint, data } = error
+    if (!(error instanceof ServiceError)) throw error
+    const { code, message, hint, data } = error
+    if (code === 'cancelled' && res.destroyed) return
+    // A failure of the instance, which may be over soon, and none of the gateway.
+    if (code !== 'resource_failed') throw error
     throw new ServiceError('overloaded', message, { hint, data })
   })
-}
-
-/** An instance that refuses a download is no failure of the gateway. */
-function refusal(status: number, body: Buffer, outer: string): ServiceError {
-  const error = refusedError(status, body, outer)
-  // 421: another program has its address; it may be back.
-  const isAway = status === 421 || status === 503
-  const isRefused = status >= 400 && status < 500
-  if (error.code !== 'resource_failed' || !(isAway || isRefused)) return error
-  const { message, hint, data } = error
-  return new ServiceError(isAway ? 'overloaded' : 'request_refused', message, { hint, data })
 }
 
 /**

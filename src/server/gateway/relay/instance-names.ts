@@ -52,9 +52,6 @@ export class InstanceNames {
     if (selected.kind === 'one') return selected.instance.entry
     const end = id === undefined ? null : this.#ended.errorOf(id)
     if (end !== null) throw end
-    if (selected.kind === 'too_short') {
-      throw notNamed(`"${word}" is too short: at least ${minPrefixChars} digits of the id`)
-    }
     const candidates = selected.kind === 'several' ? selected.instances : named
     if (candidates.length === 0) throw notNamed('no instance runs on this machine')
     const lines = candidates
@@ -91,13 +88,6 @@ export class InstanceNames {
       if (ids.size < maxKnownIds) ids.set(selector, id)
       return id
     }
-    const digits = idPrefix(selector)
-    if (digits !== null && digits.length < minPrefixChars) {
-      throw new ResourceUriInvalid(
-        `the digits "${selector}" are too short: write at least ${minPrefixChars}`,
-        { hint: 'gateway://instances has the ids', data: { uri: text } },
-      )
-    }
     throw unknownInstance(text)
   }
 }
@@ -105,7 +95,7 @@ export class InstanceNames {
 /** For the reader of `uri`. */
 export function unknownInstance(uri: string): ResourceNotFound {
   const error = new ResourceNotFound(uri)
-  error.message += '; no such instance is known; gateway://instances has the ids'
+  error.message += `; no such instance is known; gateway://instances has the ids: write at least ${minPrefixChars} digits`
   return error
 }
 

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
@@ -47,18 +46,10 @@ const otherInstance = z
  * application. The instance that is meant answers the call, which is passed on as it is.
  */
 export function instanceTools(parts: ToolParts, instances: Instances): readonly Tool[] {
-  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) =>
-    instances.call(
-      id,
-      {
-        method: 'tools/call',
-        params: { name, arguments: args },
-        member: 'content',
-        answerMs: name === 'wait_for_change' ? waitMs : toolMs,
-        ...(isData && { meta: { [dataKey]: true } }),
-      },
-      caller,
-    )
+  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) => {
+    const answerMs = name === 'wait_for_change' ? waitMs : toolMs
+    return instances.callTool(id, { name, args, isData, answerMs }, caller)
+  }
 
   /** A tool of the gateway that an instance answers when one is named. */
   function withInstance(tool: Tool): Tool {

@@ -1,5 +1,7 @@
+import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Clock } from '../../../lib/util/time.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
@@ -8,7 +10,7 @@ import type { InstanceChange, InstanceDirectory } from '../instance-directory.ts
 import type { AccessTrail } from './access-trail.ts'
 import type { Connections } from './connections.ts'
 import { EndedInstances } from './ended-instances.ts'
-import type { Call, InstanceConnection } from './instance-connection.ts'
+import type { InstanceConnection } from './instance-connection.ts'
 import { LargeResult } from './instance-answer.ts'
 import { InstanceNames, unknownInstance } from './instance-names.ts'
 import type { Follower } from './instance-pushes.ts'
@@ -16,10 +18,10 @@ import { isUnreachable } from './relay-errors.ts'
 import { assertCall, assertScheme } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
-export const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
+const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
 
 /** Requests of one user that are open at one instance: the others must be able to read it, too. */
-const maxOpen = 100
+const maxOpen = 64
 
 interface InstancesParts {
   readonly directory: InstanceDirectory
@@ -41,6 +43,16 @@ export interface Wanted {
   readonly rpc: string
   /** As the caller wrote it; of a call, the address of the instance. */
   readonly uri: string
+}
+
+/** A call of a tool of an instance. */
+interface ToolCall {
+  readonly name: string
+  readonly args: JsonObject
+  /** The caller wants the answer as data, too. */
+  readonly isData: boolean
+  /** The answer must begin within this time. */
+  readonly answerMs: number
 }
 
 /** The instances of one directory, whose resources the gateway passes on. */
@@ -102,19 +114,25 @@ export class Instances {
     return this.asked(wanted, reader, (connection, own) => connection.read(text, own))
   }
 
-  /** The members of the result of a request, as they come from the instance. */
-  call(
+  /** The members of the result of a tool, as they come from the instance. */
+  callTool(
     instanceId: string,
-    call: Omit<Call, 'about'>,
+    { name, args, isData, answerMs }: ToolCall,
     reader: Reader | undefined,
   ): Promise<RelayedContents> {
-    const { method, params } = call
-    assertCall(reader?.schemes, method, params)
-    const rpc = method === 'tools/call' ? `${method} ${String(params.name)}` : method
-    const wanted = { instanceId, rpc, uri: `gateway://instances/${instanceId}` }
-    const about = `instance://${instanceId}/`
+    assertCall(reader?.schemes, name, args)
+    const uri = `gateway://instances/${instanceId}`
+    const call = {
+      method: 'tools/call',
+      params: { name, arguments: args },
+      member: 'content',
+      about: `instance://${instanceId}/`,
+      answerMs,
+      meta: isData ? { [dataKey]: true } : {},
+    }
+    const wanted = { instanceId, rpc: `tools/call ${name}`, uri }
     return this.asked(wanted, reader, (connection, own) =>
-      connection.call({ ...call, about }, own?.client, own?.signal),
+      connection.call(call, own?.client, own?.signal),
     )
   }
 

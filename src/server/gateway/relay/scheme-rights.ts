@@ -1,6 +1,6 @@
 import { schemeScopes } from '../../../lib/accounts/protocol.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import type { Reader } from '../../resources/producer.ts'
 import { parseInstanceUri } from '../../resources/resource-uri.ts'
@@ -25,17 +25,12 @@ export function assertScheme(schemes: Reader['schemes'], scheme: string): void {
   })
 }
 
-/** Throws for a tool call or completion by which an instance could show what is of another scheme. */
-export function assertCall(schemes: Reader['schemes'], method: string, params: JsonObject): void {
-  for (const scheme of schemesOf(method, params)) assertScheme(schemes, scheme)
+/** Throws for a call of a tool that could show what is of another scheme. */
+export function assertCall(schemes: Reader['schemes'], name: string, args: JsonObject): void {
+  for (const scheme of schemesOf(name, args)) assertScheme(schemes, scheme)
 }
 
-function schemesOf(method: string, params: JsonObject): readonly string[] {
-  if (method === 'completion/complete') {
-    return [schemeOf(isJsonObject(params.ref) ? params.ref.uri : undefined)]
-  }
-  const { name, arguments: args } = params
-  const { uri, uris } = isJsonObject(args) ? args : {}
+function schemesOf(name: string, { uri, uris }: JsonObject): readonly string[] {
   if (name === 'read_resource') return [schemeOf(uri)]
   if (name === 'wait_for_change') {
     return Array.isArray(uris) && uris.length > 0 ? uris.map(schemeOf) : defaultWaits

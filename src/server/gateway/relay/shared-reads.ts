@@ -3,7 +3,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import { LargeResult } from './instance-answer.ts'
 
-type Ask = (signal: AbortSignal) => Promise<string | LargeResult>
+type Ask = (cancel: AbortController) => Promise<string | LargeResult>
 
 /**
  * Readers of one resource share a request. Those that arrive while it is open share the next one,
@@ -13,7 +13,7 @@ export class SharedReads {
   /** The open request for each key, and the one that follows it. */
   readonly #flights = new Map<string, readonly Flight[]>()
 
-  /** `ask` sends one request. Rejects as it does, or with `cancelled`. */
+  /** `ask` sends one request, which `cancel` ends. Rejects as it does, or with `cancelled`. */
   async read(key: string, reader: Reader | undefined, ask: Ask): Promise<RelayedContents> {
     const flight = this.#flight(key, ask)
     const leave = flight.join(reader?.signal)
@@ -22,7 +22,9 @@ export class SharedReads {
     if (answer instanceof LargeResult && !answer.take()) {
       // Too large to share: every further reader asks for itself.
       leave()
-      return ask(reader?.signal ?? new AbortController().signal)
+      const cancel = new AbortController()
+      onAbort(reader?.signal, () => cancel.abort(reader?.signal.reason))
+      return ask(cancel)
     }
     if (!(answer instanceof LargeResult)) leave()
     return answer
@@ -46,20 +48,20 @@ export class SharedReads {
 /** One request with the readers that wait for it. It is cancelled when the last of them has left. */
 class Flight {
   readonly answer: Promise<string | LargeResult>
-  readonly #abandoned = new AbortController()
+  readonly #cancel = new AbortController()
   #readers = 0
 
   constructor(before: Flight | undefined, ask: Ask) {
-    const { signal } = this.#abandoned
+    const cancel = this.#cancel
     const sent = async () => {
-      signal.throwIfAborted()
-      return ask(signal)
+      cancel.signal.throwIfAborted()
+      return ask(cancel)
     }
-    this.answer = before === undefined ? ask(signal) : before.answer.then(sent, sent)
+    this.answer = before === undefined ? ask(cancel) : before.answer.then(sent, sent)
   }
 
   get isAbandoned(): boolean {
-    return this.#abandoned.signal.aborted
+    return this.#cancel.signal.aborted
   }
 
   /** Returns what to call when the reader has its answer. */
@@ -67,7 +69,7 @@ class Flight {
     this.#readers++
     const stopWatching = onAbort(signal, () => {
       if (--this.#readers > 0) return
-      this.#abandoned.abort(new ServiceError('cancelled', 'every reader has left'))
+      this.#cancel.abort(new ServiceError('cancelled', 'every reader has left'))
     })
     return () => {
       stopWatching()

@@ -5,8 +5,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { subprotocol } from '../../../lib/host-link/wire.ts'
 import type { Secret } from '../../../lib/util/secret.ts'
 import { toProblem } from '../../http/problem.ts'
-import { createHandshake } from '../../http/handshake.ts'
-import { refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
+import { createHandshake, refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
 import { checkStranger } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 
@@ -21,23 +20,19 @@ interface LinkUpgradeDeps {
 /** Checks who asks for the host link, and opens it. */
 export function createLinkUpgrade(deps: LinkUpgradeDeps): Upgrade {
   const { maxMessageBytes, maxLinks } = deps.limits
-  const handshake = createHandshake({
-    link: 'the host link',
-    protocol: subprotocol,
-    maxMessageBytes,
-  })
+  const handshake = createHandshake(subprotocol, maxMessageBytes)
   return (req, socket, head, peer) => {
     const stranger = checkStranger(req, deps.token)
     if (stranger !== null) {
       const problem = toProblem(stranger.error)
       const { status } = problem
       deps.onRefused({ status, reason: stranger.reason, peer })
-      return refuseUpgrade(socket, problem, stranger.headers)
+      return refuseUpgrade(req, problem, stranger.headers)
     }
     if (deps.openLinks() >= maxLinks) {
       const detail = `${maxLinks} links are open already`
       const busy = toProblem(new ServiceError('limit_reached', detail))
-      return refuseUpgrade(socket, busy, { 'Retry-After': '10' })
+      return refuseUpgrade(req, busy, { 'Retry-After': '10' })
     }
     handshake(req, socket, head, ws => deps.accept(ws, socket))
   }

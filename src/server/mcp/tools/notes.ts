@@ -34,7 +34,6 @@ export const listNotes = createTool({
   }),
   async call({ state, offset, max_chars: most }, _caller, notes: Notes) {
     const all = await notes.list()
-    const { damaged } = notes
     const wanted = state === 'open' ? all.filter(isOpen) : all
     const rest = wanted.slice(offset).map(summary)
     const kept = fitting(rest, most - moreChars, lineOf)
@@ -49,12 +48,10 @@ export const listNotes = createTool({
     if (next < wanted.length) {
       lines.push(`… ${wanted.length - next} more: call list_notes with offset ${next}`)
     }
-    if (damaged.length > 0) lines.push(`damaged, cannot be read: ${damaged.join(', ')}`)
     return textResult(lines.join('\n'), {
       total: wanted.length,
       returned: shown.length,
       ...(next < wanted.length && { next_offset: next }),
-      ...(damaged.length > 0 && { damaged }),
       notes: shown,
     })
   },
@@ -128,7 +125,8 @@ function lineOf({
   if (last === undefined) return line
   const said = last.text === undefined ? '' : `: ${JSON.stringify(last.text)}`
   const by = cleanText(last.by, maxNameChars)
-  return `${line}; last: ${last.action} by ${by} at ${last.at}${said}`
+  const late = last.late === true ? ' (late, changed nothing)' : ''
+  return `${line}; last: ${last.action} by ${by} at ${last.at}${late}${said}`
 }
 
 /** Where the view of the note has changed. */

@@ -46,8 +46,13 @@ export interface CheckpointSource {
   list(): Promise<readonly { readonly name: string }[]>
   /** The text of the scene. Rejects with `resource_not_found`. */
   find(name: string): Promise<string>
-  /** Between the texts of any two scenes. */
-  changes(base: string, until: string, maxChanges: number): Promise<JsonDifferences>
+  /** What changed between the texts of two scenes. */
+  compare(scenes: {
+    base: string
+    current: string
+    maxChanges: number
+    targets: []
+  }): Promise<JsonDifferences>
   /** Sets the listener of changes. */
   onChange(told: () => void): void
 }
@@ -202,8 +207,9 @@ export class SceneProducer implements SchemeProducer {
     const text = end ?? current.text
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
-    const found = await checkpoints.changes(base, text, maxChanges)
-    const payload = { base_checkpoint: since, ...to, ...found }
+    const compared = { base, current: text, maxChanges, targets: [] as [] }
+    const { changes, truncated } = await checkpoints.compare(compared)
+    const payload = { base_checkpoint: since, ...to, changes, truncated }
     return jsonContents(uri.text, JSON.stringify(payload), this.#freshMeta())
   }
 

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describeChanges } from '../../../src/lib/mcp/change-words.ts'
 import { compareScenes, type SceneTarget } from '../../../src/server/checkpoints/compare-scenes.ts'
-import { SceneComparer } from '../../../src/server/checkpoints/scene-comparer.ts'
+import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
+import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 
 /** Of about 100 bytes for each object. */
 function scene(count: number, changes: Record<number, object> = {}): string {
@@ -18,8 +19,11 @@ function scene(count: number, changes: Record<number, object> = {}): string {
   return JSON.stringify({ captured_at: count + Object.keys(changes).length, objects })
 }
 
-describe('SceneComparer', () => {
-  const comparer = new SceneComparer()
+describe('the comparison of scenes', () => {
+  const comparer = new Checkpoints({
+    document: () => new DocumentFolder('/nowhere'),
+    scene: async () => ({ revision: 1, text: null, unconfirmed: {} }),
+  })
   after(() => comparer.close())
 
   const options = { maxChanges: 100, targets: [{ id: 'Prop.1', name: 'Prop.1' }] }
