@@ -12,7 +12,11 @@ import { version } from '../lib/util/version.ts'
 import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
 import { type AuthSettings, createAuth } from './auth/auth.ts'
-import { removeActiveGateway, writeActiveGateway } from './gateway/active-gateway.ts'
+import {
+  type ActiveGateway,
+  removeActiveGateway,
+  writeActiveGateway,
+} from './gateway/active-gateway.ts'
 import { Catalog } from './gateway/catalog.ts'
 import { countByHealth } from './gateway/diagnostics.ts'
 import { type ElectionNews, winPort } from './gateway/election.ts'
@@ -79,12 +83,7 @@ export interface ElectionLine {
   /** A sentence for people. */
   readonly reason: string
   /** The gateway that has the port. */
-  readonly resident: {
-    readonly instance_id: string
-    readonly pid: number
-    readonly url: string
-    readonly version: string
-  } | null
+  readonly resident: ActiveGateway | null
 }
 
 /** A gateway that has its port. */
@@ -114,13 +113,13 @@ export async function startGateway(
   )
   const instanceId = randomUUID()
   const ring = new EventRing()
-  const notify = (news: ElectionNews): void => {
-    const { event, message, holder } = news
+  const notify = ({ event, message, holder }: ElectionNews): void => {
     ring.record({ event, instanceId: shortId(holder?.instance_id ?? instanceId), reason: message })
     const fields = holder && { active: holder.instance_id, active_pid: holder.pid, url: holder.url }
     log[event === 'port_taken' ? 'warn' : 'info']({ event, ...fields }, message)
-    if (event === 'contention' || event === 'port_taken')
-      options.onElection?.(lineOf(news, options.port))
+    const line = { port: options.port, reason: message, resident: holder }
+    if (event === 'contention') options.onElection?.({ event: 'standby', ...line })
+    if (event === 'port_taken') options.onElection?.({ event, ...line })
   }
 
   // Ended in reverse order: at once when a later step of the start fails.
@@ -290,22 +289,6 @@ function instanceGauge({ entries }: InstanceDirectory): Gauge {
       `{health="${health}"}`,
       count,
     ]),
-  }
-}
-
-/** The line on stdout for the program that started this one. */
-function lineOf({ event, message, holder }: ElectionNews, port: number): ElectionLine {
-  const resident = holder && {
-    instance_id: holder.instance_id,
-    pid: holder.pid,
-    url: holder.url,
-    version: holder.version,
-  }
-  return {
-    event: event === 'contention' ? 'standby' : 'port_taken',
-    port,
-    reason: message,
-    resident,
   }
 }
 

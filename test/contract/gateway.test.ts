@@ -207,7 +207,7 @@ for (const aggregate of [false, true]) {
     })
 
     it('pushes instances that appear, change, become stale, die or go', async () => {
-      const uri = 'gateway://instances?verbose=1'
+      const uri = 'gateway://instances?limit=5'
       const events = await listen(session, uri)
       const id = '00000000-0000-4000-8000-000000000009'
       const steps = [

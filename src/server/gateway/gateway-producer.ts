@@ -15,7 +15,7 @@ import {
 } from './diagnostics.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import { idPrefix, parseInstanceQuery, queryInstances } from './instance-query.ts'
-import { instanceRow, rowStatuses, verboseRow } from './instance-rows.ts'
+import { instanceRow } from './instance-rows.ts'
 
 /** Resources that change with the directory. */
 export const directoryUris = [
@@ -64,10 +64,9 @@ const descriptors: readonly Descriptor[] = builtIn([
 
 const templates: readonly Template[] = builtIn([
   {
-    uriTemplate:
-      'gateway://instances{?dcc_type,query,status,include_stale,include_dead,verbose,limit,offset}',
+    uriTemplate: 'gateway://instances{?dcc_type,query,include_stale,include_dead,limit,offset}',
     name: 'Instances, filtered',
-    description: 'Of one kind, in one state, or with a text in name, id, version or scene',
+    description: 'Of one kind, or with a text in name, id, version or scene; dead ones too',
   },
   {
     uriTemplate: 'gateway://instances/{instance_id}',
@@ -92,7 +91,6 @@ const templates: readonly Template[] = builtIn([
 
 const onePrefix = 'instances/'
 const entryPrefix = 'catalog/'
-const switches: ReadonlySet<string> = new Set(['include_stale', 'include_dead', 'verbose'])
 
 /** Instances that are named when the beginning of an id fits several. */
 const maxCandidates = 20
@@ -143,7 +141,7 @@ export class GatewayProducer implements SchemeProducer {
       case 'diagnostics/metrics':
         return json(metricsDiagnostics(directory.entries, activity()))
     }
-    if (path.startsWith(onePrefix)) return json(verboseRow(this.#find(uri)))
+    if (path.startsWith(onePrefix)) return json(instanceRow(this.#find(uri)))
     await catalog.refresh()
     if (path === 'catalog') {
       const query = textParameter(uri, 'query') ?? null
@@ -171,21 +169,10 @@ export class GatewayProducer implements SchemeProducer {
   }
 
   complete(variable: string, prefix: string): readonly string[] {
-    const begins = (value: string) => value.toLowerCase().startsWith(prefix.toLowerCase())
-    const { directory, catalog } = this.#parts
-    switch (variable) {
-      case 'instance_id':
-        return this.#completeId(plainId(prefix))
-      case 'dcc_type':
-        return [...new Set(directory.entries.map(({ record }) => record.dccType))]
-          .toSorted()
-          .filter(begins)
-      case 'status':
-        return rowStatuses.filter(begins)
-      case 'name':
-        return catalog.entries.map(({ name }) => name).filter(begins)
-    }
-    return switches.has(variable) ? ['true', 'false'].filter(begins) : []
+    if (variable === 'instance_id') return this.#completeId(plainId(prefix))
+    if (variable !== 'dcc_type') return []
+    const types = new Set(this.#parts.directory.entries.map(({ record }) => record.dccType))
+    return [...types].toSorted().filter(type => type.startsWith(prefix.toLowerCase()))
   }
 
   /** Many clients read the same list after each change: it is serialised once. */
@@ -197,8 +184,8 @@ export class GatewayProducer implements SchemeProducer {
       this.#version++
     }
     return this.#lists.get(this.#version, uri.text, () => {
-      const rows = entries.map(query.verbose ? verboseRow : instanceRow)
-      return JSON.stringify({ list_ok: true, ...queryInstances(rows, faults, query) })
+      const found = queryInstances(entries.map(instanceRow), faults, query)
+      return JSON.stringify({ list_ok: true, ...found })
     })
   }
 

@@ -4,11 +4,10 @@ import {
   limitParameter,
   switchParameter,
   textParameter,
-  wordParameter,
 } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { RecordFault } from './instance-directory.ts'
-import { type InstanceRow, type RowStatus, rowStatuses } from './instance-rows.ts'
+import type { InstanceRow } from './instance-rows.ts'
 
 /** What a reader asks of the directory; every surface asks by this and nothing else. */
 export interface InstanceQuery {
@@ -18,7 +17,6 @@ export interface InstanceQuery {
   readonly dccType?: string
   /** Part of a name, id, version or scene. */
   readonly text?: string
-  readonly status?: RowStatus
   readonly limit: number
   readonly offset: number
 }
@@ -27,24 +25,20 @@ export interface InstanceQuery {
 export const maxInstanceRows = 1000
 
 /** The query of `gateway://instances`; throws `ResourceUriInvalid`. */
-export function parseInstanceQuery(uri: ResourceUri): InstanceQuery & { verbose: boolean } {
-  const status = wordParameter(uri, 'status', rowStatuses)
+export function parseInstanceQuery(uri: ResourceUri): InstanceQuery {
   return {
     includeStale: switchParameter(uri, 'include_stale') ?? true,
-    // A query for dead ones by name shows them.
-    includeDead: switchParameter(uri, 'include_dead') ?? status === 'dead',
+    includeDead: switchParameter(uri, 'include_dead') ?? false,
     dccType: textParameter(uri, 'dcc_type'),
     text: textParameter(uri, 'query'),
-    status,
     limit: limitParameter(uri, maxInstanceRows, maxInstanceRows),
     offset: integerParameter(uri, 'offset') ?? 0,
-    verbose: switchParameter(uri, 'verbose') ?? false,
   }
 }
 
 /** Which rows the query shows, in their order, with what it leaves out in numbers. */
-export function queryInstances<Row extends InstanceRow>(
-  rows: Row[],
+export function queryInstances(
+  rows: InstanceRow[],
   faults: readonly RecordFault[],
   query: InstanceQuery,
 ) {
@@ -75,9 +69,8 @@ export function isOfType(dccType: string, wanted: string | undefined): boolean {
   return wanted === undefined || dccType.toLowerCase() === wanted.toLowerCase()
 }
 
-function isAskedFor(row: InstanceRow, { dccType, text = '', status }: InstanceQuery): boolean {
+function isAskedFor(row: InstanceRow, { dccType, text = '' }: InstanceQuery): boolean {
   if (!isOfType(row.dcc_type, dccType)) return false
-  if (status !== undefined && row.status !== status) return false
   const wanted = text.toLowerCase()
   return [row.display_id, row.display_name, row.instance_id, row.scene ?? ''].some(part =>
     part.toLowerCase().includes(wanted),

@@ -4,10 +4,7 @@ import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import type { InstanceEntry } from './instance-directory.ts'
 
 /** What to expect of an instance: what it says of itself, unless its life says otherwise. */
-export const rowStatuses = ['available', 'busy', 'stale', 'unreachable', 'dead'] as const
-export type RowStatus = (typeof rowStatuses)[number]
-
-export function rowStatus({ record, verdict }: InstanceEntry): RowStatus {
+export function rowStatus({ record, verdict }: InstanceEntry) {
   switch (verdict.health) {
     case 'live':
       return record.status
@@ -18,15 +15,16 @@ export function rowStatus({ record, verdict }: InstanceEntry): RowStatus {
   }
 }
 
-/** One instance in a list. Member names are those on the wire. */
 export type InstanceRow = ReturnType<typeof instanceRow>
 
-/** The texts of a record are safe to show: `parseRecord` made them so. */
+/**
+ * One instance as clients read it. Member names are those on the wire. The texts of a record are safe
+ * to show: `parseRecord` made them so.
+ */
 export function instanceRow(entry: InstanceEntry) {
   const { record, verdict } = entry
   const { dccType, joined, host } = record
   const short = shortId(record.instanceId)
-  const status = rowStatus(entry)
   return {
     instance_id: record.instanceId,
     instance_short: short,
@@ -45,41 +43,29 @@ export function instanceRow(entry: InstanceEntry) {
     joined: joined
       ? { owner: joined.owner, team: joined.team, name: joined.name, visible_to: joined.visibility }
       : undefined,
-    status,
+    status: rowStatus(entry),
     health: verdict.health,
     reason: verdict.reason,
     scene: record.scene,
     scene_set_at: rfc3339OrNull(record.sceneSetMs),
     metadata: record.metadata,
-    instance_status: {
-      status,
-      /** Whether the same request may succeed later without any action. */
-      retryable: status !== 'available' && status !== 'dead',
-      recommended_next_action: adviceOf(entry, status),
-    },
-  }
-}
-
-export function verboseRow(entry: InstanceEntry) {
-  const { record } = entry
-  return {
-    ...instanceRow(entry),
     /** The server's process. */
     pid: record.pid,
     hostname: record.hostname,
     server_version: record.version,
     started_at: toRfc3339(record.startedMs),
-    host_mode: record.host.mode,
+    host_mode: host.mode,
+    recommended_next_action: adviceOf(entry),
   }
 }
 
-function adviceOf(entry: InstanceEntry, status: RowStatus): string {
+function adviceOf(entry: InstanceEntry): string {
   const { instanceId, joined } = entry.record
   const read =
     joined === null
       ? 'open an MCP session at mcp_url'
       : `read instance://${instanceId}/scene/current here`
-  switch (status) {
+  switch (rowStatus(entry)) {
     case 'available':
       return `${read}${adviceWithoutApplication(entry)}`
     case 'busy':

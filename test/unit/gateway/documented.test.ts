@@ -46,14 +46,6 @@ describe('docs/gateway-resources.md', () => {
     expect(times(sample)).to.deep.equal(times(await json(given, 'gateway://diagnostics/metrics')))
   })
 
-  it('names every member that verbose adds', async () => {
-    const { instances } = await json(given, 'gateway://instances?verbose')
-    const [compact] = (await json(given, 'gateway://instances')).instances
-    const added = Object.keys(instances[0]).filter(name => !Object.hasOwn(compact, name))
-    const said = /`verbose`\s+adds\s+([\s\S]*?)\./.exec(document)?.[1] ?? ''
-    for (const name of added) expect(said).to.match(new RegExp(`\\b${name}\\b`))
-  })
-
   it('has a row for every kind of event, and for no other', () => {
     const section = document.slice(document.indexOf('| `event` | What happened |'))
     const rows = Array.from(

@@ -175,11 +175,8 @@ describe('completion at a gateway', () => {
     [one, 'instance_id', 'zz', []],
     [list, 'dcc_type', '', ['blender', 'maya']],
     [list, 'dcc_type', 'M', ['maya']],
-    [list, 'status', 's', ['stale']],
-    [list, 'verbose', 'f', ['false']],
     [list, 'query', '', []],
     [list, 'limit', '1', []],
-    ['gateway://catalog/{name}', 'name', 'Service-cli-b', ['service-cli-blender']],
   ]
   for (const [ref, variable, prefix, values] of cases) {
     it(`completes "${prefix}" of ${variable} in ${ref.slice(0, 40)}`, async () => {

@@ -18,10 +18,8 @@ const usual = {
   includeDead: false,
   dccType: undefined,
   text: undefined,
-  status: undefined,
   limit: 1000,
   offset: 0,
-  verbose: false,
 }
 
 describe('parseInstanceQuery', () => {
@@ -35,12 +33,9 @@ describe('parseInstanceQuery', () => {
     ['?query=%20shot%2010%20', { text: 'shot 10' }],
     // Once, not twice: this is a percent sign and two digits.
     ['?query=%2541', { text: '%41' }],
-    ['?status=STALE', { status: 'stale' }],
-    ['?status=dead', { status: 'dead', includeDead: true }],
-    ['?status=dead&include_dead=0', { status: 'dead' }],
     ['?limit=-3', { limit: 1 }],
     ['?limit=99999', {}],
-    ['?limit=5&offset=10&verbose', { limit: 5, offset: 10, verbose: true }],
+    ['?limit=5&offset=10', { limit: 5, offset: 10 }],
   ]
   for (const [query, expected] of cases) {
     it(`reads "${query}"`, () => {
@@ -50,8 +45,6 @@ describe('parseInstanceQuery', () => {
 
   const wrong: [query: string, name: string][] = [
     ['?include_stale=maybe', 'include_stale'],
-    ['?verbose=yes', 'verbose'],
-    ['?status=alive', 'status'],
     ['?offset=-1', 'offset'],
     ['?offset=9007199254740993', 'offset'],
   ]
@@ -93,10 +86,6 @@ describe('queryInstances', () => {
     ['?include_dead', 'abcdef'],
     ['?include_stale=false&include_dead=true', 'abdef'],
     ['?dcc_type=MAYA&include_stale=0', 'b'],
-    ['?status=available', 'ab'],
-    ['?status=stale&include_stale=false', ''],
-    ['?status=unreachable', 'f'],
-    ['?status=dead', 'd'],
     ['?query=hero', 'b'],
     ['?query=farm%206', 'f'],
     ['?query=blender@4.2', 'aef'],

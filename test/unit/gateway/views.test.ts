@@ -19,10 +19,11 @@ describe('the views of users', () => {
     const view = (name: string): View => ({
       endpoint: {
         handle: async () => void log.push(name),
-        activity: () => ({ ...idle, sessions: busy.has(name) ? 1 : 0 }),
+        activity: () => ({ ...idle }),
         close() {},
       },
       download: undefined,
+      isInUse: () => busy.has(name),
       close: () => void log.push(`close ${name}`),
     })
     views = new Views({

@@ -83,6 +83,11 @@ export class Instances {
     })
   }
 
+  /** Whether a request of a user from whom instances may be hidden is open. */
+  get isAsked(): boolean {
+    return this.#open.size > 0
+  }
+
   /** The id of the instance. Throws for a URI that the caller may not read through a gateway. */
   find(text: string, reader?: Pick<Reader, 'schemes'>): string {
     const parsed = parseInstanceUri(text)

@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../../lib/util/errors.ts'
+import type { NodeHandler } from '../../http/app.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import type { EndpointActivity, McpEndpoint } from '../../mcp/endpoint.ts'
@@ -9,8 +9,6 @@ import type { View } from './view.ts'
 const maxViews = 1000
 /** The view of a user without sessions, streams and calls is kept for this long. */
 const viewIdleMs = 5 * 60_000
-/** Downloads of one user at a time: slow ones fill the link that others read through. */
-const maxDownloads = 16
 
 interface ViewsParts {
   /** What callers see who are no users, such as holders of the gateway's key. */
@@ -23,7 +21,6 @@ interface ViewsParts {
 interface UserView {
   readonly view: View
   readonly team: string | null
-  downloads: number
   usedMs: number
 }
 
@@ -37,28 +34,12 @@ export class Views implements McpEndpoint {
     this.#parts = { maxViews, now: () => performance.now(), ...parts }
   }
 
-  handle(req: IncomingMessage, res: ServerResponse, context: RequestContext): Promise<void> {
-    const view = this.#viewOf(context)?.view ?? this.#parts.all
-    return view.endpoint.handle(req, res, context)
+  handle(...asked: Parameters<NodeHandler>): Promise<void> {
+    return this.#viewOf(asked[2]).endpoint.handle(...asked)
   }
 
-  async download(
-    req: IncomingMessage,
-    res: ServerResponse,
-    context: RequestContext,
-  ): Promise<void> {
-    const user = this.#viewOf(context)
-    if (user === null) return this.#parts.all.download?.(req, res, context)
-    if (user.downloads >= maxDownloads) {
-      const message = `${maxDownloads} downloads of the user are open; end one`
-      throw new ServiceError('overloaded', message)
-    }
-    user.downloads++
-    try {
-      await user.view.download?.(req, res, context)
-    } finally {
-      user.downloads--
-    }
+  async download(...asked: Parameters<NodeHandler>): Promise<void> {
+    await this.#viewOf(asked[2]).download?.(...asked)
   }
 
   activity(): EndpointActivity {
@@ -78,9 +59,8 @@ export class Views implements McpEndpoint {
     for (const key of this.#views.keys()) this.#close(key)
   }
 
-  /** Null: the caller is no user. */
-  #viewOf({ principal, viewer }: RequestContext): UserView | null {
-    if (viewer === undefined) return null
+  #viewOf({ principal, viewer }: RequestContext): View {
+    if (viewer === undefined) return this.#parts.all
     const { team, accountId } = viewer
     const key = JSON.stringify(accountId === null ? { principal } : { accountId })
     // One who comes back to a team finds nothing of the time between.
@@ -89,7 +69,7 @@ export class Views implements McpEndpoint {
     user.usedMs = this.#parts.now()
     this.#views.delete(key)
     this.#views.set(key, user)
-    return user
+    return user.view
   }
 
   #open(viewer: Viewer): UserView {
@@ -97,21 +77,16 @@ export class Views implements McpEndpoint {
     const idleSinceMs = now() - viewIdleMs
     for (const [key, user] of this.#views) {
       if (user.usedMs > idleSinceMs && this.#views.size < most) break
-      if (!isInUse(user)) this.#close(key)
+      if (!user.view.isInUse()) this.#close(key)
     }
     if (this.#views.size >= most) {
       throw new ServiceError('overloaded', 'too many users are connected; try again later')
     }
-    return { view: open(viewer), team: viewer.team, downloads: 0, usedMs: 0 }
+    return { view: open(viewer), team: viewer.team, usedMs: 0 }
   }
 
   #close(key: string): void {
     this.#views.get(key)?.view.close()
     this.#views.delete(key)
   }
-}
-
-function isInUse({ view, downloads }: UserView): boolean {
-  const { sessions, streams, pendingCalls } = view.endpoint.activity()
-  return sessions + streams + pendingCalls + downloads > 0
 }
