@@ -71,11 +71,8 @@ export class GatewayLink {
     const { signal, isWanted } = this.#parts
     for (let attempt = 0; !signal.aborted; attempt++) {
       const { code, reason } = await this.#connect()
-      if (signal.aborted) return
-      if (code === joinCloseCodes.replaced) {
-        this.#log('info', {}, 'another link of this instance leads to the same gateway')
-        return
-      }
+      // Replaced: another link of this instance leads to the same gateway.
+      if (signal.aborted || code === joinCloseCodes.replaced) return
       const wasJoined = this.#state === 'joined'
       if (wasJoined && systemClock.now() - this.#sinceMs >= stableMs) attempt = 0
       const isRefused = code === 'refused'

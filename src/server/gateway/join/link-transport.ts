@@ -1,4 +1,5 @@
-import { type ClientHttp2Session, connect } from 'node:http2'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import { Readable } from 'node:stream'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import type { Link } from '../../join/link.ts'
 import type { InstanceAnswer, InstanceRequest } from '../relay/transport.ts'
@@ -11,8 +12,6 @@ export class LinkTransport {
   readonly #session: ClientHttp2Session
 
   constructor(link: Link) {
-    // Before Node's own listener, which would end answers as if they were complete.
-    link.once('close', () => this.#session.destroy(new Unreachable(cutReason)))
     // The host is never resolved.
     this.#session = connect('http://instance', {
       createConnection: () => link,
@@ -28,24 +27,53 @@ export class LinkTransport {
   send({ method, path, headers, body }: InstanceRequest, signal: AbortSignal) {
     return new Promise<InstanceAnswer>((resolve, reject) => {
       signal.throwIfAborted()
-      if (this.#session.destroyed || this.#session.closed) throw new Unreachable(cutReason)
+      if (this.#session.destroyed || this.#session.closed) throw cut()
       const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
       const stream = this.#session.request(
         { ...headers, ...length, ':method': method, ':path': path },
         { endStream: body === undefined },
       )
-      const abort = (): void => void stream.destroy(signal.reason)
+      const abort = (): void => void stream.destroy()
       signal.addEventListener('abort', abort)
       stream.once('response', answer => {
-        resolve({ status: answer[':status'] ?? 0, headers: answer, body: stream })
+        resolve({ status: answer[':status'] ?? 0, headers: answer, body: bodyOf(stream, signal) })
       })
-      stream.on('error', error => {
-        reject(error instanceof Unreachable || signal.aborted ? error : new Unreachable(cutReason))
+      // The close says it all.
+      stream.on('error', () => {})
+      stream.once('close', () => {
+        signal.removeEventListener('abort', abort)
+        reject(signal.aborted ? signal.reason : cut())
       })
-      stream.once('close', () => signal.removeEventListener('abort', abort))
       if (body !== undefined) stream.end(body)
     })
   }
 }
 
-const cutReason = 'the link was cut'
+/**
+ * The body of an answer. Node ends its own stream also when the answer is cut, and `pipeline` takes
+ * that stream for cut when the last byte has arrived before the first was read.
+ */
+function bodyOf(stream: ClientHttp2Stream, signal: AbortSignal): Readable {
+  const body = new Readable({
+    read: () => void stream.resume(),
+    destroy(error, done) {
+      stream.destroy()
+      done(error)
+    },
+  })
+  stream.on('data', chunk => {
+    if (!body.push(chunk)) stream.pause()
+  })
+  stream.once('close', () => {
+    if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded) body.push(null)
+    else body.destroy(signal.aborted ? signal.reason : cut())
+  })
+  stream.pause()
+  // It may be cut before its reader has begun, which then gets the error.
+  body.on('error', () => {})
+  return body
+}
+
+function cut(): Unreachable {
+  return new Unreachable('the link was cut')
+}
