@@ -169,10 +169,8 @@ export class GatewayProducer implements SchemeProducer {
   }
 
   complete(variable: string, prefix: string): readonly string[] {
-    if (variable === 'instance_id') return this.#completeId(plainId(prefix))
-    if (variable !== 'dcc_type') return []
-    const types = new Set(this.#parts.directory.entries.map(({ record }) => record.dccType))
-    return [...types].toSorted().filter(type => type.startsWith(prefix.toLowerCase()))
+    if (variable !== 'instance_id') return []
+    return this.#withPrefix(plainId(prefix)).map(({ record }) => record.instanceId)
   }
 
   /** Many clients read the same list after each change: it is serialised once. */
@@ -204,7 +202,11 @@ export class GatewayProducer implements SchemeProducer {
     if (found.length === 1) return entry
     throw new ResourceUriInvalid(`${found.length} instances begin with these digits`, {
       hint: 'select one of the candidates by more digits of its instance_id',
-      data: { uri, total: found.length, candidates: found.slice(0, maxCandidates).map(brief) },
+      data: {
+        uri,
+        total: found.length,
+        candidates: found.slice(0, maxCandidates).map(instanceRow),
+      },
     })
   }
 
@@ -212,17 +214,4 @@ export class GatewayProducer implements SchemeProducer {
     const { entries } = this.#parts.directory
     return entries.filter(({ record }) => plainId(record.instanceId).startsWith(digits))
   }
-
-  /** Live instances come first: a client that completes an id wants to connect. */
-  #completeId(digits: string): string[] {
-    const isOther = ({ verdict }: InstanceEntry) => (verdict.health === 'live' ? 0 : 1)
-    return this.#withPrefix(digits)
-      .toSorted((a, b) => isOther(a) - isOther(b))
-      .map(({ record }) => record.instanceId)
-  }
-}
-
-function brief(entry: InstanceEntry): object {
-  const { instance_id, display_id, display_name, dcc_type, status, scene } = instanceRow(entry)
-  return { instance_id, display_id, display_name, dcc_type, status, scene }
 }

@@ -50,9 +50,7 @@ export function queryInstances(
     ({ health }) => (health !== 'stale' || includeStale) && (health !== 'dead' || includeDead),
   )
   const instances = shown.slice(offset, offset + limit)
-  const usual = rows.length === 0 ? 'empty' : 'healthy'
   return {
-    index_health: faults.length > 0 ? 'degraded' : usual,
     total: shown.length,
     capped: offset + instances.length < shown.length,
     limit,

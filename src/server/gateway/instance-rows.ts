@@ -1,4 +1,3 @@
-import { absenceText } from '../../lib/instances/instance.ts'
 import { shortId } from '../../lib/instances/select-instance.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import type { InstanceEntry } from './instance-directory.ts'
@@ -55,35 +54,5 @@ export function instanceRow(entry: InstanceEntry) {
     server_version: record.version,
     started_at: toRfc3339(record.startedMs),
     host_mode: host.mode,
-    recommended_next_action: adviceOf(entry),
   }
-}
-
-function adviceOf(entry: InstanceEntry): string {
-  const { instanceId, joined } = entry.record
-  const read =
-    joined === null
-      ? 'open an MCP session at mcp_url'
-      : `read instance://${instanceId}/scene/current here`
-  switch (rowStatus(entry)) {
-    case 'available':
-      return `${read}${adviceWithoutApplication(entry)}`
-    case 'busy':
-      return `${read}; questions to the application may have to wait`
-    case 'stale':
-      return 'wait for its next heartbeat; its process may hang'
-    case 'unreachable':
-      return 'wait until it answers again; its process runs'
-    case 'dead':
-      return 'choose another instance from gateway://instances'
-  }
-}
-
-/** A server that lost its application keeps what that said last; a posted scene needs none. */
-function adviceWithoutApplication({ record: { host, sceneSetMs } }: InstanceEntry): string {
-  if (host.connected || sceneSetMs !== null) return ''
-  const absence = absenceText({ connected: false, since: rfc3339OrNull(host.sinceMs) })
-  return absence === null
-    ? '; no application has connected yet: open the application and press Connect'
-    : `; ${absence}: its last scene can still be read; open it again and press Connect for new ones`
 }

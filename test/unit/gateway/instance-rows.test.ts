@@ -29,7 +29,6 @@ describe('instanceRow', () => {
       server_version: '0.1.0',
       started_at: '2026-01-02T03:04:05.678Z',
       host_mode: 'gui',
-      recommended_next_action: 'open an MCP session at mcp_url',
     })
   })
 
@@ -43,24 +42,12 @@ describe('instanceRow', () => {
     })
   })
 
-  it('says whether an application is connected, since when it is gone, and what to do', () => {
-    const never = { connected: false, appPid: null, version: null, mode: null }
-    const row = instanceRow(entry({ instanceId, host: never }))
-    expect(row.application).to.deep.equal({ connected: false, since: null })
-    expect(row.recommended_next_action).to.equal(
-      'open an MCP session at mcp_url; no application has connected yet: open the application and press Connect',
-    )
-    const gone = instanceRow(entry({ instanceId, host: { ...never, sinceMs: 0 } }))
+  it('says since when an application is gone, and when a scene was set without one', () => {
+    const host = { connected: false, appPid: null, version: null, mode: null, sinceMs: 0 }
+    const row = instanceRow(entry({ instanceId, host, sceneSetMs: 0 }))
     const since = '1970-01-01T00:00:00.000Z'
-    expect(gone.application).to.deep.equal({ connected: false, since })
-    expect(gone.recommended_next_action).to.contain(`application gone since ${since}`)
-  })
-
-  it('says when a scene was set without an application, which is then not missed', () => {
-    const never = { connected: false, appPid: null, version: null, mode: null }
-    const row = instanceRow(entry({ instanceId, host: never, scene: null, sceneSetMs: 0 }))
-    expect(row.scene_set_at).to.equal('1970-01-01T00:00:00.000Z')
-    expect(row.recommended_next_action).to.equal('open an MCP session at mcp_url')
+    expect(row.application).to.deep.equal({ connected: false, since })
+    expect(row.scene_set_at).to.equal(since)
   })
 
   it('never has the address nor the token file of the host link', () => {
