@@ -19,7 +19,6 @@ import type { Content, Template } from '../resources/producer.ts'
 import { limitParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import { eventTemplates } from './gateway-uris.ts'
-import { InstanceProducer } from './relay/instance-producer.ts'
 import type { Instances } from './relay/instances.ts'
 
 interface GatewayParts extends DiagnosticParts {
@@ -49,7 +48,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
     gateway,
     resources: new EventResources(ring),
     ...(clients && { server: clientsProducer(clients) }),
-    ...(instances && { instance: new InstanceProducer(instances) }),
+    ...(instances && { instance: instances }),
   }
   const served = new ServedResources({
     ...parts,

@@ -61,8 +61,10 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       relay(args, caller, isData) {
         if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
         const id = namedInstance(args, instances)
-        if (id !== null && !isWait) return forward(tool.name, id, args, caller, isData)
-        if (id !== null) return untilStop(parts, forward(tool.name, id, args, caller, isData))
+        if (id !== null) {
+          const answer = forward(tool.name, id, args, caller, isData)
+          return isWait ? untilStop(parts.stopped, answer) : answer
+        }
         if (args.since == null) return null
         const message = 'since is a revision of one instance: name that alone'
         return Promise.resolve(failedResult('argument_invalid', message))
@@ -78,7 +80,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       input: definition.input.extend({ instance }),
       relay(args, caller, isData) {
         const word = args.instance == null ? undefined : String(args.instance)
-        const { instanceId } = instances.names.choose(word).record
+        const { instanceId } = instances.known.choose(word).record
         return forward(name, instanceId, args, caller, isData)
       },
       call: () => failedResult('argument_invalid', 'no instance is named'),
@@ -98,16 +100,16 @@ function namedInstance(args: JsonObject, instances: Instances): string | null {
     const uri = writtenUri(word)
     if (uri !== null && parseInstanceUri(uri) !== null) return instances.find(uri)
     if (uri !== null || args.instance != null) return null
-    return instances.names.choose(undefined).record.instanceId
+    return instances.known.choose(undefined).record.instanceId
   })
-  if (args.instance != null) return instances.names.choose(String(args.instance)).record.instanceId
+  if (args.instance != null) return instances.known.choose(String(args.instance)).record.instanceId
   const [id = null, ...others] = new Set(ids)
   return others.length === 0 ? id : null
 }
 
 /** The answer of the instance, or that the gateway stops. */
-async function untilStop(
-  { waits, stopped }: ToolParts,
+function untilStop(
+  stopped: AbortSignal,
   answer: Promise<RelayedContents>,
 ): Promise<RelayedContents | ToolResult> {
   const { promise, resolve } = Promise.withResolvers<ToolResult>()
@@ -115,11 +117,5 @@ async function untilStop(
   const release = onAbort(stopped, () =>
     resolve(textResult(`no change: ${reason}`, { changed: false, reason })),
   )
-  waits.add(answer)
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    waits.delete(answer)
-    release()
-  }
+  return Promise.race([answer, promise]).finally(release)
 }

@@ -93,9 +93,7 @@ export function openView(parts: ViewParts): View {
       isVisible: parts.isVisible,
       schemes: parts.schemes,
       trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
-      clock: systemClock,
       updated: uri => resources.updated(uri),
-      listChanged: () => resources.listChanged(),
     })
   const resources = createGatewayResources({
     ...parts,
