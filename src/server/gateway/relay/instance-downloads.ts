@@ -62,12 +62,16 @@ export async function relayDownload(
       res.writeHead(status, { ...only(headers, answeredHeaders), ...safetyHeaders })
       res.setTimeout(stallMs, () => res.destroy())
       // A cut on either side cuts the other, so that half a body is never taken for a whole one.
-      await pipeline(body, res, { signal }).catch((cause: unknown) => {
-        throw new ServiceError('cancelled', 'the download was cut', { cause })
+      // After the last byte the reader may have sent its next request already.
+      let missing = Number(headers['content-length'] ?? Infinity)
+      body.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+      await pipeline(body, res, { signal, end: false }).catch((cause: unknown) => {
+        if (missing !== 0) throw new ServiceError('cancelled', 'the download was cut', { cause })
       })
+      res.end()
     })
   } catch (error) {
-    if (res.destroyed) return
+    if (res.headersSent || res.destroyed) return void res.destroy()
     if (!(error instanceof ServiceError) || error.code !== 'resource_failed') throw error
     // A failure of the instance, which may be over soon, and none of the gateway.
     const { message, hint, data } = error
