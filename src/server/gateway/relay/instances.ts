@@ -18,7 +18,7 @@ import type { Connections } from './connections.ts'
 import type { InstanceConnection } from './instance-connection.ts'
 import { LargeResult } from './instance-answer.ts'
 import { KnownInstances, labelOf, unknownInstance } from './known-instances.ts'
-import { assertCall, assertScheme, type Schemes } from './scheme-rights.ts'
+import { assertCall, assertScheme } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
 const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
@@ -43,10 +43,8 @@ const templates: readonly Template[] = builtIn([
 interface InstancesParts {
   readonly directory: InstanceDirectory
   readonly connections: Connections
-  /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
-  readonly isVisible?: (instanceId: string) => boolean
-  /** Default: callers may read all. */
-  readonly schemes?: Schemes
+  /** The callers are one user, from whom an instance may be hidden later. */
+  readonly isOfUser: boolean
   /** Absent: nothing is written down. */
   readonly trail?: AccessTrail
   /** `uri`: canonical. */
@@ -93,9 +91,14 @@ export class Instances implements SchemeProducer {
     })
   }
 
-  /** The scenes that callers may read. */
-  first(): readonly Descriptor[] {
-    if (this.#parts.schemes?.includes('scene') === false) return []
+  /** Whether a request of a user from whom instances may be hidden is open. */
+  get isAsked(): boolean {
+    return this.#open.size > 0
+  }
+
+  /** The scenes that the caller may read. */
+  first({ schemes }: Reader): readonly Descriptor[] {
+    if (schemes?.includes('scene') === false) return []
     return this.known.live
       .filter(({ record }) => record.host.connected || record.scene !== null || record.sceneSetMs)
       .map(entry => ({
@@ -115,8 +118,8 @@ export class Instances implements SchemeProducer {
     return ids.filter(id => plainId(id).startsWith(plainId(prefix)))
   }
 
-  checkParameters({ text }: ResourceUri): void {
-    this.known.assertThere(this.find(text), text)
+  checkParameters({ text }: ResourceUri, reader?: Reader): void {
+    this.known.assertThere(this.find(text, reader), text)
   }
 
   /** Results are relayed; what is not is no resource. */
@@ -125,7 +128,7 @@ export class Instances implements SchemeProducer {
   }
 
   async relay({ text: uri }: ResourceUri, reader?: Reader): Promise<RelayedContents> {
-    const wanted = { instanceId: this.find(uri), rpc: 'resources/read', uri }
+    const wanted = { instanceId: this.find(uri, reader), rpc: 'resources/read', uri }
     return this.asked(wanted, reader, (connection, own) => connection.read(uri, own))
   }
 
@@ -159,15 +162,15 @@ export class Instances implements SchemeProducer {
     await this.#trailed(wanted, () => connections.to(instanceId).pushes.follow(uri, updated))
   }
 
-  /** The id of the instance. Throws for a URI that callers may not read through a gateway. */
-  find(text: string): string {
+  /** The id of the instance. Throws for a URI that the caller may not read through a gateway. */
+  find(text: string, reader?: Pick<Reader, 'schemes'>): string {
     const parsed = parseInstanceUri(text)
     if (parsed === null || ownSchemes.has(parsed.scheme)) {
       const error = new ResourceNotFound(text)
       error.message += '; the scene of an instance is instance://<id>/scene/current'
       throw error
     }
-    assertScheme(this.#parts.schemes ?? null, parsed.scheme)
+    assertScheme(reader?.schemes, parsed.scheme)
     const uri = parseResourceUri(text)
     if (!uri.ok) throw new ResourceUriInvalid(uri.failure)
     if (!['false', '0'].includes(uri.value.query.get('drain') ?? 'false')) {
@@ -182,7 +185,7 @@ export class Instances implements SchemeProducer {
     { name, args, isData, answerMs }: ToolCall,
     reader: Reader,
   ): Promise<RelayedContents> {
-    assertCall(this.#parts.schemes ?? null, name, args)
+    assertCall(reader.schemes, name, args)
     const call = {
       method: 'tools/call',
       params: { name, arguments: args },
@@ -211,7 +214,7 @@ export class Instances implements SchemeProducer {
       const { instanceId, uri } = wanted
       this.known.assertThere(instanceId, uri)
       const connection = this.#parts.connections.to(instanceId)
-      if (this.#parts.isVisible === undefined) return ask(connection, caller)
+      if (!this.#parts.isOfUser) return ask(connection, caller)
       return this.#whileVisible(wanted, caller, reader => ask(connection, reader))
     })
   }
