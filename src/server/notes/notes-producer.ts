@@ -4,7 +4,6 @@ import { ResourceNotFound } from '../resources/errors.ts'
 import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import { onlyParameters, integerParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { SceneNow } from '../resources/scene/producer.ts'
 import { isOpen, type Note, openNotesUri } from './note.ts'
 import type { Notes } from './notes.ts'
 
@@ -48,11 +47,9 @@ export const notesTemplates: readonly Template[] = builtIn([
 /** `notes://open`, `notes://all` and `notes://{id}`. */
 export class NotesProducer implements SchemeProducer {
   readonly #notes: Notes
-  readonly #scene: () => SceneNow
 
-  constructor(notes: Notes, scene: () => SceneNow) {
+  constructor(notes: Notes) {
     this.#notes = notes
-    this.#scene = scene
   }
 
   list(): readonly Descriptor[] {
@@ -61,12 +58,6 @@ export class NotesProducer implements SchemeProducer {
 
   templates(): readonly Template[] {
     return notesTemplates
-  }
-
-  async complete(variable: string, prefix: string): Promise<readonly string[]> {
-    if (variable !== 'id') return []
-    const ids = (await this.#notes.list()).filter(isOpen).map(({ id }) => id)
-    return ids.filter(id => id.startsWith(prefix))
   }
 
   checkParameters(uri: ResourceUri): void {
@@ -93,7 +84,7 @@ export class NotesProducer implements SchemeProducer {
       return [{ uri: uri.text, mimeType: 'image/png', blob: png }]
     }
     if (uri.path === '' || word !== undefined) throw new ResourceNotFound(uri.text)
-    return json(whole(await this.#notes.find(uri.path), this.#scene()))
+    return json(await this.#notes.find(uri.path))
   }
 }
 
@@ -122,17 +113,5 @@ export function summary({ id, number, state, text, author, created_at, targets, 
     ...(last && {
       last: { action: last.action, by: last.by, at: last.at, text: last.text, late: last.late },
     }),
-  }
-}
-
-function whole(note: Note, scene: SceneNow) {
-  const { run, revision, frame } = scene
-  return {
-    ...note,
-    scene_now: {
-      run,
-      revision,
-      ...(note.frame !== undefined && frame !== null && frame !== note.frame && { frame }),
-    },
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
+import { indexObjects } from '../checkpoints/compare-scenes.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import { NoteFolder } from './note-folder.ts'
@@ -83,7 +84,7 @@ export class Notes {
   readonly #watchers = new Set<() => void>()
   /** Those that followers were told of: a read in between does not hide what others have written. */
   readonly #seen = new WeakSet<Note>()
-  #scene: (() => SceneNow) | null = null
+  #scene: () => SceneNow = () => ({ objects: [], isPartial: true })
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
   /** They could not be read: once they can, followers are told. */
@@ -95,7 +96,7 @@ export class Notes {
 
   producer(scene: () => SceneNow): SchemeProducer {
     this.#scene = scene
-    return new NotesProducer(this, scene)
+    return new NotesProducer(this)
   }
 
   /** Sets the listener of changes. */
@@ -176,9 +177,14 @@ export class Notes {
 
   /** By number, with the names that their objects have now. */
   async list(): Promise<readonly Note[]> {
-    const notes = await this.#stored()
-    const scene = notes.some(({ targets }) => targets.length > 0) ? this.#scene?.() : undefined
-    return notes.map(note => withTargets(note, scene))
+    return this.#withTargets(await this.#stored())
+  }
+
+  #withTargets(notes: readonly Note[]): readonly Note[] {
+    if (notes.every(({ targets }) => targets.length === 0)) return notes
+    const { objects, isPartial } = this.#scene()
+    const index = indexObjects(objects)
+    return notes.map(note => ({ ...note, targets: targetsNow(note.targets, index, isPartial) }))
   }
 
   async #stored(): Promise<readonly Note[]> {
@@ -213,7 +219,7 @@ export class Notes {
     try {
       const note = await adding
       this.#changed(note, 'add', given.author)
-      return withTargets(note, this.#scene?.())
+      return this.#withTargets([note])[0]!
     } finally {
       this.#adding.delete(adding)
     }
@@ -221,10 +227,8 @@ export class Notes {
 
   async #add(given: NoteInput): Promise<Note> {
     const { prover } = this.#parts
-    const resolved = (targets: readonly NoteTarget[]) => {
-      const scene = targets.length === 0 ? undefined : this.#scene?.()
-      return scene === undefined ? targets : resolveTargets(targets, scene)
-    }
+    const resolved = (targets: readonly NoteTarget[]) =>
+      targets.length === 0 ? targets : resolveTargets(targets, indexObjects(this.#scene().objects))
     const input = { ...given, targets: resolved(given.targets) }
     const { document, folder, ready } = this.#open()
     await ready
@@ -377,11 +381,6 @@ export class Notes {
       )
     })
   }
-}
-
-/** With the objects as they are now. */
-function withTargets(note: Note, scene: SceneNow | undefined): Note {
-  return scene === undefined ? note : { ...note, targets: targetsNow(note.targets, scene) }
 }
 
 /** As many as fit into so many bytes of JSON, in their order: open ones first, and newer ones. */

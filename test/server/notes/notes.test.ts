@@ -128,7 +128,7 @@ describe('notes of people', () => {
     // `String` throws for such an id.
     const odd = { id: { toString: 0, valueOf: 0 } }
     const objects = [odd, { id: 'a', name: 'Cube' }]
-    const { revision } = (await serve.post('scene', { objects, time: { frame: 7 } })).json
+    await serve.post('scene', { objects })
     const targets = [{ id: 'a', name: 'Box' }, 'Lamp']
     const { id } = await add({ targets, frame: 3, position: [1, 2, 3], pin: [0.25, 1] })
     const whole = await read(`notes://${id}`)
@@ -137,7 +137,6 @@ describe('notes of people', () => {
       { id: 'a', name: 'Cube', was: 'Box' },
       { id: 'Lamp', name: 'Lamp', gone: true },
     ])
-    expect(whole.scene_now).to.include({ revision, frame: 7 })
   })
 
   it('are kept without what a terminal or a model takes as more than text, a line for each', async () => {
