@@ -130,15 +130,11 @@ export function targetsNow(
   })
 }
 
-/** The note of this id, unique beginning of it, or number. Throws `resource_not_found`. */
+/** The note of this id or number. Throws `resource_not_found`. */
 export function findNote(notes: readonly Note[], word: string): Note {
-  // An id may begin with digits alone.
-  const numbered = notes.filter(({ number }) => String(number) === word)
-  const named = notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
-  const [note, ...others] = numbered.length > 0 ? numbered : named
-  if (note !== undefined && others.length === 0) return note
-  const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
-  const known =
-    open.length === 0 ? 'all its notes are settled' : `unsettled: ${open.slice(0, 10).join(', ')}`
-  throw new ServiceError('resource_not_found', `this document has no such note; ${known}`)
+  const note = notes.find(({ id, number }) => id === word || String(number) === word)
+  if (note !== undefined) return note
+  throw new ServiceError('resource_not_found', 'this document has no such note', {
+    hint: 'list its notes, and name one by its id or number',
+  })
 }

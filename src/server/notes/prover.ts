@@ -88,10 +88,10 @@ export class Prover {
       await this.discard(document, id)
       return {
         facts: { checkpoint: null, targets, no_picture: otherDocument },
-        files: new Map<string, Buffer>(),
+        files: new Map<string, string | Uint8Array>(),
       }
     }
-    const files = new Map<string, Buffer>()
+    const files = new Map<string, string | Uint8Array>()
     const json = Buffer.from(JSON.stringify(details))
     if (details.some(isJsonObject) && json.length <= maxBytesOf(detailsFile)) {
       files.set(detailsFile, json)
