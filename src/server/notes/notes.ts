@@ -23,7 +23,7 @@ import {
   resolveTargets,
   targetsNow,
 } from './note.ts'
-import { NotesProducer } from './notes-producer.ts'
+import { notesProducer } from './notes-producer.ts'
 
 const maxEntries = 100
 /** In the application, which shows little of what is over. */
@@ -84,7 +84,7 @@ export class Notes {
 
   producer(scene: () => SceneNow): SchemeProducer {
     this.#scene = scene
-    return new NotesProducer(this)
+    return notesProducer(this)
   }
 
   /** Sets the listener of changes. */
@@ -273,12 +273,13 @@ export class Notes {
   async *exported(): AsyncGenerator<string> {
     this.#assertShared()
     const folder = await this.#folder()
-    let start = '{"notes":['
-    for (const note of await folder.notes()) {
-      yield start + JSON.stringify(exportedNote(await folder.filesOf(note)))
-      start = ',\n'
+    const notes = await folder.notes()
+    yield '{"notes":['
+    for (const [at, note] of notes.entries()) {
+      const text = JSON.stringify(exportedNote(await folder.filesOf(note)))
+      yield at === 0 ? text : `,\n${text}`
     }
-    yield start.startsWith('{') ? `${start}]}\n` : ']}\n'
+    yield ']}\n'
   }
 
   /** Adds an exported note. Resolves with false when the document has it. Throws as `add`. */

@@ -11,7 +11,7 @@ import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 import { detailChanges } from '../resources/object-detail.ts'
 import type { Note } from './note.ts'
-import { detailsFile, maxBytesOf } from './note-files.ts'
+import { detailsFile } from './note-files.ts'
 import type { NoteFolder } from './note-folder.ts'
 import { noteTarget } from './note-posts.ts'
 import type { NoteInput } from './notes.ts'
@@ -86,10 +86,7 @@ export class Prover {
       await this.discard(document, id)
       return { facts: { checkpoint: null, targets, no_picture: otherDocument }, files }
     }
-    const json = Buffer.from(JSON.stringify(details))
-    if (details.some(isJsonObject) && json.length <= maxBytesOf(detailsFile)) {
-      files.set(detailsFile, json)
-    }
+    if (details.some(isJsonObject)) files.set(detailsFile, JSON.stringify(details))
     const kept = { checkpoint, targets: about }
     if (!('png' in taken)) return { facts: { ...kept, ...taken }, files }
     files.set('before.png', taken.png)
