@@ -36,13 +36,16 @@ interface LocalDirectoryOptions {
 }
 
 /** Records and processes are looked at this often. */
-export const directoryPollMs = 500
+const directoryPollMs = 500
 
 /** Files that are looked at before other work of this process has its turn. */
 const maxFilesAtOnce = 100
 
 /** Live instances are asked this often whether they are ready. */
 export const probeEveryMs = 5000
+
+/** What dead instances left is looked for this often. */
+export const reapEveryMs = 60_000
 
 /** An instance is unhealthy after this many failed probes in a row. */
 const maxProbeFailures = 2
@@ -73,7 +76,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
 
   private constructor(options: LocalDirectoryOptions) {
     super()
-    const { instancesDir, log, isGateway, probeMs = probeEveryMs, reapMs = 60_000 } = options
+    const { instancesDir, log, isGateway, probeMs = probeEveryMs, reapMs = reapEveryMs } = options
     this.#options = options
     this.#stops = [repeat(systemTimer, directoryPollMs, () => this.refresh())]
     if (isGateway !== true) return
