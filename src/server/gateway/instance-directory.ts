@@ -1,6 +1,6 @@
+import type { JoinAccepted } from '../../lib/instances/join-wire.ts'
 import type { InstanceStatus } from '../../lib/instances/record.ts'
 import type { Visibility } from '../../lib/instances/visibility.ts'
-import type { JoinAccepted } from '../join/wire.ts'
 
 /** All known instances, alive or not: those of this machine, and those that joined. */
 export interface InstanceDirectory {

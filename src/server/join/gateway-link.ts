@@ -1,4 +1,6 @@
 import type { RequestListener } from 'node:http'
+import { joinAccepted, joinCloseCodes } from '../../lib/instances/join-wire.ts'
+import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Visibility } from '../../lib/instances/visibility.ts'
 import { onAbort } from '../../lib/util/abort.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
@@ -6,12 +8,10 @@ import { parseJson } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { pause, retryDelay, systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
-import type { InstanceFile } from '../host/instance-record.ts'
 import type { HttpLimits } from '../http/limits.ts'
 import { connectLink } from './connect-link.ts'
 import type { Link, LinkEnd } from './link.ts'
 import { serveOnLink } from './link-server.ts'
-import { joinAccepted, joinCloseCodes } from './wire.ts'
 
 /** What all links of an instance have in common. */
 export interface LinkParts {
@@ -19,7 +19,7 @@ export interface LinkParts {
   token: () => Promise<Secret>
   visibleTo: Visibility
   /** The instance record, and its changes. */
-  record: Pick<InstanceFile, 'record' | 'follow'>
+  record: { readonly record: InstanceRecord; follow(changed: () => void): () => void }
   /** What the instance serves. */
   listener: RequestListener
   limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>

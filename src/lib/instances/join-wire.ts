@@ -4,8 +4,9 @@ import { z } from 'zod'
  * The protocol of a link. An instance opens a WebSocket to a gateway, with its token and, in
  * `instanceHeader`, its id. Text messages of the instance are its record as JSON, with its
  * visibility as `visible_to`: the first one at once, another one whenever the record changes. The
- * one text message of the gateway, a `JoinAccepted`, follows the first record. Binary messages carry HTTP/2, in which the
- * gateway asks for `/mcp` and `/artefacts/…` as at the address of the instance.
+ * one text message of the gateway, a `JoinAccepted`, follows the first record. Binary messages
+ * carry HTTP/2, in which the gateway asks for `/mcp` and `/artefacts/…` as at the address of the
+ * instance.
  */
 export const joinPath = '/join'
 export const joinProtocol = 'service-join.v1'
