@@ -1,8 +1,6 @@
-import { signal, type ReadonlySignal } from '@preact/signals'
-import { type Carrier, readJson } from '../mcp/carrier.ts'
-import { refresher } from './refresh.ts'
+import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
 
-const clientsUri = 'server://clients'
+export const clientsUri = 'server://clients'
 
 /** A row of `server://clients`. */
 export interface ClientRow {
@@ -30,20 +28,15 @@ export function groupByName(rows: readonly ClientRow[]): readonly ClientGroup[] 
   }))
 }
 
-/** Who uses the server, without its live pages. Null while the server does not tell. */
-export function followClients(carrier: Carrier): ReadonlySignal<readonly ClientRow[] | null> {
-  const rows = signal<readonly ClientRow[] | null>(null)
-  const refresh = refresher(1000, async () => {
-    try {
-      const { clients } = await readJson<{ clients: ClientRow[] }>(carrier, clientsUri)
-      rows.value = clients.filter(({ name }) => name !== pageName)
-    } catch {
-      // A key that may only read is not told.
-      rows.value = null
-    }
-  })
-  carrier.follow(clientsUri, refresh)
-  return rows
+/** Who uses the server, without its live pages; null: a key that may only read is not told. */
+export async function readClients(carrier: Carrier): Promise<readonly ClientRow[] | null> {
+  try {
+    const { clients } = await readJson<{ clients: ClientRow[] }>(carrier, clientsUri)
+    return clients.filter(({ name }) => name !== pageName)
+  } catch (error) {
+    if (error instanceof McpError) return null
+    throw error
+  }
 }
 
 const pageName = 'service-page'

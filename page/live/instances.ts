@@ -1,8 +1,6 @@
-import { signal, type ReadonlySignal } from '@preact/signals'
 import { type Carrier, readJson } from '../mcp/carrier.ts'
-import { refresher } from './refresh.ts'
 
-const instancesUri = 'gateway://instances'
+export const instancesUri = 'gateway://instances'
 
 /** A row of `gateway://instances`. */
 export interface InstanceRow {
@@ -20,12 +18,7 @@ export interface InstanceRow {
   readonly mcp_url: string | null
 }
 
-/** The instances that a gateway knows; null until they are known. */
-export function followInstances(carrier: Carrier): ReadonlySignal<readonly InstanceRow[] | null> {
-  const rows = signal<readonly InstanceRow[] | null>(null)
-  const refresh = refresher(500, async () => {
-    rows.value = (await readJson<{ instances: InstanceRow[] }>(carrier, instancesUri)).instances
-  })
-  carrier.follow(instancesUri, refresh)
-  return rows
+/** The instances that a gateway knows. */
+export async function readInstances(carrier: Carrier): Promise<readonly InstanceRow[]> {
+  return (await readJson<{ instances: InstanceRow[] }>(carrier, instancesUri)).instances
 }

@@ -38,26 +38,19 @@ export interface Application {
   readonly as_of?: string
 }
 
-/** `scene://current?view=summary`; a scene of another form has `members` instead. */
+/** `scene://current?view=summary`; a scene of another form has none of these members. */
 export interface Summary {
   readonly status?: 'no_snapshot'
-  readonly schema?: string
-  /** Of a scene of another form; a number where there are too many. */
-  readonly members?: Readonly<Record<string, unknown>> | number
   readonly dcc?: { readonly type?: string; readonly version?: string }
   readonly document?: {
     readonly name?: string
     readonly path?: string
     readonly modified?: boolean
   }
-  readonly scene?: { readonly name?: string }
-  readonly time?: { readonly frame?: number; readonly playing?: boolean }
+  readonly time?: { readonly frame?: number }
   readonly mode?: string
   readonly selection?: { readonly count?: number; readonly active?: string | null }
-  readonly objects?: { readonly total?: number; readonly by_type?: Record<string, number> }
-  readonly camera?: string | { readonly id?: string } | null
-  readonly render?: { readonly engine?: string; readonly width?: number; readonly height?: number }
-  readonly warnings?: readonly unknown[]
+  readonly objects?: { readonly total?: number }
 }
 
 /** What changed at one time. */

@@ -37,16 +37,12 @@ export function createHttpCarrier(login: Login): Carrier {
   async function readSchemes(): Promise<void> {
     const { resourceTemplates } = await ask('resources/templates/list', {})
     const templates = resourceTemplates as { uriTemplate: string }[]
-    // In no list, and not for keys that may only read.
-    const isTold = await read(clientsUri).then(
-      () => true,
-      () => false,
-    )
-    const uris = [...templates.map(each => each.uriTemplate), ...(isTold ? [clientsUri] : [])]
-    schemes.value = new Set(uris.map(schemeOf))
+    schemes.value = new Set(templates.map(({ uriTemplate }) => schemeOf(uriTemplate)))
   }
 
-  const isServed = (key: string) => key === listKey || schemes.value.has(schemeOf(key))
+  // The clients are in no list, and not for keys that may only read.
+  const isServed = (key: string) =>
+    key === listKey || key === clientsUri || schemes.value.has(schemeOf(key))
 
   /** Keeps one stream open until `over` is aborted: after each loss it tries again. */
   async function keepListening(over: AbortSignal): Promise<void> {
@@ -62,7 +58,7 @@ export function createHttpCarrier(login: Login): Carrier {
       }
       lostMs ??= Date.now()
       connection.value = { kind: 'lost', sinceMs: lostMs, reason: reason.message }
-      await retryPause(retryDelay(attempt++, Math.random), over)
+      await pause(timer, retryDelay(attempt++, Math.random), over)
     }
   }
 
@@ -153,12 +149,4 @@ export function createHttpCarrier(login: Login): Carrier {
 
 function schemeOf(uri: string): string {
   return uri.slice(0, uri.indexOf(':'))
-}
-
-/** Ends early when the network comes back. */
-async function retryPause(delayMs: number, signal: AbortSignal): Promise<void> {
-  const over = new AbortController()
-  window.addEventListener('online', () => over.abort(), { signal: over.signal })
-  await pause(timer, delayMs, AbortSignal.any([signal, over.signal]))
-  over.abort()
 }

@@ -68,7 +68,7 @@ export function PinPicture({ live: { carrier, drafts } }: { live: Live }) {
       <figcaption>
         {pin === null
           ? 'Click what you mean.'
-          : 'The note shows this place, and names no object. To name one, make the note on the screen Scene.'}
+          : 'The note shows this place. It names the object there where the application tells which it is, and otherwise none.'}
       </figcaption>
     </figure>
   )

@@ -6,10 +6,10 @@ interface Props {
   readonly live: Live
 }
 
-/** How many answers wait for the person. It has its place while none does: tabs must not move. */
+/** How many answers wait for the person. */
 export function NotesBadge({ live }: Props) {
   const waiting = live.notes.rows.value?.filter(waitsForPerson).length ?? 0
-  if (waiting === 0) return <span class="badge none" />
+  if (waiting === 0) return null
   return (
     <span class="badge">
       {waiting}

@@ -57,20 +57,12 @@ interface EntryProps {
 function Entry({ entry, name, isKeyed, rows }: EntryProps) {
   const fill = (text: string) => text.replaceAll('{name}', name).replaceAll('{url}', mcpUrl())
   const { command, settings, notes, flags } = isKeyed ? entry.keyed : entry.open
-  const link = isKeyed ? null : installLink(entry.id, name)
   return (
     <li class="card">
       <details>
         <summary>
           <strong>{entry.title}</strong> <Seen rows={rows} />
         </summary>
-        {link !== null && (
-          <p>
-            <a class="button" href={link}>
-              Add to {entry.title}
-            </a>
-          </p>
-        )}
         {entry.file !== null && entry.isWritten && (
           <Copyable
             label={`Command that writes the settings of ${entry.title}`}
@@ -120,19 +112,4 @@ const names: Readonly<Record<string, RegExp>> = {
   continue: /^continue/i,
   goose: /^goose/i,
   amp: /^amp/i,
-}
-
-/** Links that these editors document for adding a server with one click. */
-function installLink(id: string, name: string): string | null {
-  const url = mcpUrl()
-  switch (id) {
-    case 'vscode':
-      return `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, type: 'http', url }))}`
-    case 'cursor': {
-      const query = new URLSearchParams({ name, config: btoa(JSON.stringify({ url })) })
-      return `cursor://anysphere.cursor-deeplink/mcp/install?${query}`
-    }
-    default:
-      return null
-  }
 }

@@ -90,7 +90,7 @@ export function NotesScreen({ live }: { live: Live }) {
                 All notes
               </button>
             )}
-            {id === null ? <NoNotes /> : <Note key={id} live={live} id={id} />}
+            {id === null ? <NoNotes /> : <OneNote key={id} live={live} id={id} />}
           </>
         )}
       </section>
@@ -122,7 +122,7 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
   return <span class={`state ${row.state}`}>{stateWords[row.state]}</span>
 }
 
-function Note({ live, id }: { live: Live; id: string }) {
+function OneNote({ live, id }: { live: Live; id: string }) {
   const version = live.notes.version.value
   const reading = useRead(() => live.notes.detail(id), [id, version])
   const { value: note, trouble } = reading.value
@@ -173,7 +173,9 @@ function Pictures({
   proof: NoteProof | undefined
 }) {
   if (before === undefined) {
-    return no_picture === undefined ? null : <p class="quiet">No picture: {no_picture}</p>
+    // Said with the answer, once there is one.
+    if (no_picture === undefined || proof !== undefined) return null
+    return <p class="quiet">No picture: {no_picture}</p>
   }
   return (
     <Compare

@@ -46,18 +46,11 @@ function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
   )
 }
 
-const maxNamed = 3
 const maxNameChars = 200
 
-/** The document; of a scene of another form, what is in it. */
-function titleOf({ document, schema, members }: Summary): string {
-  if (document !== undefined) return cleanText(document.name ?? 'an unsaved document', maxNameChars)
-  if (schema !== undefined) return 'a scene without a name'
-  if (typeof members !== 'object') return 'a large scene'
-  const names = Object.keys(members)
-  if (names.length === 0) return 'an empty scene'
-  const more = names.length > maxNamed ? ' and more' : ''
-  return `a scene with ${cleanText(names.slice(0, maxNamed).join(', '), maxNameChars)}${more}`
+function titleOf({ document }: Summary): string {
+  if (document === undefined) return 'a scene without a document'
+  return cleanText(document.name ?? 'an unsaved document', maxNameChars)
 }
 
 /** Whether what is shown is what the application shows now. */

@@ -35,7 +35,7 @@ export function ObjectDetail({ live, id, changedMs }: DetailProps) {
           Changed <Ago at={changedMs} />
         </p>
       )}
-      <dl class="facts">
+      <dl class="facts lines">
         {Object.entries(members)
           .filter(([member]) => member !== 'id' || name !== id)
           .map(([member, value]) => (

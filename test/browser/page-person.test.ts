@@ -192,6 +192,35 @@ describe('the live page in the hands of a person', function () {
     await leaving.context.close()
   })
 
+  it('shows no note of the last document after another one is opened', async () => {
+    await serve.post('app', { document: { path: '/shots/first.blend' } })
+    await serve.post('notes', { text: 'Of the first document' })
+    await visit.open(`${serve.base}/#/notes`)
+    await page.locator('.said', { hasText: 'Of the first document' }).waitFor()
+    await serve.post('app', { document: { path: '/shots/second.blend' } })
+    await page.getByRole('heading', { name: 'No note in this document yet' }).waitFor()
+    expect(await page.getByText('Of the first document').count()).to.equal(0)
+  })
+
+  it('says that the picture of a note is missing, and why', async () => {
+    const { page, context, open } = await newVisit(browser)
+    await page.route('**/mcp', async route => {
+      if (!/"uri":"notes:\/\/[\da-f]{8}"/.test(route.request().postData() ?? '')) {
+        return route.continue()
+      }
+      const response = await route.fetch()
+      const answer = await response.json()
+      const [content] = answer.result.contents
+      const note = JSON.parse(content.text)
+      content.text = JSON.stringify({ ...note, before: `notes://${note.id}/before` })
+      await route.fulfill({ response, json: answer })
+    })
+    await serve.post('notes', { text: 'Without its picture' })
+    await open(`${serve.base}/#/notes`)
+    await page.getByText(/^The picture is missing: /).waitFor()
+    await context.close()
+  })
+
   it('asks for a login where the server asks for a key', async () => {
     const key = 'a-key-of-24-characters-or-more'
     const keyed = await startServeProcess({ env: { SERVICE_MCP_API_KEY: key } })
