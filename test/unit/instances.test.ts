@@ -59,7 +59,7 @@ function instance(more: Partial<Instance> = {}): Instance {
 describe('the instance of a record', () => {
   const parse = (more: object) => {
     const text = JSON.stringify({ ...record, ...more })
-    const parsed = parseRecord(Buffer.from(text), record.instance_id)
+    const parsed = parseRecord(text, record.instance_id)
     return parsed.ok ? instanceOf(parsed.value) : null
   }
 

@@ -1,5 +1,3 @@
-import { z } from 'zod'
-
 /**
  * The protocol of a link. An instance opens a WebSocket to a gateway, with its token and, in
  * `instanceHeader`, its id. Text messages of the instance are its record as JSON, with its
@@ -14,16 +12,18 @@ export const joinProtocol = 'service-join.v1'
 /** Bytes of one WebSocket message. */
 export const maxJoinMessageBytes = 1024 * 1024
 
-export const joinAccepted = z.object({
-  /** The user who made the token. */
-  owner: z.string(),
-  team: z.string().nullable(),
-  /** The name of the token. */
-  name: z.string(),
-})
-
 /** The user and the token by which a gateway knows an instance. */
-export type JoinAccepted = z.infer<typeof joinAccepted>
+export interface JoinAccepted {
+  /** The user who made the token. */
+  readonly owner: string
+  readonly team: string | null
+  /** The name of the token. */
+  readonly name: string
+}
+
+/** Which callers of the gateway see an instance: its owner, the team of the owner too, or all. */
+export const visibilities = ['owner', 'team', 'all'] as const
+export type Visibility = (typeof visibilities)[number]
 
 /** WebSocket close codes of both ends. */
 export const joinCloseCodes = {

@@ -17,11 +17,12 @@ export async function liveInstances({ registryDir, log }: LiveInstancesParts): P
     log.warn({ folder }, messageOf(error))
     return []
   })
-  const live = all
-    .filter(({ instance, heartbeatMs }) => lifeOf(instance, heartbeatMs) === 'live')
+  const live = all.filter(({ instance, heartbeatMs }) => {
+    return instance.hostname === hostname() && lifeOf(instance, heartbeatMs) === 'live'
+  })
+  return live
     .map(({ instance }) => instance)
-    .filter(instance => instance.hostname === hostname())
-  return live.toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
+    .toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
 }
 
 /** Started so long before its predecessor was missed, it can still be its next run. */

@@ -10,7 +10,6 @@ import type { AccountTokens } from '../auth/account-tokens.ts'
 import type { NodeHandler } from '../http/app.ts'
 import type { Upgrade } from '../http/upgrade.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
-import { createJoinUpgrade } from './join/join-upgrade.ts'
 import { JoinedInstances } from './join/joined-instances.ts'
 import { Connections } from './relay/connections.ts'
 import { openUserView, openView } from './views/view.ts'
@@ -62,7 +61,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   const isOwn = (url: URL): boolean => Number(url.port) === self.port
   const directory = await LocalDirectory.open({ instancesDir, log, isGateway: true })
   const { accounts: tokens, onRefused } = parts
-  const joined = tokens && new JoinedInstances(directory, log)
+  const joined = tokens && new JoinedInstances({ directory, tokens, onRefused, log })
   const connections = aggregate
     ? new Connections({ ...machine, directory, isOwn, mayUseKey, joined })
     : undefined
@@ -77,7 +76,7 @@ export async function assembleGateway(parts: GatewayAssemblyParts): Promise<Asse
   return {
     endpoint: views,
     download: aggregate ? (...asked) => views.download(...asked) : undefined,
-    acceptJoin: tokens && joined && createJoinUpgrade(tokens, joined, onRefused),
+    acceptJoin: joined?.upgrade,
     gauges: () => [...activityGauges(views.activity()), instanceGauge(directory)],
     endLinks: () => joined?.close(),
     async close() {

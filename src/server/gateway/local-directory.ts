@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { instanceStaleMs, lifeOf } from '../../lib/instances/instance.ts'
 import { reapInstances } from '../../lib/instances/reap.ts'
@@ -9,16 +8,15 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
-import { ChangeEmitter, type Finding } from './change-emitter.ts'
-import type {
-  DirectoryRecord,
-  InstanceDirectory,
-  InstanceEntry,
-  RecordFault,
-  Verdict,
+import {
+  type DirectoryRecord,
+  type InstanceChange,
+  type InstanceDirectory,
+  type InstanceEntry,
+  type RecordFault,
+  shownRecord,
 } from './instance-directory.ts'
 import { askReady, probeUrl } from './probes.ts'
-import { shownRecord } from './shown-record.ts'
 
 interface LocalDirectoryOptions {
   /** `<registry_dir>/instances`; it need not exist yet. */
@@ -38,9 +36,6 @@ interface LocalDirectoryOptions {
 /** Records and processes are looked at this often. */
 export const directoryPollMs = 500
 
-/** Files that are looked at before other work of this process has its turn. */
-const maxFilesAtOnce = 100
-
 /** Live instances are asked this often whether they are ready. */
 export const probeEveryMs = 5000
 
@@ -50,12 +45,26 @@ const maxProbeFailures = 2
 /** Instances that are asked at once. */
 const maxProbes = 32
 
+/** What one source of instances says now. Neither entry nor fault: it is gone. */
+interface Finding {
+  readonly entry?: InstanceEntry
+  readonly fault?: RecordFault
+  /** How an instance that is gone is to be told of; by default as it was last known. */
+  readonly ended?: InstanceEntry
+}
+
+type Listener = (changes: InstanceChange[]) => void
+
 /**
  * The instances that made themselves known by a file. Those that joined a gateway are updated by
  * their links.
  */
-export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
+export class LocalDirectory implements InstanceDirectory {
   readonly #options: LocalDirectoryOptions
+  readonly #findings = new Map<string, Finding>()
+  readonly #listeners = new Set<Listener>()
+  #entries: readonly InstanceEntry[] | null = null
+  #faults: readonly RecordFault[] | null = null
   /** By the name of the file. */
   readonly #tracked = new Map<string, TrackedRecord>()
   readonly #stops: (() => void)[]
@@ -72,7 +81,6 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
   }
 
   private constructor(options: LocalDirectoryOptions) {
-    super()
     const { instancesDir, log, isGateway, probeMs = probeEveryMs, reapMs = 60_000 } = options
     this.#options = options
     this.#stops = [repeat(systemTimer, directoryPollMs, () => this.refresh())]
@@ -81,6 +89,46 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
       repeat(systemTimer, probeMs, () => this.#probeAll()),
       repeat(systemTimer, reapMs, () => reapInstances(instancesDir, log)),
     )
+  }
+
+  get entries(): readonly InstanceEntry[] {
+    const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
+    return (this.#entries ??= Object.freeze(all().sort(byAge)))
+  }
+
+  get faults(): readonly RecordFault[] {
+    const all = () => [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
+    return (this.#faults ??= Object.freeze(all()))
+  }
+
+  onChange(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Takes over what sources say now, and notifies listeners once of what changed by it. */
+  update(findings: Iterable<readonly [source: string, finding: Finding]>): void {
+    const changes: InstanceChange[] = []
+    for (const [source, finding] of findings) {
+      const { entry, fault } = finding
+      const before = this.#findings.get(source)
+      if (entry === undefined && fault === undefined) this.#findings.delete(source)
+      else this.#findings.set(source, finding)
+      if (before?.entry !== entry) {
+        this.#entries = null
+        if (entry) changes.push({ kind: before?.entry ? 'changed' : 'appeared', entry })
+        else if (before?.entry) {
+          changes.push({ kind: 'gone', entry: finding.ended ?? before.entry })
+        }
+      }
+      if (before?.fault?.reason !== fault?.reason) {
+        this.#faults = null
+        if (fault) changes.push({ kind: 'fault', fault })
+        else if (before?.fault) changes.push({ kind: 'mended', fault: before.fault })
+      }
+    }
+    if (changes.length === 0) return
+    for (const notify of this.#listeners) notify(changes)
   }
 
   refresh(): Promise<void> {
@@ -113,12 +161,6 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     const findings = new Map<string, Finding>([['instances', { fault }]])
     // A name that is missing may only have been moved while the listing was read.
     for (const name of new Set([...this.#tracked.keys(), ...listed])) {
-      if (findings.size === maxFilesAtOnce) {
-        this.update(findings)
-        findings.clear()
-        await setImmediate()
-        if (this.#closed.signal.aborted) return
-      }
       const known = this.#tracked.get(name)
       const file = fault ? null : readRecordFile(join(instancesDir, name), known?.file)
       const tracked = known ?? new TrackedRecord(name)
@@ -150,10 +192,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
 class TrackedRecord {
   readonly #source: string
   file: RecordFile | undefined
-  /** Null: the file is no valid record. */
-  #record: DirectoryRecord | null = null
-  #fault: RecordFault | undefined
-  #entry: InstanceEntry | undefined
+  #entry: (InstanceEntry & { verdict: { heartbeatMs: number } }) | undefined
   #failedProbes = 0
   #failure: string | null = null
 
@@ -163,14 +202,25 @@ class TrackedRecord {
 
   /** Returns the same entry as before unless there is something new to say. */
   judge(file: RecordFile): Finding {
-    const { record } = file
-    if (record !== this.file?.record) {
-      this.#record = record.ok ? shownRecord(record.value) : null
-      this.#fault = record.ok ? undefined : { source: this.#source, reason: record.failure }
-    }
+    const before = this.file?.record === file.record ? this.#entry : undefined
     this.file = file
-    this.#entry = this.#record === null ? undefined : this.#entryOf(this.#record, file.modifiedMs)
-    return { entry: this.#entry, fault: this.#fault }
+    if (!file.record.ok) {
+      this.#entry = undefined
+      return { fault: { source: this.#source, reason: file.record.failure } }
+    }
+    const record = before?.record ?? shownRecord(file.record.value)
+    const heartbeatMs = file.modifiedMs
+    const life = lifeOf(record, heartbeatMs)
+    // What failed before the instance fell silent says nothing about it when it is back.
+    if (life !== 'live') this.#failedProbes = 0
+    const isUnhealthy = this.#failedProbes >= maxProbeFailures
+    const reason = isUnhealthy ? `it is not ready: ${this.#failure}` : reasonOf(life, record)
+    if (before?.verdict.reason === reason) before.verdict.heartbeatMs = heartbeatMs
+    else {
+      const health = isUnhealthy ? 'unhealthy' : life
+      this.#entry = { record, verdict: { health, reason, heartbeatMs } }
+    }
+    return { entry: this.#entry }
   }
 
   /** Null: it cannot be expected to answer, or has no address on this machine. */
@@ -187,42 +237,16 @@ class TrackedRecord {
     this.#failedProbes = failure === null ? 0 : this.#failedProbes + 1
     this.#failure = failure
   }
-
-  #entryOf(record: DirectoryRecord, heartbeatMs: number): InstanceEntry {
-    const life = lifeOf(record, heartbeatMs)
-    // What failed before the instance fell silent says nothing about it when it is back.
-    if (life !== 'live') this.#failedProbes = 0
-    const isUnhealthy = this.#failedProbes >= maxProbeFailures
-    const reason = isUnhealthy ? `it is not ready: ${this.#failure}` : reasonOf(life, record)
-    const before = this.#entry
-    if (before?.record === record && before.verdict.reason === reason) return before
-    const health: Verdict['health'] = isUnhealthy ? 'unhealthy' : life
-    const modifiedMs = () => this.file?.modifiedMs ?? heartbeatMs
-    const verdict = {
-      health,
-      reason,
-      get heartbeatMs() {
-        return modifiedMs()
-      },
-    }
-    return Object.freeze({ record, verdict: Object.freeze(verdict) })
-  }
 }
 
-function reasonOf(life: ReturnType<typeof lifeOf>, record: DirectoryRecord): string {
-  const isHere = record.hostname === hostname()
-  switch (life) {
-    case 'dead':
-      return `its process ${record.pid} has ended`
-    case 'stale': {
-      const aside = isHere
-        ? `, though its process ${record.pid} runs`
-        : '; its process is on another machine'
-      return `no heartbeat for more than ${instanceStaleMs / 1000} s${aside}`
-    }
-    case 'live':
-      return isHere
-        ? 'its process runs and its heartbeat is fresh'
-        : 'its heartbeat is fresh; its process is on another machine'
-  }
+function reasonOf(life: ReturnType<typeof lifeOf>, { hostname: machine, pid }: DirectoryRecord) {
+  if (life === 'dead') return `its process ${pid} has ended`
+  const place = machine === hostname() ? `its process ${pid} runs` : 'it runs on another machine'
+  return life === 'live'
+    ? `its heartbeat is fresh; ${place}`
+    : `no heartbeat for more than ${instanceStaleMs / 1000} s; ${place}`
+}
+
+function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
+  return a.startedMs - b.startedMs || (a.instanceId < b.instanceId ? -1 : 1)
 }

@@ -13,18 +13,14 @@ export const probeTimeoutMs = 5000
  * address: only one that is literally of this machine is ever called, and only `/readyz` of it.
  */
 export function probeUrl(
-  {
-    mcpUrl,
-    localUrl,
-    hostname: machine,
-  }: Pick<DirectoryRecord, 'mcpUrl' | 'localUrl' | 'hostname'>,
+  record: Pick<DirectoryRecord, 'mcpUrl' | 'localUrl' | 'hostname'>,
   hostname: string,
 ): Result<URL, string> {
-  if (mcpUrl === null) return fail('it answers over its link')
+  if (record.mcpUrl === null) return fail('it answers over its link')
   // Its 127.0.0.1 is not ours.
-  if (machine !== hostname) return fail('it runs on another machine')
+  if (record.hostname !== hostname) return fail('it runs on another machine')
   // `mcp_url` may lead over a proxy, or have a certificate that is unknown here.
-  if (localUrl !== null) return ok(new URL('/readyz', localUrl))
+  if (record.localUrl !== null) return ok(new URL('/readyz', record.localUrl))
   return fail('it has no http address of this machine alone')
 }
 

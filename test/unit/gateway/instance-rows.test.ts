@@ -45,7 +45,7 @@ describe('instanceRow', () => {
   })
 
   it('says unknown in the id and null elsewhere as long as no application is connected', () => {
-    const host = { connected: false, appPid: null, version: null, mode: null }
+    const host = { connected: false, appPid: null, version: null, mode: null, sinceMs: undefined }
     expect(verboseRow(entry({ instanceId, host, scene: null }))).to.deep.include({
       display_id: 'blender@unknown-a1b2c3d4',
       version: null,
@@ -55,7 +55,7 @@ describe('instanceRow', () => {
   })
 
   it('says whether an application is connected, since when it is gone, and what to do', () => {
-    const never = { connected: false, appPid: null, version: null, mode: null }
+    const never = { connected: false, appPid: null, version: null, mode: null, sinceMs: undefined }
     const row = instanceRow(entry({ instanceId, host: never }))
     expect(row.application).to.deep.equal({ connected: false, since: null })
     expect(row.instance_status.recommended_next_action).to.equal(
@@ -70,7 +70,7 @@ describe('instanceRow', () => {
   })
 
   it('says when a scene was set without an application, which is then not missed', () => {
-    const never = { connected: false, appPid: null, version: null, mode: null }
+    const never = { connected: false, appPid: null, version: null, mode: null, sinceMs: undefined }
     const row = instanceRow(entry({ instanceId, host: never, scene: null, sceneSetMs: 0 }))
     expect(row.scene_set_at).to.equal('1970-01-01T00:00:00.000Z')
     expect(row.instance_status.recommended_next_action).to.equal('open an MCP session at mcp_url')
