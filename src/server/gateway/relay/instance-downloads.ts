@@ -67,7 +67,8 @@ export async function relayDownload(
   await passed.catch((error: unknown) => {
     if (!(error instanceof ServiceError)) throw error
     const { code, message, hint, data } = error
-    if (code === 'cancelled' && res.destroyed) return
+    // Where the answer has begun, `passBody` ends or cuts it.
+    if (res.headersSent || res.destroyed) return
     // A failure of the instance, which may be over soon, and none of the gateway.
     if (code !== 'resource_failed') throw error
     throw new ServiceError('overloaded', message, { hint, data })
