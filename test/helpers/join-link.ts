@@ -6,7 +6,6 @@ import { openCable } from './cable.ts'
 import { LinkTransport } from '../../src/server/gateway/join/link-transport.ts'
 import { serveOnLink } from '../../src/server/join/link-server.ts'
 import { Link } from '../../src/server/join/link.ts'
-import { defaultBounds } from './bounds.ts'
 
 interface End {
   readonly link: Link
@@ -47,7 +46,7 @@ export async function openLinkPair(listener: RequestListener, pingMs?: number): 
     ws.once('upgrade', ({ socket }) => {
       ws.once('open', () => {
         const end = endOf(ws, socket)
-        serveOnLink(end.link, listener, defaultBounds)
+        serveOnLink(end.link, listener)
         resolve(end)
       })
     })

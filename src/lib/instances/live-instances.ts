@@ -46,9 +46,7 @@ export function findNextRun(
       startedMs >= lostMs - overlapMs &&
       (dccType === previous.dccType || previous.dccType === 'unknown'),
   )
-  return only(next) ?? only(next.filter(one => one.displayName === previous.displayName))
-}
-
-function only(instances: Instance[]): Instance | null {
-  return instances.length === 1 ? (instances[0] ?? null) : null
+  const named = next.filter(one => one.displayName === previous.displayName)
+  const [found, ...others] = next.length === 1 ? next : named
+  return found !== undefined && others.length === 0 ? found : null
 }

@@ -10,7 +10,6 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { isLoopback, withoutBrackets } from '../../lib/util/net.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { pause, retryDelay, systemTimer } from '../../lib/util/time.ts'
-import type { HttpLimits } from '../http/limits.ts'
 import { connectLink } from './connect-link.ts'
 import type { LinkEnd } from './link.ts'
 import { serveOnLink } from './link-server.ts'
@@ -29,7 +28,6 @@ interface JoinerParts extends JoinSettings {
   record: { readonly record: InstanceRecord; follow(changed: () => void): () => void }
   /** What the instance serves. */
   listener: RequestListener
-  limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>
   log: Logger
   /** Returns the addresses of a host name. Default: as the system resolves it. */
   addressesOf?: (hostname: string) => Promise<string[]>
@@ -147,13 +145,13 @@ class GatewayLink {
 
   /** Opens the link, and resolves when it has ended. Never rejects. */
   async #connect(): Promise<LinkEnd | { code: 'failed' | 'refused'; reason: string }> {
-    const { record, listener, limits, signal } = this.#parts
+    const { record, listener, signal } = this.#parts
     const received = (text: string) => this.#accepted(text)
     const instanceId = record.record.instance_id
     try {
       const token = await this.#parts.token()
       const link = await connectLink({ ...this.#parts, token, instanceId, received })
-      serveOnLink(link, listener, limits)
+      serveOnLink(link, listener)
       let sent = ''
       const sendRecord = (): void => {
         const text = this.#recordText()

@@ -6,7 +6,6 @@ import { Secret } from '../../../src/lib/util/secret.ts'
 import { Joiner } from '../../../src/server/join/joiner.ts'
 import { accept, startScriptedGateway } from '../../helpers/scripted-gateway.ts'
 import { until } from '../../helpers/until.ts'
-import { defaultBounds } from '../../helpers/bounds.ts'
 
 type ScriptedGateway = Awaited<ReturnType<typeof startScriptedGateway>>
 
@@ -37,7 +36,6 @@ describe('an instance that joins gateways', () => {
       visibleTo: 'owner',
       record: { record: { instance_id: randomUUID() } as InstanceRecord, follow: () => () => {} },
       listener: (_req, res) => void res.writeHead(404).end(),
-      limits: defaultBounds,
       log: silentLogger,
       async addressesOf() {
         resolved++

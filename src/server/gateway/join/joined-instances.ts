@@ -102,10 +102,7 @@ export class JoinedInstances {
 
   async #open(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { directory, tokens } = this.#parts
-    const { origin, authorization, [instanceHeader]: id } = req.headers
-    if (origin !== undefined) {
-      throw new ServiceError('request_refused', 'web pages cannot join')
-    }
+    const { authorization, [instanceHeader]: id } = req.headers
     const token = bearerToken(authorization) ?? ''
     const principal = principalOf(await tokens.check(token))
     if (!isUuid(id)) {

@@ -1,7 +1,7 @@
 import {
   minPrefixChars,
   plainId,
-  selectInstance,
+  selectInstances,
   shortId,
 } from '../../../lib/instances/select-instance.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
@@ -45,14 +45,15 @@ export class InstanceNames {
       const { instanceId: id, dccType, displayName, scene } = entry.record
       return { id, dccType, displayName, scene, entry }
     })
-    const selected = selectInstance(named, word)
+    const selected = selectInstances(named, word)
     const [id, ...others] = word === undefined ? [] : this.idsOf(word)
     // Digits of one that has ended must not choose another one.
     if (id !== undefined && others.length > 0) throw ambiguous(word ?? '', [id, ...others])
-    if (selected.kind === 'one') return selected.instance.entry
+    const [chosen] = selected
+    if (chosen !== undefined && selected.length === 1) return chosen.entry
     const end = id === undefined ? null : this.#ended.errorOf(id)
     if (end !== null) throw end
-    const candidates = selected.kind === 'several' ? selected.instances : named
+    const candidates = selected.length > 1 ? selected : named
     if (candidates.length === 0) throw notNamed('no instance runs on this machine')
     const lines = candidates
       .slice(0, maxCandidates)
@@ -60,7 +61,7 @@ export class InstanceNames {
     if (candidates.length > maxCandidates) lines.push('gateway://instances has all of them')
     const which = word === undefined ? '' : ` as "${cleanText(word, maxWordChars)}"`
     const found =
-      selected.kind === 'several'
+      selected.length > 1
         ? `${candidates.length} instances run${which}`
         : `no instance runs${which}`
     throw notNamed(`${found}; name one of them as "instance":\n${lines.join('\n')}`)
