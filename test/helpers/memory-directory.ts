@@ -55,7 +55,7 @@ export class MemoryDirectory implements InstanceDirectory {
 
   fault(fault: RecordFault): void {
     this.faults = Object.freeze([...this.faults, fault])
-    this.#tell([{ kind: 'fault', fault }])
+    this.#tell([{ kind: 'faults' }])
   }
 
   #get(instanceId: string): InstanceEntry {

@@ -117,12 +117,8 @@ export function eventOf(
       const kind = turnOf(rowStatus(change.entry), before)
       return kind === null ? null : instanceEvent(kind, change.entry)
     }
-    case 'fault':
-    case 'mended': {
-      const event = change.kind === 'fault' ? 'record_fault' : 'record_mended'
-      const { source, reason } = change.fault
-      return { event, dccType: 'unknown', instanceId: source, reason }
-    }
+    case 'faults':
+      return null
   }
 }
 

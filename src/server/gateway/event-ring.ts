@@ -21,8 +21,6 @@ export const gatewayEventKinds = [
   'instance_recovered',
   'probe_unreachable',
   'ghost_reaped',
-  'record_fault',
-  'record_mended',
 ] as const
 
 export type GatewayEventKind = (typeof gatewayEventKinds)[number]

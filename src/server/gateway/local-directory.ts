@@ -123,8 +123,7 @@ export class LocalDirectory implements InstanceDirectory {
       }
       if (before?.fault?.reason !== fault?.reason) {
         this.#faults = null
-        if (fault) changes.push({ kind: 'fault', fault })
-        else if (before?.fault) changes.push({ kind: 'mended', fault: before.fault })
+        changes.push({ kind: 'faults' })
       }
     }
     if (changes.length === 0) return

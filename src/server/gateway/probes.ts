@@ -43,8 +43,6 @@ export async function askReady(url: URL, stopped: AbortSignal): Promise<string |
     return response.statusCode === 200 ? null : `/readyz answered ${response.statusCode}`
   } catch (error) {
     if (timeout.aborted) return `no answer within ${probeTimeoutMs / 1000} s`
-    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error'
-    if (code === 'ECONNREFUSED') return `nothing listens at ${url.host}`
-    return `${url.host} cannot be asked (${code})`
+    return `${url.host} cannot be asked (${(error as NodeJS.ErrnoException).code})`
   }
 }

@@ -54,17 +54,4 @@ describe('eventOf', () => {
       reason: 'why',
     })
   })
-
-  it('names the record that is not understood, and when it is again', () => {
-    const fault = { source: 'x.json', reason: 'no JSON' }
-    const expected = { dccType: 'unknown', instanceId: 'x.json', reason: 'no JSON' }
-    expect(eventOf({ kind: 'fault', fault }, undefined)).to.deep.equal({
-      event: 'record_fault',
-      ...expected,
-    })
-    expect(eventOf({ kind: 'mended', fault }, undefined)).to.deep.equal({
-      event: 'record_mended',
-      ...expected,
-    })
-  })
 })

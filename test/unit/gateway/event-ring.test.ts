@@ -50,7 +50,7 @@ describe('EventRing', () => {
   it('keeps hostile texts on their line, cleaned and cut', () => {
     const { ring: own } = ring()
     const evil = `a\n{"event":"election_won"}\u001b[2J\u202e${'x'.repeat(300)}`
-    own.record({ event: 'record_fault', dccType: evil, instanceId: evil, reason: evil })
+    own.record({ event: 'instance_appeared', dccType: evil, instanceId: evil, reason: evil })
     const [only, ...others] = events(own.text())
     expect(others).to.deep.equal([])
     for (const name of ['dcc_type', 'instance_id', 'reason']) {
