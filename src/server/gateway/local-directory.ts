@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { instanceStaleMs, lifeOf } from '../../lib/instances/instance.ts'
 import { reapInstances } from '../../lib/instances/reap.ts'
@@ -35,6 +36,9 @@ interface LocalDirectoryOptions {
 
 /** Records and processes are looked at this often. */
 export const directoryPollMs = 500
+
+/** Files that are looked at before other work of this process has its turn. */
+const maxFilesAtOnce = 100
 
 /** Live instances are asked this often whether they are ready. */
 export const probeEveryMs = 5000
@@ -117,9 +121,7 @@ export class LocalDirectory implements InstanceDirectory {
       if (before?.entry !== entry) {
         this.#entries = null
         if (entry) changes.push({ kind: before?.entry ? 'changed' : 'appeared', entry })
-        else if (before?.entry) {
-          changes.push({ kind: 'gone', entry: finding.ended ?? before.entry })
-        }
+        else if (before?.entry) changes.push({ kind: 'gone', entry: finding.ended ?? before.entry })
       }
       if (before?.fault?.reason !== fault?.reason) {
         this.#faults = null
@@ -160,6 +162,12 @@ export class LocalDirectory implements InstanceDirectory {
     const findings = new Map<string, Finding>([['instances', { fault }]])
     // A name that is missing may only have been moved while the listing was read.
     for (const name of new Set([...this.#tracked.keys(), ...listed])) {
+      if (findings.size === maxFilesAtOnce) {
+        this.update(findings)
+        findings.clear()
+        await setImmediate()
+        if (this.#closed.signal.aborted) return
+      }
       const known = this.#tracked.get(name)
       const file = fault ? null : readRecordFile(join(instancesDir, name), known?.file)
       const tracked = known ?? new TrackedRecord(name)
