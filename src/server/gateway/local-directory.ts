@@ -186,9 +186,13 @@ export class LocalDirectory implements InstanceDirectory {
 
   async #probe(name: string, tracked: TrackedRecord): Promise<void> {
     const { signal } = this.#closed
-    const url = tracked.probeUrl()
-    if (url === null || signal.aborted) return
-    tracked.probed(await askReady(url, signal))
+    const entry = this.#findings.get(name)?.entry
+    if (signal.aborted || entry === undefined) return
+    const { record, verdict } = entry
+    const url = probeUrl(record, hostname())
+    // One that is dead or stale cannot be expected to answer.
+    if (!url.ok || verdict.health === 'dead' || verdict.health === 'stale') return
+    tracked.probed(await askReady(url.value, signal))
     // It may have gone meanwhile.
     if (signal.aborted || this.#tracked.get(name) !== tracked || tracked.file === undefined) return
     this.update([[name, tracked.judge(tracked.file)]])
@@ -228,15 +232,6 @@ class TrackedRecord {
       this.#entry = { record, verdict: { health, reason, heartbeatMs } }
     }
     return { entry: this.#entry }
-  }
-
-  /** Null: it cannot be expected to answer, or has no address on this machine. */
-  probeUrl(): URL | null {
-    if (this.#entry === undefined) return null
-    const { record, verdict } = this.#entry
-    if (verdict.health === 'dead' || verdict.health === 'stale') return null
-    const url = probeUrl(record, hostname())
-    return url.ok ? url.value : null
   }
 
   /** `failure`: why it is not ready. */

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { withoutBrackets } from '../../lib/util/net.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import type { DirectoryRecord } from './instance-directory.ts'
@@ -28,10 +27,7 @@ export function probeUrl(
 export async function askReady(url: URL, stopped: AbortSignal): Promise<string | null> {
   const timeout = AbortSignal.timeout(probeTimeoutMs)
   try {
-    const asked = request({
-      host: withoutBrackets(url.hostname),
-      port: url.port || 80,
-      path: url.pathname,
+    const asked = request(url, {
       // A new connection each time: accepting it is part of the answer.
       agent: false,
       headers: { accept: 'application/json', 'user-agent': userAgent },
