@@ -53,11 +53,17 @@ export interface RecordFault {
 export type InstanceChange =
   | { readonly kind: 'appeared'; readonly entry: InstanceEntry }
   /** Its record or its verdict. */
-  | { readonly kind: 'changed'; readonly entry: InstanceEntry }
-  /** No entry any more; how it was last known. `isHidden`: it goes on, where others see it. */
-  | { readonly kind: 'gone'; readonly entry: InstanceEntry; readonly isHidden?: true }
-  /** `faults` are others now. */
-  | { readonly kind: 'faults' }
+  | { readonly kind: 'changed'; readonly entry: InstanceEntry; readonly before: InstanceEntry }
+  /** No entry any more; how it ended, or was last known. `isHidden`: it goes on, where others see it. */
+  | {
+      readonly kind: 'gone'
+      readonly entry: InstanceEntry
+      readonly before: InstanceEntry
+      readonly isHidden?: true
+    }
+  | { readonly kind: 'fault'; readonly fault: RecordFault }
+  /** What was wrong there is no more. */
+  | { readonly kind: 'mended'; readonly fault: RecordFault }
 
 /** An instance record without how to feed the instance: of `host_url` only the origin is kept. */
 export function shownRecord(record: InstanceRecord) {

@@ -9,9 +9,9 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
+import { ChangeEmitter, type Finding } from './change-emitter.ts'
 import {
   type DirectoryRecord,
-  type InstanceChange,
   type InstanceDirectory,
   type InstanceEntry,
   type RecordFault,
@@ -35,7 +35,7 @@ interface LocalDirectoryOptions {
 }
 
 /** Records and processes are looked at this often. */
-export const directoryPollMs = 500
+const directoryPollMs = 500
 
 /** Files that are looked at before other work of this process has its turn. */
 const maxFilesAtOnce = 100
@@ -43,32 +43,21 @@ const maxFilesAtOnce = 100
 /** Live instances are asked this often whether they are ready. */
 export const probeEveryMs = 5000
 
+/** What dead instances left is looked for this often. */
+export const reapEveryMs = 60_000
+
 /** An instance is unhealthy after this many failed probes in a row. */
 const maxProbeFailures = 2
 
 /** Instances that are asked at once. */
 const maxProbes = 32
 
-/** What one source of instances says now. Neither entry nor fault: it is gone. */
-interface Finding {
-  readonly entry?: InstanceEntry
-  readonly fault?: RecordFault
-  /** How an instance that is gone is to be told of; by default as it was last known. */
-  readonly ended?: InstanceEntry
-}
-
-type Listener = (changes: InstanceChange[]) => void
-
 /**
  * The instances that made themselves known by a file. Those that joined a gateway are updated by
  * their links.
  */
-export class LocalDirectory implements InstanceDirectory {
+export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
   readonly #options: LocalDirectoryOptions
-  readonly #findings = new Map<string, Finding>()
-  readonly #listeners = new Set<Listener>()
-  #entries: readonly InstanceEntry[] | null = null
-  #faults: readonly RecordFault[] | null = null
   /** By the name of the file. */
   readonly #tracked = new Map<string, TrackedRecord>()
   readonly #stops: (() => void)[]
@@ -85,7 +74,8 @@ export class LocalDirectory implements InstanceDirectory {
   }
 
   private constructor(options: LocalDirectoryOptions) {
-    const { instancesDir, log, isGateway, probeMs = probeEveryMs, reapMs = 60_000 } = options
+    super()
+    const { instancesDir, log, isGateway, probeMs = probeEveryMs, reapMs = reapEveryMs } = options
     this.#options = options
     this.#stops = [repeat(systemTimer, directoryPollMs, () => this.refresh())]
     if (isGateway !== true) return
@@ -93,43 +83,6 @@ export class LocalDirectory implements InstanceDirectory {
       repeat(systemTimer, probeMs, () => this.#probeAll()),
       repeat(systemTimer, reapMs, () => reapInstances(instancesDir, log)),
     )
-  }
-
-  get entries(): readonly InstanceEntry[] {
-    const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
-    return (this.#entries ??= Object.freeze(all().sort(byAge)))
-  }
-
-  get faults(): readonly RecordFault[] {
-    const all = () => [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
-    return (this.#faults ??= Object.freeze(all()))
-  }
-
-  onChange(listener: Listener): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
-  }
-
-  /** Takes over what sources say now, and notifies listeners once of what changed by it. */
-  update(findings: Iterable<readonly [source: string, finding: Finding]>): void {
-    const changes: InstanceChange[] = []
-    for (const [source, finding] of findings) {
-      const { entry, fault } = finding
-      const before = this.#findings.get(source)
-      if (entry === undefined && fault === undefined) this.#findings.delete(source)
-      else this.#findings.set(source, finding)
-      if (before?.entry !== entry) {
-        this.#entries = null
-        if (entry) changes.push({ kind: before?.entry ? 'changed' : 'appeared', entry })
-        else if (before?.entry) changes.push({ kind: 'gone', entry: finding.ended ?? before.entry })
-      }
-      if (before?.fault?.reason !== fault?.reason) {
-        this.#faults = null
-        changes.push({ kind: 'faults' })
-      }
-    }
-    if (changes.length === 0) return
-    for (const notify of this.#listeners) notify(changes)
   }
 
   refresh(): Promise<void> {
@@ -186,7 +139,7 @@ export class LocalDirectory implements InstanceDirectory {
 
   async #probe(name: string, tracked: TrackedRecord): Promise<void> {
     const { signal } = this.#closed
-    const entry = this.#findings.get(name)?.entry
+    const entry = this.entryOf(name)
     if (signal.aborted || entry === undefined) return
     const { record, verdict } = entry
     const url = probeUrl(record, hostname())
@@ -247,8 +200,4 @@ function reasonOf(life: ReturnType<typeof lifeOf>, { hostname: machine, pid }: D
   return life === 'live'
     ? `its heartbeat is fresh; ${place}`
     : `no heartbeat for more than ${instanceStaleMs / 1000} s; ${place}`
-}
-
-function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
-  return a.startedMs - b.startedMs || (a.instanceId < b.instanceId ? -1 : 1)
 }

@@ -82,8 +82,8 @@ export class ServedResources {
   }
 
   /** What a model is shown first of what there is, though it is not listed. */
-  first(): Descriptor[] {
-    return [...this.producers.values()].flatMap(producer => producer.first?.() ?? [])
+  first(reader: Reader): Descriptor[] {
+    return [...this.producers.values()].flatMap(producer => producer.first?.(reader) ?? [])
   }
 
   templates(): Template[] {
@@ -122,7 +122,7 @@ export class ServedResources {
   assertSubscribable(uri: unknown, reader?: Reader): string {
     const parsed = this.parsed(uri)
     try {
-      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed)
+      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed, reader)
     } catch (error) {
       throw this.#forReader(error, parsed, uri)
     }

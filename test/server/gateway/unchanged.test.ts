@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
+import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import {

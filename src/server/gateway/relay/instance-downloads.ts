@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 import { collect } from './instance-answer.ts'
 import type { Instances } from './instances.ts'
 import { refusedError } from './relay-errors.ts'
@@ -33,7 +34,7 @@ const passedOn: ReadonlySet<number> = new Set([200, 206, 304, 404, 416])
 export async function relayDownload(
   req: IncomingMessage,
   res: ServerResponse,
-  path: string,
+  { path, viewer }: RequestContext,
   instances: Instances,
 ): Promise<void> {
   const [, selector = '', hex = ''] = form.exec(path) ?? []
@@ -44,7 +45,7 @@ export async function relayDownload(
     throw new ServiceError('method_not_allowed', 'an artefact can be read with GET or HEAD')
   }
   const uri = `instance://${selector}/artefact/sha256/${hex}`
-  const instanceId = instances.find(uri)
+  const instanceId = instances.find(uri, viewer)
   const closed = new AbortController()
   res.once('close', () => closed.abort(new ServiceError('cancelled', 'the reader left')))
   const caller = { signal: closed.signal }

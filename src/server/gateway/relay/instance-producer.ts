@@ -29,9 +29,9 @@ export class InstanceProducer implements SchemeProducer {
     this.#instances = instances
   }
 
-  /** The scenes that callers may read. */
-  first(): readonly Descriptor[] {
-    if (!this.#instances.allows('scene')) return []
+  /** The scenes that the caller may read. */
+  first({ schemes }: Reader): readonly Descriptor[] {
+    if (schemes?.includes('scene') === false) return []
     return this.#instances.names.live
       .filter(({ record }) => record.host.connected || record.scene !== null || record.sceneSetMs)
       .map(entry => ({
@@ -45,8 +45,8 @@ export class InstanceProducer implements SchemeProducer {
     return templates
   }
 
-  checkParameters({ text }: ResourceUri): void {
-    this.#instances.assertThere(this.#instances.find(text), text)
+  checkParameters({ text }: ResourceUri, reader?: Reader): void {
+    this.#instances.assertThere(this.#instances.find(text, reader), text)
   }
 
   /** Results are relayed; what is not is no resource. */

@@ -60,7 +60,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       input: tool.input.extend(more),
       relay(args, caller, isData) {
         if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
-        const id = namedInstance(args, instances)
+        const id = namedInstance(args, instances, caller)
         if (id !== null && !isWait) return forward(tool.name, id, args, caller, isData)
         if (id !== null) return untilStop(parts, forward(tool.name, id, args, caller, isData))
         if (args.since == null) return null
@@ -90,13 +90,13 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
 
 /**
  * The id of the one instance that the arguments name: as `instance`, by an address, or by an object,
- * which only an instance knows. Null: the gateway answers. Throws for one that callers may not read.
+ * which only an instance knows. Null: the gateway answers. Throws for one that the caller may not read.
  */
-function namedInstance(args: JsonObject, instances: Instances): string | null {
+function namedInstance(args: JsonObject, instances: Instances, caller: Caller): string | null {
   const words = [args.uri, ...arrayOf(args.uris)].filter(word => typeof word === 'string')
   const ids = words.map(word => {
     const uri = writtenUri(word)
-    if (uri !== null && parseInstanceUri(uri) !== null) return instances.find(uri)
+    if (uri !== null && parseInstanceUri(uri) !== null) return instances.find(uri, caller)
     if (uri !== null || args.instance != null) return null
     return instances.names.choose(undefined).record.instanceId
   })

@@ -15,7 +15,7 @@ import { LargeResult } from './instance-answer.ts'
 import { InstanceNames, unknownInstance } from './instance-names.ts'
 import type { Follower } from './instance-pushes.ts'
 import { isUnreachable } from './relay-errors.ts'
-import { assertCall, assertScheme, type Schemes } from './scheme-rights.ts'
+import { assertCall, assertScheme } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
 const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
@@ -28,8 +28,6 @@ interface InstancesParts {
   readonly connections: Connections
   /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
   readonly isVisible?: (instanceId: string) => boolean
-  /** Default: callers may read all. */
-  readonly schemes?: Schemes
   /** Absent: nothing is written down. */
   readonly trail?: AccessTrail
   readonly clock: Clock
@@ -85,26 +83,26 @@ export class Instances {
     })
   }
 
-  /** The id of the instance. Throws for a URI that callers may not read through a gateway. */
-  find(text: string): string {
+  /** Whether a request of a user from whom instances may be hidden is open. */
+  get isAsked(): boolean {
+    return this.#open.size > 0
+  }
+
+  /** The id of the instance. Throws for a URI that the caller may not read through a gateway. */
+  find(text: string, reader?: Pick<Reader, 'schemes'>): string {
     const parsed = parseInstanceUri(text)
     if (parsed === null || ownSchemes.has(parsed.scheme)) {
       const error = new ResourceNotFound(text)
       error.message += '; the scene of an instance is instance://<id>/scene/current'
       throw error
     }
-    assertScheme(this.#parts.schemes ?? null, parsed.scheme)
+    assertScheme(reader?.schemes, parsed.scheme)
     const uri = parseResourceUri(text)
     if (!uri.ok) throw new ResourceUriInvalid(uri.failure)
     if (!['false', '0'].includes(uri.value.query.get('drain') ?? 'false')) {
       throw new ResourceUriInvalid('a gateway never drains events: leave out drain')
     }
     return this.names.idOf(parsed.selector, text)
-  }
-
-  /** Whether callers may read the scheme. */
-  allows(scheme: string): boolean {
-    return this.#parts.schemes?.includes(scheme) ?? true
   }
 
   /** The one spelling under which updates are announced; undefined: there is no such instance. */
@@ -117,7 +115,7 @@ export class Instances {
 
   /** The members of the result of a read, as they come from the instance. */
   async read(text: string, reader?: Reader): Promise<RelayedContents> {
-    const wanted = { instanceId: this.find(text), rpc: 'resources/read', uri: text }
+    const wanted = { instanceId: this.find(text, reader), rpc: 'resources/read', uri: text }
     return this.asked(wanted, reader, (connection, own) => connection.read(text, own))
   }
 
@@ -127,7 +125,7 @@ export class Instances {
     { name, args, isData, answerMs }: ToolCall,
     reader: Reader | undefined,
   ): Promise<RelayedContents> {
-    assertCall(this.#parts.schemes ?? null, name, args)
+    assertCall(reader?.schemes, name, args)
     const uri = `gateway://instances/${instanceId}`
     const call = {
       method: 'tools/call',

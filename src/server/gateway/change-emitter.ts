@@ -1,0 +1,75 @@
+import type { InstanceChange, InstanceEntry, RecordFault } from './instance-directory.ts'
+
+/** What one source of instances says now. Neither entry nor fault: it is gone. */
+export interface Finding {
+  readonly entry?: InstanceEntry
+  readonly fault?: RecordFault
+  /** How an instance that is gone is to be told of; by default as it was last known. */
+  readonly ended?: InstanceEntry
+  /** It goes on, where others see it. */
+  readonly isHidden?: true
+}
+
+type Listener = (changes: InstanceChange[]) => void
+
+/** The entries and faults of a directory, and those who are told when they change. */
+export class ChangeEmitter {
+  readonly #findings = new Map<string, Finding>()
+  readonly #listeners = new Set<{ readonly notify: Listener }>()
+  #entries: readonly InstanceEntry[] | null = null
+  #faults: readonly RecordFault[] | null = null
+
+  get entries(): readonly InstanceEntry[] {
+    const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
+    return (this.#entries ??= Object.freeze(all().sort(byAge)))
+  }
+
+  get faults(): readonly RecordFault[] {
+    const all = () => [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
+    return (this.#faults ??= Object.freeze(all()))
+  }
+
+  /** What the source is now. */
+  entryOf(source: string): InstanceEntry | undefined {
+    return this.#findings.get(source)?.entry
+  }
+
+  onChange(notify: Listener): () => void {
+    const listener = { notify }
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Takes over what sources say now, and notifies listeners once of what changed by it. */
+  update(findings: Iterable<readonly [source: string, finding: Finding]>): void {
+    const changes: InstanceChange[] = []
+    for (const [source, finding] of findings) {
+      const { entry, fault } = finding
+      const before = this.#findings.get(source)
+      if (entry === undefined && fault === undefined) this.#findings.delete(source)
+      else this.#findings.set(source, finding)
+      if (before?.entry !== entry) {
+        this.#entries = null
+        if (entry === undefined) {
+          if (before?.entry) changes.push(goneOf(before.entry, finding))
+        } else if (before?.entry) changes.push({ kind: 'changed', entry, before: before.entry })
+        else changes.push({ kind: 'appeared', entry })
+      }
+      if (before?.fault?.reason !== fault?.reason) {
+        this.#faults = null
+        if (fault) changes.push({ kind: 'fault', fault })
+        else if (before?.fault) changes.push({ kind: 'mended', fault: before.fault })
+      }
+    }
+    if (changes.length === 0) return
+    for (const { notify } of this.#listeners) notify(changes)
+  }
+}
+
+function goneOf(before: InstanceEntry, { ended = before, isHidden }: Finding): InstanceChange {
+  return { kind: 'gone', entry: ended, before, ...(isHidden && { isHidden }) }
+}
+
+function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
+  return a.startedMs - b.startedMs || (a.instanceId < b.instanceId ? -1 : 1)
+}
