@@ -222,7 +222,8 @@ export class Notes {
       // The application was asked for its newest scene meanwhile.
       const targets = resolved(facts.targets)
       const created_at = toRfc3339(systemClock.now())
-      files.set(addFile, JSON.stringify({ id, ...input, created_at, ...facts, targets }))
+      const added = JSON.stringify({ id, ...input, created_at, ...facts, targets })
+      files.set(addFile, Buffer.from(added))
       await folder.add(id, files)
     } catch (error) {
       await prover.discard(document, id)
