@@ -30,8 +30,13 @@ describe('a gateway that aggregates', () => {
 
   before(async () => {
     registryDir = await mkdtemp(join(tmpdir(), 'gateway-aggregate-'))
+    // A beat writes a record again that a test has removed.
+    const rareBeats = '--bound=heartbeatMs=20000'
     const start = (dccType: string) =>
-      serveInProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
+      serveInProcess({
+        registryDir,
+        flags: ['--dcc-type', dccType, '--name', `my ${dccType}`, rareBeats],
+      })
     ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
     gateway = await startAggregating(registryDir)
     await blender.post('scene', sceneOf(0))

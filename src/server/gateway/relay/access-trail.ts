@@ -3,10 +3,8 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { withoutSecrets } from '../../../lib/util/secret.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import type { Viewer } from '../../http/authentication.ts'
-import type { InstanceDirectory, JoinedAs } from '../instance-directory.ts'
+import type { InstanceDirectory } from '../instance-directory.ts'
 import type { Wanted } from './instances.ts'
-
-const maxChars = 200
 
 /**
  * The trail of who read what of instances that joined: one line of the log for each read, call,
@@ -24,25 +22,23 @@ export class AccessTrail {
   }
 
   /** Runs what the caller wants, and writes down how it ended. */
-  async of<Answer>(wanted: Wanted, run: () => Promise<Answer>): Promise<Answer> {
-    const { instanceId } = wanted
+  async of<Answer>({ instanceId, rpc, uri }: Wanted, run: () => Promise<Answer>): Promise<Answer> {
     const entry = this.#directory.entries.find(({ record }) => record.instanceId === instanceId)
-    const joined = entry?.record.joined ?? null
-    if (joined === null) return run()
+    if (!entry?.record.joined) return run()
+    const { owner } = entry.record.joined
+    const { username: user = null, accountId = null } = this.#viewer ?? {}
+    const facts = { user, account_id: accountId, instance_id: instanceId, owner, rpc }
+    const write = (outcome: string) => {
+      const asked = cleanText(withoutSecrets(uri), 200)
+      this.#log.info({ ...facts, uri: asked, outcome }, 'an instance was accessed')
+    }
     try {
       const answer = await run()
-      this.#write(wanted, joined, 'ok')
+      write('ok')
       return answer
     } catch (error) {
-      this.#write(wanted, joined, error instanceof ServiceError ? error.code : 'internal')
+      write(error instanceof ServiceError ? error.code : 'internal')
       throw error
     }
-  }
-
-  #write({ instanceId, rpc, uri }: Wanted, { owner }: JoinedAs, outcome: string): void {
-    const { username: user = null, accountId = null } = this.#viewer ?? {}
-    const facts = { user, account_id: accountId, instance_id: instanceId, owner }
-    const asked = { rpc, uri: cleanText(withoutSecrets(uri), maxChars), outcome }
-    this.#log.info({ ...facts, ...asked }, 'an instance was accessed')
   }
 }

@@ -61,8 +61,10 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       relay(args, caller, isData) {
         if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
         const id = namedInstance(args, instances, caller)
-        if (id !== null && !isWait) return forward(tool.name, id, args, caller, isData)
-        if (id !== null) return untilStop(parts, forward(tool.name, id, args, caller, isData))
+        if (id !== null) {
+          const answer = forward(tool.name, id, args, caller, isData)
+          return isWait ? untilStop(parts.stopped, answer) : answer
+        }
         if (args.since == null) return null
         const message = 'since is a revision of one instance: name that alone'
         return Promise.resolve(failedResult('argument_invalid', message))
@@ -78,7 +80,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       input: definition.input.extend({ instance }),
       relay(args, caller, isData) {
         const word = args.instance == null ? undefined : String(args.instance)
-        const { instanceId } = instances.names.choose(word).record
+        const { instanceId } = instances.known.choose(word).record
         return forward(name, instanceId, args, caller, isData)
       },
       call: () => failedResult('argument_invalid', 'no instance is named'),
@@ -90,7 +92,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
 
 /**
  * The id of the one instance that the arguments name: as `instance`, by an address, or by an object,
- * which only an instance knows. Null: the gateway answers. Throws for one that the caller may not read.
+ * which only an instance knows. Null: the gateway answers. Throws for one that callers may not read.
  */
 function namedInstance(args: JsonObject, instances: Instances, caller: Caller): string | null {
   const words = [args.uri, ...arrayOf(args.uris)].filter(word => typeof word === 'string')
@@ -98,16 +100,16 @@ function namedInstance(args: JsonObject, instances: Instances, caller: Caller): 
     const uri = writtenUri(word)
     if (uri !== null && parseInstanceUri(uri) !== null) return instances.find(uri, caller)
     if (uri !== null || args.instance != null) return null
-    return instances.names.choose(undefined).record.instanceId
+    return instances.known.choose(undefined).record.instanceId
   })
-  if (args.instance != null) return instances.names.choose(String(args.instance)).record.instanceId
+  if (args.instance != null) return instances.known.choose(String(args.instance)).record.instanceId
   const [id = null, ...others] = new Set(ids)
   return others.length === 0 ? id : null
 }
 
 /** The answer of the instance, or that the gateway stops. */
-async function untilStop(
-  { waits, stopped }: ToolParts,
+function untilStop(
+  stopped: AbortSignal,
   answer: Promise<RelayedContents>,
 ): Promise<RelayedContents | ToolResult> {
   const { promise, resolve } = Promise.withResolvers<ToolResult>()
@@ -115,11 +117,5 @@ async function untilStop(
   const release = onAbort(stopped, () =>
     resolve(textResult(`no change: ${reason}`, { changed: false, reason })),
   )
-  waits.add(answer)
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    waits.delete(answer)
-    release()
-  }
+  return Promise.race([answer, promise]).finally(release)
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../lib/util/logger.ts'
-import { monotonicClock, systemClock } from '../../../lib/util/time.ts'
+import { monotonicClock } from '../../../lib/util/time.ts'
 import type { NodeHandler } from '../../http/app.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
@@ -36,8 +36,6 @@ export interface ViewParts {
 /** Of one view. */
 interface OwnParts {
   readonly directory: InstanceDirectory
-  /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
-  readonly isVisible?: (instanceId: string) => boolean
   /** The caller; null: holders of the gateway's key. Absent: accesses are not logged. */
   readonly viewer?: Viewer | null
   readonly ring: EventRing
@@ -59,8 +57,7 @@ export interface View {
 /** The view of one user, who sees some of the instances. */
 export function openUserView(parts: ViewParts, all: InstanceDirectory, viewer: Viewer): View {
   const directory = new VisibleInstances(all, viewer)
-  const isVisible = (id: string) => directory.entryOf(id) !== undefined
-  const view = openView(parts, { directory, isVisible, viewer, ring: new EventRing() })
+  const view = openView(parts, { directory, viewer, ring: new EventRing() })
   return {
     ...view,
     close() {
@@ -79,11 +76,9 @@ export function openView(parts: ViewParts, own: OwnParts): View {
     new Instances({
       directory,
       connections,
-      isVisible: own.isVisible,
+      isOfUser: viewer != null,
       trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
-      clock: systemClock,
       updated: uri => resources.updated(uri),
-      listChanged: () => resources.listChanged(),
     })
   const resources = createGatewayResources({
     ...parts,
