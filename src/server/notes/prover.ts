@@ -108,7 +108,7 @@ export class Prover {
 
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(folder: NoteFolder, note: Note, answer: number): Promise<NoteProof> {
-    const document = this.#parts.document()
+    const { document } = folder
     const { revision, text, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#isClosed(document)) return ofOther
