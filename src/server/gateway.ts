@@ -225,7 +225,6 @@ export async function startGateway(
         publicUrl: options.publicUrl,
         onRefused,
         limits,
-        clock: systemClock,
       })
     : undefined
   const metrics = new Metrics('gateway', options.accessLog)

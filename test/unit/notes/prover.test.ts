@@ -74,8 +74,7 @@ describe('Prover', () => {
     height = revision++
   }
   const document = () => new DocumentFolder(folder)
-  const notesIn = (path: string) =>
-    new NoteFolder(new DocumentFolder(path).folder('notes'), silentLogger)
+  const notesIn = (path: string) => new NoteFolder(new DocumentFolder(path), silentLogger)
   const checkpoints = new Checkpoints({ document, scene })
   const prover = (camera: NoteCamera | null = null) =>
     new Prover({
