@@ -291,6 +291,18 @@ describe('a gateway that aggregates', () => {
       expect(again.error.message).to.include('has ended')
     })
 
+    it('is told of by an update when its process ends and its record stays', async () => {
+      const killed = await writeInstance(registryDir, { heartbeatMs: 600_000 })
+      const uri = `instance://${killed.record.instance_id}/scene/current`
+      await until(async () => !(await read(uri)).error.message.includes('no such'), 'the record')
+      await session.call('resources/subscribe', { uri })
+      const record = { ...killed.record, pid: 2 ** 22 + 5, pid_start: null }
+      await writeFile(killed.path, JSON.stringify(record))
+      await events.until(() => events.updates.includes(uri), 'the update')
+      expect((await read(uri)).error.data.reason).to.equal('instance_gone')
+      await killed.remove()
+    })
+
     it('was last seen at its last heartbeat, also when a later gateway or a removed record tells', async () => {
       const ended = { pid: 2 ** 22 + 5, heartbeatMs: 600_000 }
       const ending = await writeInstance(registryDir, { ...ended, dccType: 'houdini' })
