@@ -6,9 +6,9 @@ import { McpError } from './carrier.ts'
  */
 export async function request(
   path: string,
-  options: RequestInit & { headers?: Record<string, string> },
+  options: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
 ): Promise<Response> {
-  const headers = { 'Service-Page': '1', ...options.headers }
+  const headers = { ...options.headers, 'Service-Page': '1' }
   const response = await fetch(path, { ...options, headers, cache: 'no-store' }).catch(() => {
     throw new Error('the server cannot be reached')
   })

@@ -20,7 +20,7 @@ export interface ComparedScenes {
 }
 
 export interface SceneComparison extends JsonDifferences {
-  /** For each change, whether it is in what belongs to the targets. Others are cut before those. */
+  /** For each change, whether it is in what belongs to the targets: those come first. */
   readonly ofTargets: readonly boolean[]
   /** What the targets are called now; null: they are gone. */
   readonly now: readonly (SceneTarget | null)[]
@@ -35,8 +35,7 @@ const maxLooked = 1_000_000
  */
 export function compareScenes(compared: ComparedScenes): SceneComparison {
   const { base, current, maxChanges, targets } = compared
-  const equal = { changes: [], truncated: false, ofTargets: [], now: targets }
-  if (base === current) return equal
+  if (base === current) return { changes: [], truncated: false, ofTargets: [], now: targets }
   const [before, after] = [parseScene(base), parseScene(current)]
   const hasTargets = targets.length > 0
   const found = changesBetween(before, after, hasTargets ? maxLooked : maxChanges)
@@ -51,12 +50,16 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
     if (list === 'objects') return family.has(item)
     return [item.id, item.name].some(each => each != null && named.has(asText(each)))
   }
-  const isLong = found.changes.length > maxChanges
-  const last = (change: JsonChange) => Number(!isOwn(change))
-  const ordered = isLong ? found.changes.toSorted((a, b) => last(a) - last(b)) : found.changes
-  const changes = ordered.slice(0, maxChanges)
-  const truncated = found.truncated || isLong
-  return { ...found, changes, truncated, ofTargets: changes.map(isOwn), now }
+  const marked = found.changes.map(change => ({ change, isOfTargets: isOwn(change) }))
+  const kept = marked
+    .toSorted((a, b) => Number(b.isOfTargets) - Number(a.isOfTargets))
+    .slice(0, maxChanges)
+  return {
+    changes: kept.map(({ change }) => change),
+    ofTargets: kept.map(({ isOfTargets }) => isOfTargets),
+    truncated: found.truncated || marked.length > maxChanges,
+    now,
+  }
 }
 
 /** The targets and all below them, as they are in each of the scenes, and what they are called now. */

@@ -7,6 +7,14 @@ import { isKeptName, isStepName, maxBytesOf, type NoteFiles, noteOf } from './no
 /** Of one document, which numbers them; closed ones count. */
 const maxNotes = 1000
 
+interface KnownNote {
+  readonly number: number
+  /** Of the files of which it was made. */
+  readonly names: string
+  /** Null: it cannot be read. */
+  readonly note: Note | null
+}
+
 /**
  * The notes of one document: a folder for each, named by its number, with a file for each action.
  * Several servers may share it, also from several machines.
@@ -18,7 +26,7 @@ export class NoteFolder {
   readonly #folder: DocumentFolder
   readonly #log: Logger
   /** As read last, by number: a note is the identical one until there is another file of it. */
-  #known = new Map<number, { readonly names: string; readonly note: Note | null }>()
+  #known = new Map<number, KnownNote>()
   #looking: Promise<unknown> = Promise.resolve()
   /** A look that has not begun: it serves every caller until then. */
   #next: Promise<readonly Note[]> | null = null
@@ -85,7 +93,7 @@ export class NoteFolder {
 
   /** All that is kept of a note. */
   async filesOf(note: Note): Promise<NoteFiles> {
-    const files = new Map<string, Uint8Array>()
+    const files = new Map<string, Buffer>()
     for (const name of await this.#namesIn(note.number)) {
       const data = await this.read(note, name)
       if (data !== null) files.set(name, data)
@@ -109,10 +117,8 @@ export class NoteFolder {
   }
 
   async #look(): Promise<readonly Note[]> {
-    const names = (await this.#folder.list()).filter(name => /^\d{4}$/.test(name))
-    const numbers = names.map(Number).filter(number => number > 0 && number <= maxNotes)
-    const read = numbers.toSorted((a, b) => a - b).map(number => this.#read(number))
-    const found = await Promise.all(read)
+    const names = (await this.#folder.list()).filter(name => /^\d{4}$/.test(name)).toSorted()
+    const found = await Promise.all(names.map(name => this.#read(Number(name))))
     this.#known = new Map(found.map(each => [each.number, each]))
     // Two servers that copy the same note at the same time may both make it.
     const ids = new Set<string>()
@@ -120,13 +126,13 @@ export class NoteFolder {
   }
 
   /** A damaged note is named in the log and left where it is; the others are not lost with it. */
-  async #read(number: number) {
+  async #read(number: number): Promise<KnownNote> {
     const before = this.#known.get(number)
     try {
       const steps = (await this.#namesIn(number)).filter(isStepName)
       const names = steps.join()
-      if (before?.note != null && before.names === names) return { ...before, number }
-      const files = new Map<string, Uint8Array>()
+      if (before?.note && before.names === names) return before
+      const files = new Map<string, Buffer>()
       for (const name of steps) {
         files.set(name, (await this.#of(number).read(name, maxBytesOf(name))) ?? Buffer.alloc(0))
       }

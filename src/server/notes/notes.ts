@@ -202,16 +202,14 @@ export class Notes {
   async add(given: NoteInput): Promise<Note> {
     this.#assertShared()
     const folder = this.#open()
-    const note = await folder.serially(() => this.#add(folder, given))
+    const input = { ...given, targets: this.#resolved(given.targets, folder) }
+    const note = await folder.serially(() => this.#add(folder, input))
     this.#changed(note, 'add', given.author)
     return this.#withTargets([note])[0]!
   }
 
-  async #add(folder: NoteFolder, given: NoteInput): Promise<Note> {
+  async #add(folder: NoteFolder, input: NoteInput): Promise<Note> {
     const { prover } = this.#parts
-    const resolved = (targets: readonly NoteTarget[]) =>
-      targets.length === 0 ? targets : resolveTargets(targets, indexObjects(this.#scene().objects))
-    const input = { ...given, targets: resolved(given.targets) }
     const { document } = folder
     // Else the checkpoint of a note that is refused would take the place of another.
     await folder.lastNumber()
@@ -220,15 +218,22 @@ export class Notes {
     const { facts, files } = await prover.keep(document, id, input)
     try {
       // The application was asked for its newest scene meanwhile.
-      const targets = resolved(facts.targets)
+      const targets = this.#resolved(facts.targets, folder)
       const created_at = toRfc3339(systemClock.now())
-      files.set(addFile, JSON.stringify({ id, ...input, created_at, ...facts, targets }))
+      const added = JSON.stringify({ id, ...input, created_at, ...facts, targets })
+      files.set(addFile, Buffer.from(added))
       await folder.add(id, files)
     } catch (error) {
       await prover.discard(document, id)
       throw error
     }
     return findNote(await folder.notes(), id)
+  }
+
+  /** The scene says nothing of the objects of a document that is not open any more. */
+  #resolved(targets: readonly NoteTarget[], { document }: NoteFolder): readonly NoteTarget[] {
+    if (targets.length === 0 || this.#parts.document().path !== document.path) return targets
+    return resolveTargets(targets, indexObjects(this.#scene().objects))
   }
 
   /**

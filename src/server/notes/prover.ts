@@ -81,12 +81,12 @@ export class Prover {
     const found = targets.length === 0 ? noteTarget.safeParse(under).data : undefined
     const about = found === undefined ? targets : [found]
     const details = await this.#details(about)
-    const files = new Map<string, string | Uint8Array>()
+    const files = new Map<string, Buffer>()
     if (this.#isClosed(document)) {
       await this.discard(document, id)
       return { facts: { checkpoint: null, targets, no_picture: otherDocument }, files }
     }
-    if (details.some(isJsonObject)) files.set(detailsFile, JSON.stringify(details))
+    if (details.some(isJsonObject)) files.set(detailsFile, Buffer.from(JSON.stringify(details)))
     const kept = { checkpoint, targets: about }
     if (!('png' in taken)) return { facts: { ...kept, ...taken }, files }
     files.set('before.png', taken.png)
@@ -108,7 +108,7 @@ export class Prover {
 
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(folder: NoteFolder, note: Note, answer: number): Promise<NoteProof> {
-    const document = this.#parts.document()
+    const { document } = folder
     const { revision, text, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#isClosed(document)) return ofOther

@@ -1,7 +1,7 @@
 import {
   minPrefixChars,
   plainId,
-  selectInstance,
+  selectInstances,
   shortId,
 } from '../../../lib/instances/select-instance.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
@@ -88,11 +88,12 @@ export class KnownInstances {
       const { instanceId: id, dccType, displayName, scene } = entry.record
       return { id, dccType, displayName, scene, entry }
     })
-    const selected = selectInstance(named, word)
-    if (selected.kind === 'one') return selected.instance.entry
+    const selected = selectInstances(named, word)
+    const [chosen, ...others] = selected
+    if (chosen !== undefined && others.length === 0) return chosen.entry
     for (const id of this.idsOf(word ?? '')) this.assertThere(id)
-    const isSeveral = selected.kind === 'several'
-    const candidates = isSeveral ? selected.instances : named
+    const isSeveral = selected.length > 1
+    const candidates = isSeveral ? selected : named
     if (candidates.length === 0) throw new ServiceError('argument_invalid', 'no instance runs')
     const lines = candidates.map(({ id, entry }) => `${shortId(id)}: ${labelOf(entry)}`)
     if (lines.splice(maxCandidates).length > 0) lines.push('gateway://instances has all of them')
