@@ -6,8 +6,6 @@ import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
 import type { SceneState } from './scene.ts'
 
 const pageSize = 1000
-/** More rows than anybody scrolls through: the search of the server finds the rest. */
-const maxRows = 20_000
 const maxTextChars = 200
 const fields = ['name', 'type', 'parent', 'visible', 'selected'] as const
 
@@ -22,7 +20,6 @@ export interface ObjectRow {
 }
 
 interface ObjectPage {
-  readonly pointer: string
   readonly total: number
   readonly next_offset?: number
   readonly items: readonly ObjectRow[]
@@ -30,7 +27,7 @@ interface ObjectPage {
 
 export type ObjectsState =
   | { readonly kind: 'loading'; readonly read: number }
-  | { readonly kind: 'rows'; readonly rows: ReadonlyMap<string, ObjectRow>; readonly total: number }
+  | { readonly kind: 'rows'; readonly rows: ReadonlyMap<string, ObjectRow> }
   /** The scene has no list of objects. */
   | { readonly kind: 'other' }
   | { readonly kind: 'failed'; readonly reason: string }
@@ -78,7 +75,7 @@ export class Objects {
   async #readAll(): Promise<ObjectsState> {
     const rows = new Map<string, ObjectRow>()
     let [next, total]: [number | undefined, number] = [0, 0]
-    while (next !== undefined && rows.size < maxRows) {
+    while (next !== undefined) {
       const query: string = `fields=${fields.join(',')}&limit=${pageSize}&offset=${next}`
       const page: ObjectPage = await readJson(this.#carrier, `scene://current?${query}`)
       // Without a scene there is no list yet.
@@ -93,7 +90,7 @@ export class Objects {
       if (next !== undefined && isFirst) this.state.value = { kind: 'loading', read: rows.size }
     }
     // A list of other things than objects with an id is no tree.
-    return total > 0 && rows.size === 0 ? { kind: 'other' } : { kind: 'rows', rows, total }
+    return total > 0 && rows.size === 0 ? { kind: 'other' } : { kind: 'rows', rows }
   }
 
   #apply(changes: readonly JsonChange[] | null): void {
@@ -107,8 +104,7 @@ export class Objects {
       if (id !== null) changed.set(id, Date.now())
     }
     this.changed.value = changed
-    const grown = rows.size - state.rows.size
-    this.state.value = { kind: 'rows', rows, total: state.total + grown }
+    this.state.value = { kind: 'rows', rows }
   }
 }
 

@@ -14,7 +14,6 @@ const busyMs = 2000
 const maxEntries = 50
 /** Changes of the same objects within this time are one entry. */
 const mergeMs = 5000
-const maxMergeMs = 30_000
 
 /** A scene that the page has seen: its number, and the run of the server that counts it. */
 interface KnownScene {
@@ -38,32 +37,24 @@ export interface Application {
   readonly as_of?: string
 }
 
-/** `scene://current?view=summary`; a scene of another form has `members` instead. */
+/** `scene://current?view=summary`; a scene of another form has none of these members. */
 export interface Summary {
   readonly status?: 'no_snapshot'
-  readonly schema?: string
-  /** Of a scene of another form; a number where there are too many. */
-  readonly members?: Readonly<Record<string, unknown>> | number
   readonly dcc?: { readonly type?: string; readonly version?: string }
   readonly document?: {
     readonly name?: string
     readonly path?: string
     readonly modified?: boolean
   }
-  readonly scene?: { readonly name?: string }
-  readonly time?: { readonly frame?: number; readonly playing?: boolean }
+  readonly time?: { readonly frame?: number }
   readonly mode?: string
   readonly selection?: { readonly count?: number; readonly active?: string | null }
-  readonly objects?: { readonly total?: number; readonly by_type?: Record<string, number> }
-  readonly camera?: string | { readonly id?: string } | null
-  readonly render?: { readonly engine?: string; readonly width?: number; readonly height?: number }
-  readonly warnings?: readonly unknown[]
+  readonly objects?: { readonly total?: number }
 }
 
 /** What changed at one time. */
 export interface ChangeEntry {
   readonly id: number
-  readonly startMs: number
   readonly atMs: number
   readonly lines: readonly string[]
   /** Ids of the objects that the lines are about. */
@@ -160,18 +151,19 @@ export class SceneState {
     const [last, ...others] = this.changes.value
     const ids = [...new Set(changes.flatMap(idOf))]
     if (last !== undefined && isSame(last, ids)) {
-      // A dragged object is one entry, with the whole way that it went.
+      // A dragged object is one entry, with the whole way that it went, as long as the server knows it.
       const { delta: whole } = await this.#read(last.since)
-      const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
-      this.changes.value = [entry, ...others]
-      return
+      if (whole.reset !== true) {
+        const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
+        this.changes.value = [entry, ...others]
+        return
+      }
     }
     this.#add(since, linesOf(delta), ids)
   }
 
   #add(since: KnownScene, lines: readonly string[], ids: readonly string[]): void {
-    const now = Date.now()
-    const entry = { id: ++this.#lastEntry, startMs: now, atMs: now, lines, ids, since }
+    const entry = { id: ++this.#lastEntry, atMs: Date.now(), lines, ids, since }
     this.changes.value = [entry, ...this.changes.value].slice(0, maxEntries)
   }
 }
@@ -189,7 +181,6 @@ function linesOf(delta: Delta): readonly string[] {
 function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   return (
     Date.now() - last.atMs < mergeMs &&
-    Date.now() - last.startMs < maxMergeMs &&
     ids.length > 0 &&
     ids.length === last.ids.length &&
     ids.every(id => last.ids.includes(id))

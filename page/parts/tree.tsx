@@ -14,13 +14,12 @@ interface TreeProps {
   readonly rows: readonly TreeRow[]
   readonly selectedId: string | null
   readonly changed: ReadonlyMap<string, number>
-  readonly label: string
   onSelect(id: string): void
   onToggle(id: string, isOpen: boolean): void
 }
 
 /** A tree of any size: only the rows that are seen are in the document. */
-export function Tree({ rows, selectedId, changed, label, onSelect, onToggle }: TreeProps) {
+export function Tree({ rows, selectedId, changed, onSelect, onToggle }: TreeProps) {
   const box = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
   const height = useSignal(600)
@@ -51,40 +50,25 @@ export function Tree({ rows, selectedId, changed, label, onSelect, onToggle }: T
     const target = rows[Math.max(0, Math.min(rows.length - 1, to))]
     if (target !== undefined) onSelect(target.row.id)
   }
+  const current = rows[at]
   const onKeyDown = (event: KeyboardEvent) => {
-    const current = rows[at]
-    switch (event.key) {
-      case 'ArrowDown':
-        go(at + 1)
-        break
-      case 'ArrowUp':
-        go(at - 1)
-        break
-      case 'PageDown':
-        go(at + page)
-        break
-      case 'PageUp':
-        go(at - page)
-        break
-      case 'Home':
-        go(0)
-        break
-      case 'End':
-        go(rows.length - 1)
-        break
-      case 'ArrowRight':
-        if (current === undefined || current.childCount === 0) return
-        if (current.isOpen) go(at + 1)
-        else onToggle(current.row.id, true)
-        break
-      case 'ArrowLeft':
-        if (current === undefined) return
-        if (current.isOpen) onToggle(current.row.id, false)
-        else go(rows.findLastIndex((each, index) => index < at && each.level < current.level))
-        break
-      default:
-        return
+    const { key } = event
+    const steps: Readonly<Record<string, number>> = {
+      ArrowDown: at + 1,
+      ArrowUp: at - 1,
+      PageDown: at + page,
+      PageUp: at - page,
+      Home: 0,
+      End: rows.length - 1,
     }
+    const { isOpen = false, childCount = 0, level = 0 } = current ?? {}
+    if (steps[key] !== undefined) go(steps[key])
+    else if (key === 'ArrowRight' && isOpen) go(at + 1)
+    else if (key === 'ArrowRight' && childCount > 0) onToggle(current!.row.id, true)
+    else if (key === 'ArrowLeft' && isOpen) onToggle(current!.row.id, false)
+    else if (key === 'ArrowLeft')
+      go(rows.findLastIndex((each, index) => index < at && each.level < level))
+    else return
     event.preventDefault()
   }
 
@@ -94,7 +78,7 @@ export function Tree({ rows, selectedId, changed, label, onSelect, onToggle }: T
       ref={box}
       class="tree"
       role="tree"
-      aria-label={label}
+      aria-label="Objects of the scene"
       tabIndex={0}
       aria-activedescendant={at >= first && at < last ? `row-${at}` : undefined}
       onKeyDown={onKeyDown}

@@ -2,7 +2,6 @@ import { useComputed, useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { Objects } from '../live/objects.ts'
-import { readJson } from '../mcp/carrier.ts'
 import { flatten, search } from '../parts/flatten.ts'
 import { NoScene } from '../parts/no-scene.tsx'
 import { Empty } from '../parts/small.tsx'
@@ -38,7 +37,6 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
   /** Which objects were opened and closed by hand. */
   const toggled = useSignal<ReadonlyMap<string, boolean>>(new Map())
   const selected = useSignal<string | null>(null)
-  const found = useSignal<ReadonlySet<string> | null>(null)
   const rows = useComputed(() => {
     const { value: state } = objects.state
     if (state.kind !== 'rows') return []
@@ -46,56 +44,23 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
     return wanted === '' ? flatten(state.rows, toggled.value) : search(state.rows, wanted)
   })
   const state = objects.state.value
-  if (state.kind !== 'rows') return null
-  const { total } = state
-  const more = total - state.rows.size
+  const total = state.kind === 'rows' ? state.rows.size : 0
   const toggle = (id: string, isOpen: boolean) => {
     toggled.value = new Map(toggled.value).set(id, isOpen)
   }
-  const askServer = async () => {
-    const name = encodeURIComponent(`*${text.value.trim()}*`)
-    const uri = `scene://current?name=${name}&fields=name&limit=100`
-    const { items } = await readJson<{ items: { id: string }[] }>(live.carrier, uri)
-    found.value = new Set(items.map(({ id }) => id))
-  }
   return (
-    <div class="scene">
-      <section class="list" aria-label="Objects">
+    <div class="scene grid">
+      <section class="list grid" aria-label="Objects">
         <label>
           <span class="unseen">Search objects</span>
           <input
             type="search"
             placeholder={`Search ${total} objects`}
             value={text.value}
-            onInput={event => {
-              text.value = event.currentTarget.value
-              found.value = null
-            }}
+            onInput={event => (text.value = event.currentTarget.value)}
           />
         </label>
-        {more > 0 && (
-          <p class="quiet">
-            The first {state.rows.size} of {total} objects.{' '}
-            {text.value.trim() !== '' && (
-              <button type="button" onClick={askServer}>
-                Search all
-              </button>
-            )}
-          </p>
-        )}
-        {found.value !== null && (
-          <ul>
-            {[...found.value].map(id => (
-              <li key={id}>
-                <button type="button" class="plain" onClick={() => (selected.value = id)}>
-                  {id}
-                </button>
-              </li>
-            ))}
-          </ul>
-        )}
         <Tree
-          label="Objects of the scene"
           rows={rows.value}
           selectedId={selected.value}
           changed={objects.changed.value}
@@ -104,13 +69,11 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
         />
         {rows.value.length === 0 && (
           <p class="quiet">
-            {text.value === ''
-              ? 'The scene has no objects.'
-              : `No object of this name or type${more > 0 ? ' among these' : ''}.`}
+            {text.value === '' ? 'The scene has no objects.' : 'No object of this name or type.'}
           </p>
         )}
       </section>
-      <section class="detail" aria-label="Object">
+      <section class="detail card" aria-label="Object">
         {selected.value === null ? (
           <p class="quiet">Choose an object to see its details.</p>
         ) : (

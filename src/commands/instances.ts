@@ -77,8 +77,8 @@ async function printList(
   { dccType, includeDead }: Query,
   { output, json, registryDir }: { output: Output; json: boolean; registryDir: string },
 ): Promise<void> {
-  const { queryInstances } = await import('../server/gateway/instance-query.ts')
-  const { instanceRow, maxInstanceRows } = await import('../server/gateway/instance-rows.ts')
+  const { maxInstanceRows, queryInstances } = await import('../server/gateway/instance-query.ts')
+  const { instanceRow } = await import('../server/gateway/instance-rows.ts')
   for (const { source, reason } of faults) {
     output.warn(`invalid instance record ${source}: ${reason}`)
   }
@@ -111,7 +111,7 @@ async function printChanges(
     for (const change of changes) {
       if (!('entry' in change)) continue
       const row = instanceRow(change.entry)
-      if (!isOfType(row, dccType)) continue
+      if (!isOfType(row.dcc_type, dccType)) continue
       const line = json
         ? jsonLine({ event: change.kind, instance: row })
         : `${changeLine(change.kind, row, new Date(), terminalWidth(process.stdout))}\n`

@@ -1,32 +1,100 @@
 import { randomUUID } from 'node:crypto'
-import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/time.ts'
+import type { RequestListener } from 'node:http'
+import { hostname } from 'node:os'
 import type { AccountsUrl } from '../lib/config/accounts-url.ts'
+import { selectStateDirectory } from '../lib/config/paths.ts'
+import { joinPath } from '../lib/instances/join-wire.ts'
 import { processStart } from '../lib/instances/process.ts'
-import { AccountTokens } from './auth/account-tokens.ts'
-import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
-import { createAuth } from './auth/auth.ts'
-import { type AssembledGateway, assembleGateway } from './gateway/assembly.ts'
-import { type ElectionNews, winPort } from './gateway/election.ts'
-import type { ElectionLine, GatewayHandle, GatewayOptions } from './gateway/options.ts'
-import { bundledCatalog, CatalogFile } from './gateway/catalog/catalog-file.ts'
 import { shortId } from '../lib/instances/select-instance.ts'
+import { openStateDirectory } from '../lib/instances/state-directory.ts'
+import type { Logger } from '../lib/util/logger.ts'
+import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/time.ts'
+import { version } from '../lib/util/version.ts'
+import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
+import { AccountTokens } from './auth/account-tokens.ts'
+import { type AuthSettings, createAuth } from './auth/auth.ts'
+import {
+  type ActiveGateway,
+  removeActiveGateway,
+  writeActiveGateway,
+} from './gateway/active-gateway.ts'
+import { Catalog } from './gateway/catalog.ts'
+import { countByHealth } from './gateway/diagnostics.ts'
+import { type ElectionNews, winPort } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
-import { resolveGatewayLimits } from './gateway/limits.ts'
-import { removeActiveGateway, writeActiveGateway } from './gateway/active-gateway.ts'
-import { KeptSessions } from './mcp/kept-sessions.ts'
-import { createRefusalLog } from './http/refusal-log.ts'
-import { ServiceError } from '../lib/util/errors.ts'
-import { Metrics } from './http/metrics.ts'
+import type { InstanceDirectory } from './gateway/instance-directory.ts'
+import { JoinedInstances } from './gateway/join/joined-instances.ts'
+import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
+import { LocalDirectory } from './gateway/local-directory.ts'
+import { Connections } from './gateway/relay/connections.ts'
+import { openUserView, openView } from './gateway/views/view.ts'
+import { Views } from './gateway/views/views.ts'
+import type { AccessLog } from './http/access-log.ts'
 import { createApp, listenerOf } from './http/app.ts'
 import { publicRoutes } from './http/documents.ts'
-import { ServerSocket, stoppable } from './http/server-socket.ts'
-import { joinPath } from './join/wire.ts'
+import type { ListenOptions } from './http/listen-options.ts'
+import { type Gauge, Metrics } from './http/metrics.ts'
+import { createRefusalLog } from './http/refusal-log.ts'
+import { type Handlers, ServerSocket, type Stoppable, stoppable } from './http/server-socket.ts'
 import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
+import { activityGauges } from './mcp/endpoint.ts'
+import { KeptSessions } from './mcp/kept-sessions.ts'
 import { refusalText } from './mcp/send.ts'
 import { Page } from './page/page.ts'
-import { selectStateDirectory } from '../lib/config/paths.ts'
-import { openStateDirectory } from '../lib/instances/state-directory.ts'
-import { version } from '../lib/util/version.ts'
+
+/** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
+export interface GatewayOptions extends ListenOptions {
+  /** Binding it is the election; 0 picks a free one. */
+  port: number
+  /** Folder of the instance records; absent: the default in the temp folder. */
+  registryDir?: string
+  /** The file with the catalog; absent: the one that comes with the program. */
+  catalog?: string
+  /** Wait behind another gateway; else fail, naming it. */
+  standby: boolean
+  /** Wait behind any program that holds the port, without a time limit. */
+  patient?: boolean
+  /** Offer the read-only tools. Default false. */
+  tools?: boolean
+  /** Pass the resources of instances on, under `instance://`. Default false. */
+  aggregate?: boolean
+  /**
+   * Accept instances that join with service tokens of this accounts server; for `aggregate`. Default:
+   * none joins.
+   */
+  acceptJoins?: AccountsUrl
+  /** Serve the live page. Default false. */
+  page?: boolean
+  /** Who may use `/mcp`; absent: everyone. */
+  auth?: AuthSettings
+  /** Told while it is not the gateway yet. */
+  onElection?: (news: ElectionLine) => void
+  log: Logger
+  accessLog: AccessLog
+  /** Checked; bounds that are not public come from tests. */
+  limits?: Partial<GatewayLimits>
+}
+
+/** One piece of news of the election. Member names are those on the wire. */
+export interface ElectionLine {
+  readonly event: 'standby' | 'port_taken'
+  readonly port: number
+  /** A sentence for people. */
+  readonly reason: string
+  /** The gateway that has the port. */
+  readonly resident: ActiveGateway | null
+}
+
+/** A gateway that has its port. */
+export interface GatewayHandle extends Stoppable {
+  /** The MCP endpoint; ends in `/mcp`. */
+  readonly url: string
+  readonly port: number
+  readonly instanceId: string
+  readonly registryDir: string
+  /** A fresh link that logs a browser in to the page; null: there is no page. */
+  readonly pageLogin: () => string | null
+}
 
 /**
  * The gateway: every instance of this user on the machine, at one address. Binding the port is the
@@ -37,121 +105,64 @@ export async function startGateway(
   options: GatewayOptions,
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<GatewayHandle> {
-  const { log } = options
+  const { log, aggregate = false, tools = false } = options
   const limits = resolveGatewayLimits(options.limits)
-  const { path: registryDir, instances } = await openStateDirectory(
+  const { path: registryDir, instances: instancesDir } = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
   )
-  // Before the election: a standby must not fail when it takes over.
-  const { catalog: path = bundledCatalog } = options
-  const source = options.catalog === undefined ? 'bundled' : 'file'
-  const catalog = await CatalogFile.open({ path, source, log })
-  cancelled.throwIfAborted()
-
   const instanceId = randomUUID()
   const ring = new EventRing()
-  const notify = (news: ElectionNews): void => {
-    const { event, message, holder } = news
+  const notify = ({ event, message, holder }: ElectionNews): void => {
     ring.record({ event, instanceId: shortId(holder?.instance_id ?? instanceId), reason: message })
     const fields = holder && { active: holder.instance_id, active_pid: holder.pid, url: holder.url }
     log[event === 'port_taken' ? 'warn' : 'info']({ event, ...fields }, message)
-    if (event === 'contention' || event === 'port_taken')
-      options.onElection?.(lineOf(news, options.port))
+    const line = { port: options.port, reason: message, resident: holder }
+    if (event === 'contention') options.onElection?.({ event: 'standby', ...line })
+    if (event === 'port_taken') options.onElection?.({ event, ...line })
   }
 
   // Ended in reverse order: at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
-  // The port is bound before there is anything to serve: requests wait meanwhile.
-  const assembling = Promise.withResolvers<AssembledGateway>()
+  // Before the election: a standby must not fail when it takes over.
+  const catalog = await Catalog.open(options.catalog)
   const socket = new ServerSocket(options, { limits, log })
-  opened.defer(async () => {
-    assembling.reject(new ServiceError('overloaded', 'the gateway stopped before it was ready'))
-    const gateway = await assembling.promise.catch(() => null)
-    const stopped = socket.stop()
-    gateway?.endpoint.close()
-    gateway?.endLinks()
-    await stopped
-    await gateway?.close()
-  })
-  const mcpUrl = () => `${socket.url}/mcp`
   const accounts =
     options.acceptJoins && (await followTokens(options.acceptJoins, limits.joinTokenCheckMs))
-  const auth = await createAuth(options.auth ?? { mode: 'none' }, { mcpUrl, accounts, log })
-  opened.defer(() => auth.close())
-  const ownerToken = newOwnerToken()
-  const policy = withOwnerAccess(auth.policy, ownerToken)
-  const onRefused = createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
-    log.warn({ status, reason, peer, principal }, 'a request was refused')
-  })
-  const page = options.page
-    ? new Page({
-        auth: policy,
-        keyLogin: options.auth?.mode !== 'oauth',
-        writes: null,
-        baseUrl: () => socket.url,
-        publicUrl: options.publicUrl,
-        onRefused,
-        limits,
-        clock: systemClock,
-      })
-    : undefined
-  const joinUpgrade: Upgrade = (req, connection, ...rest) => {
-    assembling.promise
-      .then(({ acceptJoin }) => acceptJoin?.(req, connection, ...rest))
-      .catch(() => connection.destroy())
-  }
-  const metrics = new Metrics('gateway', options.accessLog)
-  const routes = publicRoutes({
-    readyFacts: () => assembling.promise.then(() => ({})),
-    documents: auth.documents,
-  })
-  if (page !== undefined) routes.route('/', page.files)
-  const app = createApp({
-    reach: options,
-    auth: page?.auth ?? policy,
-    mcp: {
-      async handle(...asked) {
-        const { endpoint } = await assembling.promise
-        await endpoint.handle(...asked)
-      },
-      refusal: refusalText,
-    },
-    own: page?.routes,
-    guarded: options.aggregate
-      ? {
-          async '/instances/*'(...asked) {
-            await (await assembling.promise).download?.(...asked)
-          },
-        }
-      : {},
-    metrics,
-    routes,
-    onRefused,
+  const auth = await createAuth(options.auth ?? { mode: 'none' }, {
+    mcpUrl: () => `${socket.url}/mcp`,
+    accounts,
     log,
-    accessLog: metrics.accessLog,
   })
-  const handlers = {
-    listener: listenerOf(app),
-    upgrades: options.acceptJoins && guardUpgrades(joinPath, joinUpgrade, options),
-  }
+  opened.defer(() => auth.close())
+  cancelled.throwIfAborted()
+
+  // Ended once the last request is answered.
+  const backend = opened.use(new AsyncDisposableStack())
+  // Requests that come before the gateway knows its instances wait for it.
+  const ready = Promise.withResolvers<Ready>()
+  ready.promise.catch(() => {})
+  let endStreams = () => {}
+  opened.defer(async () => {
+    ready.reject(new Error('the gateway stopped before it was ready'))
+    const stopped = socket.stop()
+    endStreams()
+    await stopped
+  })
   const before = await winPort({
     ...options,
     registryDir,
-    bind: () => socket.bind(handlers),
+    bind: () => socket.bind(waitingFor(ready.promise, options)),
     notify,
     signal: cancelled,
   })
   const startedMs = systemClock.now()
-  const aggregate = options.aggregate === true
-
   const { port } = socket
-  const url = mcpUrl()
-  if (before === null) {
-    notify({ event: 'election_won', message: `the gateway of port ${port}`, holder: null })
-  } else {
-    const message = `the gateway of port ${port}, after that of process ${before.pid}`
-    notify({ event: 'takeover', message, holder: null })
-  }
+  const url = `${socket.url}/mcp`
+  const behind = before === null ? '' : `, after that of process ${before.pid}`
+  const event = before === null ? 'election_won' : 'takeover'
+  notify({ event, message: `the gateway of port ${port}${behind}`, holder: null })
+
+  const ownerToken = newOwnerToken()
   const active = {
     instance_id: instanceId,
     pid: process.pid,
@@ -169,25 +180,69 @@ export async function startGateway(
     log.warn({ err: error }, 'the gateway cannot write down which process it is')
   }
   opened.defer(() => removeActiveGateway(registryDir, port, instanceId))
-
   const kept = await KeptSessions.open({ ...options, registryDir })
   opened.defer(() => kept?.close())
-  const gateway = await assembleGateway({
-    instancesDir: instances,
-    catalog,
-    self: { host: options.host, port, mcpUrl: url, startedMs },
-    ring,
-    tools: options.tools === true,
-    aggregate,
-    accounts,
-    kept,
-    onRefused,
-    mayUseKey: () => auth.policy.isOpen?.() !== true,
-    limits,
-    log,
+
+  const onRefused = createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
+    log.warn({ status, reason, peer, principal }, 'a request was refused')
   })
-  metrics.add(gateway.gauges)
-  assembling.resolve(gateway)
+  // Resolves after the first scan, so that no client sees a partial list.
+  const directory = await LocalDirectory.open({ instancesDir, log, isGateway: true })
+  backend.defer(() => directory.close())
+  const joined = accounts && new JoinedInstances({ directory, tokens: accounts, onRefused, log })
+  const connections = aggregate
+    ? new Connections({
+        directory,
+        hostname: hostname(),
+        instancesDir,
+        joined,
+        // A record that names the port of the gateway would have it ask itself.
+        isOwn: at => Number(at.port) === port,
+        mayUseKey: () => auth.policy.isOpen?.() !== true,
+        limits,
+      })
+    : undefined
+  backend.defer(() => connections?.close())
+  const self = { host: options.host, port, mcpUrl: url, startedMs }
+  const parts = { connections, catalog, tools, kept, self, limits, log }
+  const views = new Views({
+    all: openView(parts, { directory, ring, viewer: joined && null }),
+    open: viewer => openUserView(parts, directory, viewer),
+  })
+  endStreams = () => {
+    views.close()
+    joined?.close()
+  }
+
+  const policy = withOwnerAccess(auth.policy, ownerToken)
+  const page = options.page
+    ? new Page({
+        auth: policy,
+        keyLogin: options.auth?.mode !== 'oauth',
+        writes: null,
+        baseUrl: () => socket.url,
+        publicUrl: options.publicUrl,
+        onRefused,
+        limits,
+      })
+    : undefined
+  const metrics = new Metrics('gateway', options.accessLog)
+  metrics.add(() => [...activityGauges(views.activity()), instanceGauge(directory)])
+  const routes = publicRoutes({ documents: auth.documents })
+  if (page !== undefined) routes.route('/', page.files)
+  const app = createApp({
+    reach: options,
+    auth: page?.auth ?? policy,
+    mcp: { handle: (...asked) => views.handle(...asked), refusal: refusalText },
+    own: page?.routes,
+    guarded: aggregate ? { '/instances/*': (...asked) => views.download(...asked) } : {},
+    metrics,
+    routes,
+    onRefused,
+    log,
+    accessLog: metrics.accessLog,
+  })
+  ready.resolve({ listener: listenerOf(app), acceptJoin: joined?.upgrade })
   opened.defer(() => {
     const message = `this gateway leaves port ${port} to others`
     notify({ event: 'voluntary_yield', message, holder: null })
@@ -198,19 +253,39 @@ export async function startGateway(
   return { ...facts, ...stoppable(() => running.disposeAsync()) }
 }
 
-/** The line on stdout for the program that started this one. */
-function lineOf({ event, message, holder }: ElectionNews, port: number): ElectionLine {
-  const resident = holder && {
-    instance_id: holder.instance_id,
-    pid: holder.pid,
-    url: holder.url,
-    version: holder.version,
+interface Ready {
+  readonly listener: RequestListener
+  /** The handshake of an instance that joins. Absent: none is accepted. */
+  readonly acceptJoin: Upgrade | undefined
+}
+
+/** Handlers for a socket that is bound before there is anything to serve. */
+function waitingFor(ready: Promise<Ready>, options: GatewayOptions): Handlers {
+  const acceptJoin: Upgrade = (...asked) => {
+    ready.then(
+      gateway => gateway.acceptJoin?.(...asked),
+      () => asked[1].destroy(),
+    )
   }
   return {
-    event: event === 'contention' ? 'standby' : 'port_taken',
-    port,
-    reason: message,
-    resident,
+    listener(req, res) {
+      ready.then(
+        ({ listener }) => listener(req, res),
+        () => res.destroy(),
+      )
+    },
+    upgrades: options.acceptJoins && guardUpgrades(joinPath, acceptJoin, options),
+  }
+}
+
+function instanceGauge({ entries }: InstanceDirectory): Gauge {
+  return {
+    name: 'service_cli_instances',
+    help: 'Instances of this machine, and those that joined, by health.',
+    samples: Object.entries(countByHealth(entries)).map(([health, count]) => [
+      `{health="${health}"}`,
+      count,
+    ]),
   }
 }
 

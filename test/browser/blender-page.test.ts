@@ -124,6 +124,8 @@ describe('the live page beside Blender', function () {
     await blender.quit()
     await page.getByText(/Blender left .* This is its last scene/).waitFor()
     await page.getByText('Not live', { exact: true }).waitFor()
+    await page.getByText('No picture: no application is connected').waitFor()
+    expect(await page.getByAltText('What the application shows').count()).to.equal(0)
     expect(visit.complaints).to.deep.equal([])
   })
 })

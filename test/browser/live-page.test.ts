@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
-import { newVisit, seriousFaults, startBrowser, type Visit } from '../helpers/browser.ts'
+import { newVisit, accessFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
@@ -36,7 +36,7 @@ describe('the live page', function () {
   let visit: Visit
 
   before(async function () {
-    browser = await startBrowser(this)
+    browser = await startBrowser(this, ['--host-resolver-rules=MAP studio.test 127.0.0.1'])
     serve = await startServeProcess()
     visit = await newVisit(browser)
   })
@@ -45,19 +45,23 @@ describe('the live page', function () {
     await serve?.stop()
   })
 
+  const connect = async (name: string, version: string) => {
+    const client = new Client({ name, version })
+    await client.connect(new StreamableHTTPClientTransport(new URL(serve.url)))
+    return client
+  }
   const sees = (page: Page, document = 'shot_010.blend') =>
     page.getByRole('heading', { name: `Your AI can see ${document}` }).waitFor()
 
   it('says in plain words that no scene has come, what is in it, and that it is withdrawn', async () => {
     const { page } = visit
-    const heading = page.getByRole('heading', { level: 1 })
     await visit.open(`${serve.base}/`)
     await page.getByText('No scene is shared. The next one appears here by itself.').waitFor()
+    await page.getByText('No scene', { exact: true }).waitFor()
+    expect(await page.getByText('Live', { exact: true }).count()).to.equal(0)
     const form = { shots: ['010'], camera: null, objects: ['Cube'], frame: 1 }
     await serve.post('scene', form)
-    await heading
-      .filter({ hasText: 'Your AI can see a scene with shots, camera, objects and more' })
-      .waitFor()
+    await sees(page, 'a scene without a document')
     await serve.post('scene', { ...form, objects: ['Cube', 'Lamp'] })
     await page.getByText('objects: Lamp added').waitFor()
     await serve.post('scene', 'null')
@@ -70,8 +74,6 @@ describe('the live page', function () {
     await page.getByRole('treeitem', { name: 'Cube' }).waitFor()
     await page.getByRole('link', { name: 'Now' }).click()
     await page.locator('.changes li').first().getByText('The scene came').waitFor()
-    await serve.post('scene', {})
-    await heading.filter({ hasText: 'Your AI can see an empty scene' }).waitFor()
   })
 
   it('says what the AI can see, and what changes, in words', async () => {
@@ -91,12 +93,15 @@ describe('the live page', function () {
     const clients = page.locator('.clients li')
     await clients.filter({ hasText: 'read the scene' }).waitFor()
     expect(await clients.count()).to.equal(1)
+    const alike = await Promise.all(['1', '2'].map(version => connect('alike', version)))
+    await clients.filter({ hasText: 'alike2 connected' }).waitFor()
+    expect(await clients.count()).to.equal(2)
+    await Promise.all(alike.map(client => client.close()))
     await page.getByRole('link', { name: 'Connect', exact: true }).click()
     await page.getByText('claude mcp add --scope user').first().waitFor({ state: 'attached' })
     const entry = page.locator('summary', { hasText: 'Codex' })
     await entry.getByText('not connected').waitFor()
-    const codex = new Client({ name: 'codex-mcp-client', version: '1' })
-    await codex.connect(new StreamableHTTPClientTransport(new URL(serve.url)))
+    const codex = await connect('codex-mcp-client', '1')
     await codex.readResource({ uri: 'scene://current' })
     await entry.getByText('✓ read the scene').waitFor()
     await codex.close()
@@ -191,6 +196,42 @@ describe('the live page', function () {
     await page.getByText('Cube').waitFor()
   })
 
+  it('reads such a scene again after it could not be read', async () => {
+    const { page, context, open } = await newVisit(browser)
+    await serve.post('scene', { objects: ['Cube', null] })
+    let isLost = true
+    await page.route('**/mcp', async route => {
+      const isScene = route.request().postData()?.includes('"uri":"scene://current"') === true
+      await (isLost && isScene ? route.abort() : route.continue())
+    })
+    await open(`${serve.base}/#/scene`)
+    const outline = page.locator('.outline')
+    await outline.getByText('the server cannot be reached').waitFor()
+    isLost = false
+    await outline.getByRole('button', { name: 'objects array: 2 items' }).waitFor()
+    expect(await outline.getByText('the server cannot be reached').count()).to.equal(0)
+    await context.close()
+  })
+
+  it('copies commands, also over plain HTTP under a name', async () => {
+    const named = await startServeProcess({ flags: ['--allowed-host', 'studio.test'] })
+    const { page, context } = await newVisit(browser)
+    await page.goto(`http://studio.test:${named.port}/`)
+    expect(await page.evaluate('isSecureContext')).to.equal(false)
+    await page.getByRole('button', { name: 'Copy: Command that writes the add-on' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    // Such a browser says where a post comes from in Origin alone.
+    const { url } = (await named.post('page-login', {})).json
+    await page.goto(`http://studio.test:${named.port}/#${new URL(url).hash.slice(1)}`)
+    await page.getByRole('button', { name: 'Log out' }).waitFor()
+    await page.getByRole('link', { name: 'Notes' }).click()
+    await page.getByLabel('New note').fill('By a name')
+    await page.getByRole('button', { name: 'Make a note' }).click()
+    await page.locator('.said', { hasText: 'By a name' }).waitFor()
+    await context.close()
+    await named.stop()
+  })
+
   it('lists the instances of a gateway with what is known of them, and links to their pages', async () => {
     const gateway = startGatewayProcess({ port: 0, registryDir: serve.registryDir })
     const { url } = await gateway.line('listening')
@@ -200,7 +241,7 @@ describe('the live page', function () {
     await card.getByText('a scene posted by a program').waitFor()
     await card.getByText('available', { exact: true }).waitFor()
     expect(await card.textContent()).not.to.match(/heartbeat|unknown,/)
-    expect(await seriousFaults(page)).to.deep.equal([])
+    expect(await accessFaults(page)).to.deep.equal([])
     await serve.post('scene', 'null')
     await card.getByText('no application connected').waitFor()
     await serve.post('scene', sceneOf(0))
@@ -225,7 +266,8 @@ describe('the live page', function () {
         await looking.page.goto(`${serve.base}/#/${screen}`)
         await looking.page.locator(`nav a[aria-current=page][href="#/${screen}"]`).waitFor()
         if (screen === 'scene') await looking.page.locator('.row').first().click()
-        expect(await seriousFaults(looking.page), screen).to.deep.equal([])
+        if (screen === 'connect') await looking.page.locator('summary').first().click()
+        expect(await accessFaults(looking.page), screen).to.deep.equal([])
         const isWide = 'document.documentElement.scrollWidth > innerWidth'
         expect(await looking.page.evaluate(isWide), `${screen} scrolls sideways`).to.equal(false)
       }
@@ -233,6 +275,25 @@ describe('the live page', function () {
       await looking.context.close()
     })
   }
+
+  it('can be used by everybody while there is nothing to show', async () => {
+    const empty = await startServeProcess()
+    const { page, context, open } = await newVisit(browser, {
+      viewport: { width: 360, height: 740 },
+    })
+    for (const [screen, title] of [
+      ['now', 'No application is connected'],
+      ['scene', 'No application is connected'],
+      ['notes', 'No note in this document yet'],
+      ['files', 'No files yet'],
+    ] as const) {
+      await open(`${empty.base}/#/${screen}`)
+      await page.getByRole('heading', { name: title }).waitFor()
+      expect(await accessFaults(page), screen).to.deep.equal([])
+    }
+    await context.close()
+    await empty.stop()
+  })
 
   it('is at most 50 KB, compressed', async () => {
     const looking = await newVisit(browser)
@@ -302,20 +363,19 @@ describe('the live page', function () {
     await serve.post('scene', { ...sceneOf(0), objects })
     const { page, context, open, complaints } = await newVisit(browser)
     await open(`${serve.base}/#/scene`)
-    await page.getByText('The first 20000 of 100000 objects.').waitFor()
+    await page.getByPlaceholder('Search 100000 objects').waitFor()
     const tree = page.getByRole('tree')
     await tree.focus()
     await page.keyboard.press('End')
-    await page.getByRole('heading', { name: 'Object 19999' }).waitFor()
+    await page.getByRole('heading', { name: 'Object 99999' }).waitFor()
     await page.keyboard.press('Home')
     await page.keyboard.press('ArrowDown')
     await page.getByRole('heading', { name: '<b>&amp;<b>' }).waitFor()
     const isWide = 'document.documentElement.scrollWidth > innerWidth'
     expect(await page.evaluate(isWide)).to.equal(false)
-    await page.getByRole('searchbox').fill('Object 99999')
-    await page.getByRole('button', { name: 'Search all' }).click()
-    await page.getByRole('button', { name: 'O99999' }).click()
-    await page.getByRole('heading', { name: 'Object 99999' }).waitFor()
+    await page.getByRole('searchbox').fill('Object 54321')
+    await page.getByRole('treeitem', { name: 'Object 54321' }).click()
+    await page.getByRole('heading', { name: 'Object 54321' }).waitFor()
     expect(complaints).to.deep.equal([])
     await context.close()
   })

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { newTab, newVisit, seriousFaults, startBrowser, type Visit } from '../helpers/browser.ts'
-import { pngOf } from '../helpers/png.ts'
+import { newTab, newVisit, accessFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 
@@ -160,24 +159,6 @@ describe('the live page in the hands of a person', function () {
     expect(answer.json.result.contents[0].blob).to.equal(buffer.toString('base64'))
   })
 
-  it('shows a small picture at twice its size, and no wider than the card', async () => {
-    await serve.store(pngOf(40, 30), '?display_name=small.png', 'image/png')
-    await serve.store(pngOf(600, 30), '?display_name=wide.png', 'image/png')
-    await go('Files')
-    const widthOf = async (name: string) => {
-      const picture = page.locator('.card', { hasText: name }).getByRole('presentation')
-      await picture.waitFor()
-      const [{ width }, box] = [
-        (await picture.boundingBox())!,
-        (await picture.locator('..').boundingBox())!,
-      ]
-      return { width, most: box.width }
-    }
-    expect((await widthOf('small.png')).width).to.equal(80)
-    const wide = await widthOf('wide.png')
-    expect(wide.width).to.equal(wide.most)
-  })
-
   it('logs all tabs of a browser out at once', async () => {
     const leaving = await newVisit(browser)
     await leaving.open(await link())
@@ -192,6 +173,35 @@ describe('the live page in the hands of a person', function () {
     await leaving.context.close()
   })
 
+  it('shows no note of the last document after another one is opened', async () => {
+    await serve.post('app', { document: { path: '/shots/first.blend' } })
+    await serve.post('notes', { text: 'Of the first document' })
+    await visit.open(`${serve.base}/#/notes`)
+    await page.locator('.said', { hasText: 'Of the first document' }).waitFor()
+    await serve.post('app', { document: { path: '/shots/second.blend' } })
+    await page.getByRole('heading', { name: 'No note in this document yet' }).waitFor()
+    expect(await page.getByText('Of the first document').count()).to.equal(0)
+  })
+
+  it('says that the picture of a note is missing, and why', async () => {
+    const { page, context, open } = await newVisit(browser)
+    await page.route('**/mcp', async route => {
+      if (!/"uri":"notes:\/\/[\da-f]{8}"/.test(route.request().postData() ?? '')) {
+        return route.continue()
+      }
+      const response = await route.fetch()
+      const answer = await response.json()
+      const [content] = answer.result.contents
+      const note = JSON.parse(content.text)
+      content.text = JSON.stringify({ ...note, before: `notes://${note.id}/before` })
+      await route.fulfill({ response, json: answer })
+    })
+    await serve.post('notes', { text: 'Without its picture' })
+    await open(`${serve.base}/#/notes`)
+    await page.getByText(/^The picture is missing: /).waitFor()
+    await context.close()
+  })
+
   it('asks for a login where the server asks for a key', async () => {
     const key = 'a-key-of-24-characters-or-more'
     const keyed = await startServeProcess({ env: { SERVICE_MCP_API_KEY: key } })
@@ -199,7 +209,7 @@ describe('the live page in the hands of a person', function () {
     const { page, context } = await newVisit(browser)
     await page.goto(`${keyed.base}/`)
     await page.getByRole('heading', { name: 'This server asks for a login' }).waitFor()
-    expect(await seriousFaults(page)).to.deep.equal([])
+    expect(await accessFaults(page)).to.deep.equal([])
     await page.getByLabel('Or type an API key').fill('wrong')
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('alert').filter({ hasText: 'key' }).waitFor()

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { bundledCatalog, CatalogFile } from '../../src/server/gateway/catalog/catalog-file.ts'
+import { Catalog } from '../../src/server/gateway/catalog.ts'
 import { EventRing } from '../../src/server/gateway/event-ring.ts'
 import { Connections } from '../../src/server/gateway/relay/connections.ts'
 import { openView } from '../../src/server/gateway/views/view.ts'
@@ -11,6 +11,7 @@ import { publicRoutes } from '../../src/server/http/documents.ts'
 import { ServerSocket } from '../../src/server/http/server-socket.ts'
 import { refusalText } from '../../src/server/mcp/send.ts'
 import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
@@ -73,7 +74,7 @@ for (const aggregate of [false, true]) {
     }
 
     it('has instance_id, dcc_type, health, status, metadata and mcp_url of each instance', async () => {
-      const metadata = { seat: 7 }
+      const metadata = { seat: '7' }
       directory.put(entry({ instanceId: ids.blender, metadata }))
       const content = await contentOf(session, 'gateway://instances')
       expect(content).to.include({ mimeType: 'application/json' })
@@ -161,7 +162,7 @@ for (const aggregate of [false, true]) {
     it('has its events as application/jsonl, one object a line, newest last, never pushed', async () => {
       const uri = 'resources://gateway/events'
       const events = await listen(session, uri, 'gateway://instances')
-      ring.record({ event: 'election_won' })
+      ring.record({ event: 'election_won', instanceId: 'gateway', reason: 'the port is free' })
       directory.judge(ids.blender, 'stale', 'silent for 31 s')
       await events.until(() => events.updates.length > 0)
       expect(new Set(events.updates)).to.deep.equal(new Set(['gateway://instances']))
@@ -206,7 +207,7 @@ for (const aggregate of [false, true]) {
     })
 
     it('pushes instances that appear, change, become stale, die or go', async () => {
-      const uri = 'gateway://instances?verbose=1'
+      const uri = 'gateway://instances?limit=5'
       const events = await listen(session, uri)
       const id = '00000000-0000-4000-8000-000000000009'
       const steps = [
@@ -291,17 +292,19 @@ async function startGatewayServer(aggregate: boolean) {
     isOwn: () => false,
     limits,
   })
-  let port = 0
-  const { endpoint, close } = openView({
-    directory,
-    ring,
-    connections: aggregate ? connections : undefined,
-    catalog: await CatalogFile.open({ path: bundledCatalog, source: 'bundled', log }),
-    tools: false,
-    self: () => ({ host, port, mcpUrl: `http://${host}:${port}/mcp`, startedMs: 0 }),
-    limits,
-    log,
-  })
+  const port = await freePort()
+  const url = `http://${host}:${port}/mcp`
+  const { endpoint, close } = openView(
+    {
+      connections: aggregate ? connections : undefined,
+      catalog: await Catalog.open(),
+      tools: false,
+      self: { host, port, mcpUrl: url, startedMs: 0 },
+      limits,
+      log,
+    },
+    { directory, ring },
+  )
   const app = createApp({
     reach: { host },
     mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
@@ -310,11 +313,10 @@ async function startGatewayServer(aggregate: boolean) {
     log,
     accessLog: accessLogOn(log),
   })
-  const socket = new ServerSocket({ host, port: 0 }, { limits, log })
+  const socket = new ServerSocket({ host, port }, { limits, log })
   await socket.bind({ listener: listenerOf(app) })
-  port = socket.port
   return {
-    url: `http://${host}:${port}/mcp`,
+    url,
     directory,
     ring,
     async stop() {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { ChangeEmitter } from '../../src/server/gateway/change-emitter.ts'
 import type {
   DirectoryRecord,
-  InstanceChange,
   InstanceDirectory,
   InstanceEntry,
   RecordFault,
@@ -9,63 +9,42 @@ import type {
 } from '../../src/server/gateway/instance-directory.ts'
 
 /** A directory of instances that a test fills by hand. */
-export class MemoryDirectory implements InstanceDirectory {
-  entries: readonly InstanceEntry[] = Object.freeze([])
-  faults: readonly RecordFault[] = Object.freeze([])
-  readonly #listeners = new Set<(changes: InstanceChange[]) => void>()
+export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory {
+  listening = 0
 
-  get listening(): number {
-    return this.#listeners.size
+  override onChange(notify: Parameters<ChangeEmitter['onChange']>[0]): () => void {
+    const stop = super.onChange(notify)
+    this.listening++
+    return () => {
+      stop()
+      this.listening--
+    }
   }
 
-  onChange(listener: (changes: InstanceChange[]) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
-  }
-
-  async refresh(): Promise<void> {}
-
-  async close(): Promise<void> {
-    this.#listeners.clear()
-  }
+  async close(): Promise<void> {}
 
   /** Adds the instances, or replaces those of the same id; told at once, together. */
   put(...entries: readonly InstanceEntry[]): void {
-    const byId = new Map(this.entries.map(each => [each.record.instanceId, each]))
-    const changes = entries.map((entry): InstanceChange => {
-      const known = byId.has(entry.record.instanceId)
-      byId.set(entry.record.instanceId, entry)
-      return { kind: known ? 'changed' : 'appeared', entry }
-    })
-    this.entries = Object.freeze([...byId.values()])
-    this.#tell(changes)
+    this.update(entries.map(entry => [entry.record.instanceId, { entry }]))
   }
 
   /** Another verdict on an instance that is there. */
   judge(instanceId: string, health: Verdict['health'], reason: string): void {
-    const entry = this.#get(instanceId)
+    const entry = this.entryOf(instanceId)
+    if (entry === undefined) throw new Error(`no instance ${instanceId}`)
     this.put({ ...entry, verdict: { ...entry.verdict, health, reason } })
   }
 
   remove(instanceId: string): void {
-    const entry = this.#get(instanceId)
-    this.entries = Object.freeze(this.entries.filter(each => each !== entry))
-    this.#tell([{ kind: 'gone', entry }])
+    this.update([[instanceId, {}]])
   }
 
   fault(fault: RecordFault): void {
-    this.faults = Object.freeze([...this.faults, fault])
-    this.#tell([{ kind: 'fault', fault }])
+    this.update([[fault.source, { fault }]])
   }
 
-  #get(instanceId: string): InstanceEntry {
-    const entry = this.entries.find(({ record }) => record.instanceId === instanceId)
-    if (entry === undefined) throw new Error(`no instance ${instanceId}`)
-    return entry
-  }
-
-  #tell(changes: InstanceChange[]): void {
-    for (const listener of this.#listeners) listener(changes)
+  mend({ source }: RecordFault): void {
+    this.update([[source, {}]])
   }
 }
 
@@ -86,12 +65,13 @@ export function entry(
       joined: null,
       localUrl: 'http://127.0.0.1:8765',
       version: '0.1.0',
-      host: { connected: true, appPid: 4712, version: '4.2.0', mode: 'gui' },
+      host: { connected: true, appPid: 4712, version: '4.2.0', mode: 'gui', sinceMs: undefined },
       scene: '/shots/010/layout.blend',
       sceneSetMs: null,
       status: 'available',
       startedMs: Date.parse('2026-01-02T03:04:05.678Z'),
       metadata: {},
+      gateways: undefined,
       ...record,
     },
     verdict: {

@@ -139,12 +139,12 @@ describe('the program serve', () => {
     expect(await textOf(curl.stdout)).to.match(/"ok": ?true/)
     const [link = '', base = ''] = /(http\S+)\/#login=\S+/.exec(banner) ?? []
     expect(banner).to.contain('opens once, within five minutes')
-    expect((await useLink(base, link)).status).to.equal(204)
+    expect((await useLink(base, link)).status).to.equal(200)
     expect((await useLink(base, link)).status).to.equal(403)
 
     const [, below = ''] = (await shown).split('Gateway page')
     const [gatewayLink = '', gatewayBase = ''] = /(http\S+)\/#login=\S+/.exec(below) ?? []
-    expect((await useLink(gatewayBase, gatewayLink)).status).to.equal(204)
+    expect((await useLink(gatewayBase, gatewayLink)).status).to.equal(200)
     expect((await fetch(`${gatewayBase}/host/v1/notes`, { method: 'POST' })).status).to.equal(404)
 
     child.stdout.pause()

@@ -82,7 +82,6 @@ describe('the isolation of users at a gateway, by a random model', function () {
         '--auth',
         'accounts',
         '--bound=joinTokenCheckMs=50',
-        '--bound=recordGatherMs=1',
       ],
       env: { SERVICE_MCP_API_KEY: key },
     })

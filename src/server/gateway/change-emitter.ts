@@ -6,6 +6,8 @@ export interface Finding {
   readonly fault?: RecordFault
   /** How an instance that is gone is to be told of; by default as it was last known. */
   readonly ended?: InstanceEntry
+  /** It goes on, where others see it. */
+  readonly isHidden?: true
 }
 
 type Listener = (changes: InstanceChange[]) => void
@@ -13,7 +15,7 @@ type Listener = (changes: InstanceChange[]) => void
 /** The entries and faults of a directory, and those who are told when they change. */
 export class ChangeEmitter {
   readonly #findings = new Map<string, Finding>()
-  readonly #listeners = new Set<{ readonly notify: Listener }>()
+  readonly #listeners = new Set<Listener>()
   #entries: readonly InstanceEntry[] | null = null
   #faults: readonly RecordFault[] | null = null
 
@@ -27,8 +29,12 @@ export class ChangeEmitter {
     return (this.#faults ??= Object.freeze(all()))
   }
 
-  onChange(notify: Listener): () => void {
-    const listener = { notify }
+  /** What the source is now. */
+  entryOf(source: string): InstanceEntry | undefined {
+    return this.#findings.get(source)?.entry
+  }
+
+  onChange(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
@@ -43,10 +49,10 @@ export class ChangeEmitter {
       else this.#findings.set(source, finding)
       if (before?.entry !== entry) {
         this.#entries = null
-        if (entry) changes.push({ kind: before?.entry ? 'changed' : 'appeared', entry })
-        else if (before?.entry) {
-          changes.push({ kind: 'gone', entry: finding.ended ?? before.entry })
-        }
+        if (entry === undefined) {
+          if (before?.entry) changes.push(goneOf(before.entry, finding))
+        } else if (before?.entry) changes.push({ kind: 'changed', entry, before: before.entry })
+        else changes.push({ kind: 'appeared', entry })
       }
       if (before?.fault?.reason !== fault?.reason) {
         this.#faults = null
@@ -55,8 +61,12 @@ export class ChangeEmitter {
       }
     }
     if (changes.length === 0) return
-    for (const { notify } of this.#listeners) notify(changes)
+    for (const notify of this.#listeners) notify(changes)
   }
+}
+
+function goneOf(before: InstanceEntry, { ended = before, isHidden }: Finding): InstanceChange {
+  return { kind: 'gone', entry: ended, before, ...(isHidden && { isHidden }) }
 }
 
 function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {

@@ -1,11 +1,16 @@
 import { cleanText } from '../../lib/util/text.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
+import { ResourceNotFound } from '../resources/errors.ts'
+import type { Content, Template } from '../resources/producer.ts'
+import { limitParameter } from '../resources/query-parameters.ts'
+import type { ResourceUri } from '../resources/resource-uri.ts'
+import { builtIn, type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
 
 /** Events that are kept; the oldest are removed. */
-export const maxGatewayEvents = 1000
+const maxEvents = 1000
 
 /** Characters of each text of an event; longer ones are cut. */
-const maxGatewayEventTextChars = 255
+const maxTextChars = 255
 
 /** What happens to a gateway and to the instances it sees (docs/gateway-resources.md). */
 export const gatewayEventKinds = [
@@ -25,53 +30,57 @@ export const gatewayEventKinds = [
   'record_mended',
 ] as const
 
-export type GatewayEventKind = (typeof gatewayEventKinds)[number]
-
 export interface GatewayEvent {
-  readonly event: GatewayEventKind
+  readonly event: (typeof gatewayEventKinds)[number]
   /** Kind of application; the gateway itself by default. */
   readonly dccType?: string
   /** The first 8 digits of an id, or a label. */
-  readonly instanceId?: string
-  readonly reason?: string
+  readonly instanceId: string
+  readonly reason: string
 }
 
-const ownDccType = '__gateway__'
+const templates: readonly Template[] = builtIn([
+  {
+    uriTemplate: 'resources://gateway/events{?limit}',
+    name: 'Gateway events',
+    description:
+      'Elections, takeovers, instances that came and went; one JSON object a line, newest last',
+    mimeType: 'application/jsonl',
+  },
+])
 
-/** The last events as JSON lines, in memory. */
-export class EventRing {
+/** The last events, in memory, as the scheme `resources://`: read and never pushed. */
+export class EventRing implements SchemeProducer {
   readonly #clock: Clock
   readonly #lines: string[] = []
-  #changes = 0
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock
   }
 
-  /** How often the text changed. */
-  get changes(): number {
-    return this.#changes
-  }
-
-  record({ event, dccType = ownDccType, instanceId = 'gateway', reason }: GatewayEvent): void {
-    this.#changes++
+  record({ event, dccType = '__gateway__', instanceId, reason }: GatewayEvent): void {
     const line = {
       timestamp: toRfc3339(this.#clock.now()),
       event,
-      dcc_type: this.#clean(dccType),
-      instance_id: this.#clean(instanceId),
-      reason: reason === undefined ? undefined : this.#clean(reason),
+      dcc_type: cleanText(dccType, maxTextChars),
+      instance_id: cleanText(instanceId, maxTextChars),
+      reason: cleanText(reason, maxTextChars),
     }
     this.#lines.push(`${JSON.stringify(line)}\n`)
-    if (this.#lines.length > maxGatewayEvents) this.#lines.shift()
+    if (this.#lines.length > maxEvents) this.#lines.shift()
   }
 
-  /** The newest `limit` events, oldest of them first; empty when there are none. */
-  text(limit: number = maxGatewayEvents): string {
-    return this.#lines.slice(Math.max(0, this.#lines.length - limit)).join('')
+  templates(): readonly Template[] {
+    return templates
   }
 
-  #clean(text: string): string {
-    return cleanText(text, maxGatewayEventTextChars)
+  checkParameters(uri: ResourceUri): void {
+    limitParameter(uri, maxEvents, maxEvents)
+  }
+
+  read(uri: ResourceUri): readonly Content[] {
+    if (uri.path !== 'gateway/events') throw new ResourceNotFound(uri.text)
+    const limit = limitParameter(uri, maxEvents, maxEvents)
+    return textContents(uri.text, 'application/jsonl', this.#lines.slice(-limit).join(''))
   }
 }

@@ -1,111 +1,217 @@
 import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
-import type { SchemeProducer } from '../resources/scheme-producer.ts'
-import { ResourceNotFound } from '../resources/errors.ts'
+import type { EndpointActivity } from '../mcp/endpoint.ts'
+import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
+import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content, Descriptor, Template } from '../resources/producer.ts'
+import { textParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { CatalogResources } from './catalog/catalog-resources.ts'
-import type { DiagnosticResources } from './diagnostics.ts'
-import { type InstanceRows, rowStatuses } from './instance-rows.ts'
-import { gatewayTemplates, instancesUri, rootDescriptors } from './gateway-uris.ts'
-import { idPrefix } from './instance-query.ts'
-import type { InstanceResources } from './instance-resources.ts'
+import { builtIn, jsonContents, type SchemeProducer } from '../resources/scheme-producer.ts'
+import type { Catalog } from './catalog.ts'
+import {
+  auditDiagnostics,
+  type GatewaySelf,
+  metricsDiagnostics,
+  processDiagnostics,
+} from './diagnostics.ts'
+import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
+import { idPrefix, parseInstanceQuery, queryInstances } from './instance-query.ts'
+import { instanceRow } from './instance-rows.ts'
 
-interface GatewayProducerParts {
-  readonly rows: InstanceRows
-  readonly instances: InstanceResources
-  readonly diagnostics: DiagnosticResources
-  readonly catalog: CatalogResources
-}
+/** Resources that change with the directory. */
+export const directoryUris = [
+  'gateway://instances',
+  'gateway://diagnostics/process',
+  'gateway://diagnostics/metrics',
+] as const
+
+const audience = ['user', 'assistant'] as const
+
+/** The root pointers: all that is listed. Single instances and entries are read by their URI. */
+const descriptors: readonly Descriptor[] = builtIn([
+  {
+    uri: 'gateway://instances',
+    name: 'Running instances',
+    description:
+      'Every application instance on this machine: what it is, in which state, and the mcp_url for a session with it',
+    annotations: { audience, priority: 0.9 },
+  },
+  {
+    uri: 'gateway://diagnostics/process',
+    name: 'Gateway process',
+    description:
+      'The process of the gateway, how many instances are live, stale, unhealthy or dead, and invalid records',
+    annotations: { audience, priority: 0.3 },
+  },
+  {
+    uri: 'gateway://diagnostics/audit',
+    name: 'Gateway activity',
+    description: 'Calls pending at this gateway and subscriptions to its resources',
+    annotations: { audience, priority: 0.2 },
+  },
+  {
+    uri: 'gateway://diagnostics/metrics',
+    name: 'Gateway metrics',
+    description: 'Live instances and time-outs; the gateway publishes no tools of the instances',
+    annotations: { audience, priority: 0.2 },
+  },
+  {
+    uri: 'gateway://catalog',
+    name: 'Catalog',
+    description: 'Adapters, skills and plug-ins for applications; ?query=WORDS searches them',
+    annotations: { audience, priority: 0.5 },
+  },
+])
+
+const templates: readonly Template[] = builtIn([
+  {
+    uriTemplate: 'gateway://instances{?dcc_type,query,include_stale,include_dead,limit,offset}',
+    name: 'Instances, filtered',
+    description: 'Of one kind, or with a text in name, id, version or scene; dead ones too',
+  },
+  {
+    uriTemplate: 'gateway://instances/{instance_id}',
+    name: 'One instance',
+    description: 'By its id or by the first digits of it, at least 4, dead ones too',
+  },
+  {
+    uriTemplate: 'gateway://diagnostics/process{?dcc_type}',
+    name: 'Gateway process, for one kind of application',
+  },
+  {
+    uriTemplate: 'gateway://catalog{?query}',
+    name: 'Catalog, searched',
+    description: 'Entries with each of the words in name, application, tags or description',
+  },
+  {
+    uriTemplate: 'gateway://catalog/{name}',
+    name: 'One catalog entry',
+    description: 'By its exact name',
+  },
+])
 
 const onePrefix = 'instances/'
 const entryPrefix = 'catalog/'
-const pushedRoots: ReadonlySet<string> = new Set([
-  'instances',
-  'diagnostics/process',
-  'diagnostics/metrics',
-  'catalog',
-])
-const switches: ReadonlySet<string> = new Set(['include_stale', 'include_dead', 'verbose'])
 
-/** The scheme `gateway://`: passes each URI to its resource. */
+/** Instances that are named when the beginning of an id fits several. */
+const maxCandidates = 20
+
+export interface GatewayProducerParts {
+  readonly directory: InstanceDirectory
+  readonly catalog: Catalog
+  readonly self: GatewaySelf
+  /** Of the MCP endpoint that serves these resources. */
+  activity(): EndpointActivity
+}
+
+/** The scheme `gateway://`. */
 export class GatewayProducer implements SchemeProducer {
   readonly #parts: GatewayProducerParts
+  readonly #lists = new KeptAnswers()
+  /** The state of the directory that `#version` is a number of. */
+  #state: Pick<InstanceDirectory, 'entries' | 'faults'> = { entries: [], faults: [] }
+  #version = 0
 
   constructor(parts: GatewayProducerParts) {
     this.#parts = parts
   }
 
   list(): readonly Descriptor[] {
-    return rootDescriptors
+    return descriptors
   }
 
   templates(): readonly Template[] {
-    return gatewayTemplates
+    return templates
   }
 
   checkParameters(uri: ResourceUri): void {
-    const { instances, catalog } = this.#parts
-    if (uri.path === 'instances') instances.checkParameters(uri)
-    if (uri.path === 'catalog') catalog.checkParameters(uri)
+    if (uri.path === 'instances') parseInstanceQuery(uri)
   }
 
-  read(uri: ResourceUri): readonly Content[] | Promise<readonly Content[]> {
-    const { instances, diagnostics, catalog } = this.#parts
-    const { path } = uri
+  async read(uri: ResourceUri): Promise<readonly Content[]> {
+    const { directory, catalog, self, activity } = this.#parts
+    const { path, text } = uri
+    const json = (value: object) => jsonContents(text, JSON.stringify(value))
     switch (path) {
       case 'instances':
-        return instances.readList(uri)
+        return this.#list(uri)
       case 'diagnostics/process':
-        return diagnostics.readProcess(uri)
+        return json(processDiagnostics(directory, self, textParameter(uri, 'dcc_type')))
       case 'diagnostics/audit':
-        return diagnostics.readAudit(uri)
+        return json(auditDiagnostics(activity()))
       case 'diagnostics/metrics':
-        return diagnostics.readMetrics(uri)
-      case 'catalog':
-        return catalog.readList(uri)
+        return json(metricsDiagnostics(directory.entries, activity()))
     }
-    if (path.startsWith(onePrefix)) return instances.readOne(uri, path.slice(onePrefix.length))
-    if (path.startsWith(entryPrefix)) return catalog.readOne(uri, path.slice(entryPrefix.length))
-    throw new ResourceNotFound(uri.text)
+    if (path.startsWith(onePrefix)) return json(instanceRow(this.#find(uri)))
+    await catalog.refresh()
+    if (path === 'catalog') {
+      const query = textParameter(uri, 'query') ?? null
+      const entries = catalog.search(query ?? '')
+      const { source, problem } = catalog
+      return json({ total: entries.length, query, source, problem, entries })
+    }
+    const entry = catalog.entries.find(({ name }) => path === entryPrefix + name)
+    if (entry === undefined) throw new ResourceNotFound(text)
+    return json(entry)
   }
 
   /** However an instance is selected: by the digits that its id begins with. */
   canonical({ path }: ResourceUri): string | undefined {
     if (!path.startsWith(onePrefix)) return undefined
     const prefix = idPrefix(path.slice(onePrefix.length))
-    return prefix === null ? undefined : `${instancesUri}/${prefix}`
+    return prefix === null ? undefined : `gateway://instances/${prefix}`
   }
 
   pushes({ path }: ResourceUri): boolean {
-    if (!path.startsWith(onePrefix)) return pushedRoots.has(path) || path.startsWith(entryPrefix)
+    if (!path.startsWith(onePrefix)) return directoryUris.some(uri => uri === `gateway://${path}`)
     // A prefix that matches no instance fails at once.
     const prefix = idPrefix(path.slice(onePrefix.length))
     return prefix !== null && prefix.length >= minPrefixChars
   }
 
   complete(variable: string, prefix: string): readonly string[] {
-    const begins = (value: string) => value.toLowerCase().startsWith(prefix.toLowerCase())
-    const { rows, catalog } = this.#parts
-    switch (variable) {
-      case 'instance_id':
-        return this.#instanceIds(prefix)
-      case 'dcc_type':
-        return [...new Set(rows.compact().map(row => row.dcc_type))].toSorted().filter(begins)
-      case 'status':
-        return rowStatuses.filter(begins)
-      case 'name':
-        return catalog.names().filter(begins)
-    }
-    return switches.has(variable) ? ['true', 'false'].filter(begins) : []
+    if (variable !== 'instance_id') return []
+    return this.#withPrefix(plainId(prefix)).map(({ record }) => record.instanceId)
   }
 
-  /** Live instances come first: a client that completes an id wants to connect. */
-  #instanceIds(prefix: string): string[] {
-    const wanted = plainId(prefix)
-    const rows = this.#parts.rows
-      .compact()
-      .filter(row => plainId(row.instance_id).startsWith(wanted))
-    const isLive = (row: (typeof rows)[number]) => row.health === 'live'
-    return [...rows.filter(isLive), ...rows.filter(row => !isLive(row))].map(row => row.instance_id)
+  /** Many clients read the same list after each change: it is serialised once. */
+  #list(uri: ResourceUri): readonly Content[] {
+    const { entries, faults } = this.#parts.directory
+    const query = parseInstanceQuery(uri)
+    if (entries !== this.#state.entries || faults !== this.#state.faults) {
+      this.#state = { entries, faults }
+      this.#version++
+    }
+    return this.#lists.get(this.#version, uri.text, () => {
+      const found = queryInstances(entries.map(instanceRow), faults, query)
+      return JSON.stringify({ list_ok: true, ...found })
+    })
+  }
+
+  /** The one instance whose id the path names or begins, alive or dead. */
+  #find({ path, text: uri }: ResourceUri): InstanceEntry {
+    const prefix = idPrefix(path.slice(onePrefix.length))
+    if (prefix !== null && prefix.length < minPrefixChars) {
+      throw new ResourceUriInvalid(
+        `an instance is selected by its id or by at least ${minPrefixChars} digits of it`,
+        { hint: 'gateway://instances has the ids', data: { uri } },
+      )
+    }
+    const found = prefix === null ? [] : this.#withPrefix(prefix)
+    const [entry] = found
+    if (entry === undefined) throw new ResourceNotFound(uri)
+    if (found.length === 1) return entry
+    throw new ResourceUriInvalid(`${found.length} instances begin with these digits`, {
+      hint: 'select one of the candidates by more digits of its instance_id',
+      data: {
+        uri,
+        total: found.length,
+        candidates: found.slice(0, maxCandidates).map(instanceRow),
+      },
+    })
+  }
+
+  #withPrefix(digits: string): InstanceEntry[] {
+    const { entries } = this.#parts.directory
+    return entries.filter(({ record }) => plainId(record.instanceId).startsWith(digits))
   }
 }

@@ -1,15 +1,13 @@
-import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
-import { fail, ok, type Result } from '../../lib/util/result.ts'
+import { plainId } from '../../lib/instances/select-instance.ts'
 import {
   integerParameter,
   limitParameter,
   switchParameter,
   textParameter,
-  wordParameter,
 } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { InstanceEntry, RecordFault } from './instance-directory.ts'
-import { type InstanceRow, type RowStatus, rowStatuses } from './instance-rows.ts'
+import type { RecordFault } from './instance-directory.ts'
+import type { InstanceRow } from './instance-rows.ts'
 
 /** What a reader asks of the directory; every surface asks by this and nothing else. */
 export interface InstanceQuery {
@@ -19,33 +17,28 @@ export interface InstanceQuery {
   readonly dccType?: string
   /** Part of a name, id, version or scene. */
   readonly text?: string
-  readonly status?: RowStatus
   readonly limit: number
   readonly offset: number
 }
 
+/** Instances of one answer, also when the caller names no `limit`. */
+export const maxInstanceRows = 1000
+
 /** The query of `gateway://instances`; throws `ResourceUriInvalid`. */
-export function parseInstanceQuery(
-  uri: ResourceUri,
-  maxRows: number,
-): InstanceQuery & { verbose: boolean } {
-  const status = wordParameter(uri, 'status', rowStatuses)
+export function parseInstanceQuery(uri: ResourceUri): InstanceQuery {
   return {
     includeStale: switchParameter(uri, 'include_stale') ?? true,
-    // A query for dead ones by name shows them.
-    includeDead: switchParameter(uri, 'include_dead') ?? status === 'dead',
+    includeDead: switchParameter(uri, 'include_dead') ?? false,
     dccType: textParameter(uri, 'dcc_type'),
     text: textParameter(uri, 'query'),
-    status,
-    limit: limitParameter(uri, maxRows, maxRows),
+    limit: limitParameter(uri, maxInstanceRows, maxInstanceRows),
     offset: integerParameter(uri, 'offset') ?? 0,
-    verbose: switchParameter(uri, 'verbose') ?? false,
   }
 }
 
 /** Which rows the query shows, in their order, with what it leaves out in numbers. */
-export function queryInstances<Row extends InstanceRow>(
-  rows: Row[],
+export function queryInstances(
+  rows: InstanceRow[],
   faults: readonly RecordFault[],
   query: InstanceQuery,
 ) {
@@ -57,9 +50,7 @@ export function queryInstances<Row extends InstanceRow>(
     ({ health }) => (health !== 'stale' || includeStale) && (health !== 'dead' || includeDead),
   )
   const instances = shown.slice(offset, offset + limit)
-  const usual = rows.length === 0 ? 'empty' : 'healthy'
   return {
-    index_health: faults.length > 0 ? 'degraded' : usual,
     total: shown.length,
     capped: offset + instances.length < shown.length,
     limit,
@@ -72,23 +63,17 @@ export function queryInstances<Row extends InstanceRow>(
 }
 
 /** Undefined is any type; case does not matter. */
-export function isOfType({ dcc_type }: InstanceRow, dccType: string | undefined): boolean {
-  return dccType === undefined || dcc_type.toLowerCase() === dccType.toLowerCase()
+export function isOfType(dccType: string, wanted: string | undefined): boolean {
+  return wanted === undefined || dccType.toLowerCase() === wanted.toLowerCase()
 }
 
-function isAskedFor(row: InstanceRow, { dccType, text = '', status }: InstanceQuery): boolean {
-  if (!isOfType(row, dccType)) return false
-  if (status !== undefined && row.status !== status) return false
+function isAskedFor(row: InstanceRow, { dccType, text = '' }: InstanceQuery): boolean {
+  if (!isOfType(row.dcc_type, dccType)) return false
   const wanted = text.toLowerCase()
   return [row.display_id, row.display_name, row.instance_id, row.scene ?? ''].some(part =>
     part.toLowerCase().includes(wanted),
   )
 }
-
-export type LookupFailure =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'too_short' }
-  | { readonly kind: 'ambiguous'; readonly candidates: InstanceEntry[] }
 
 /**
  * The hexadecimal digits that a selector begins an id with, lower case and without hyphens; null
@@ -97,18 +82,4 @@ export type LookupFailure =
 export function idPrefix(selector: string): string | null {
   const digits = plainId(selector)
   return /^[0-9a-f]{1,32}$/.test(digits) ? digits : null
-}
-
-/** The one instance whose id is the selector or begins with it, alive or dead. */
-export function lookUpInstance(
-  entries: readonly InstanceEntry[],
-  selector: string,
-): Result<InstanceEntry, LookupFailure> {
-  const prefix = idPrefix(selector)
-  if (prefix === null) return fail({ kind: 'none' })
-  if (prefix.length < minPrefixChars) return fail({ kind: 'too_short' })
-  const candidates = entries.filter(({ record }) => plainId(record.instanceId).startsWith(prefix))
-  const [found] = candidates
-  if (found === undefined) return fail({ kind: 'none' })
-  return candidates.length === 1 ? ok(found) : fail({ kind: 'ambiguous', candidates })
 }

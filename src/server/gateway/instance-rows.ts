@@ -1,16 +1,9 @@
-import { absenceText } from '../../lib/instances/instance.ts'
 import { shortId } from '../../lib/instances/select-instance.ts'
 import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
-import type { InstanceDirectory, InstanceEntry, RecordFault } from './instance-directory.ts'
-
-/** Instances of one answer, also when the reader names no `limit`. */
-export const maxInstanceRows = 1000
+import type { InstanceEntry } from './instance-directory.ts'
 
 /** What to expect of an instance: what it says of itself, unless its life says otherwise. */
-export const rowStatuses = ['available', 'busy', 'stale', 'unreachable', 'dead'] as const
-export type RowStatus = (typeof rowStatuses)[number]
-
-export function rowStatus({ record, verdict }: InstanceEntry): RowStatus {
+export function rowStatus({ record, verdict }: InstanceEntry) {
   switch (verdict.health) {
     case 'live':
       return record.status
@@ -21,15 +14,16 @@ export function rowStatus({ record, verdict }: InstanceEntry): RowStatus {
   }
 }
 
-/** One instance in a list. Member names are those on the wire. */
 export type InstanceRow = ReturnType<typeof instanceRow>
 
-/** The texts of a record are safe to show: `parseRecord` made them so. */
+/**
+ * One instance as clients read it. Member names are those on the wire. The texts of a record are safe
+ * to show: `parseRecord` made them so.
+ */
 export function instanceRow(entry: InstanceEntry) {
   const { record, verdict } = entry
   const { dccType, joined, host } = record
   const short = shortId(record.instanceId)
-  const status = rowStatus(entry)
   return {
     instance_id: record.instanceId,
     instance_short: short,
@@ -48,98 +42,17 @@ export function instanceRow(entry: InstanceEntry) {
     joined: joined
       ? { owner: joined.owner, team: joined.team, name: joined.name, visible_to: joined.visibility }
       : undefined,
-    status,
+    status: rowStatus(entry),
     health: verdict.health,
     reason: verdict.reason,
     scene: record.scene,
     scene_set_at: rfc3339OrNull(record.sceneSetMs),
     metadata: record.metadata,
-    instance_status: {
-      status,
-      /** Whether the same request may succeed later without any action. */
-      retryable: status !== 'available' && status !== 'dead',
-      recommended_next_action: adviceOf(entry, status),
-    },
-  }
-}
-
-export function verboseRow(entry: InstanceEntry) {
-  const { record } = entry
-  return {
-    ...instanceRow(entry),
     /** The server's process. */
     pid: record.pid,
     hostname: record.hostname,
     server_version: record.version,
     started_at: toRfc3339(record.startedMs),
-    host_mode: record.host.mode,
-  }
-}
-
-function adviceOf(entry: InstanceEntry, status: RowStatus): string {
-  const { instanceId, joined } = entry.record
-  const read =
-    joined === null
-      ? 'open an MCP session at mcp_url'
-      : `read instance://${instanceId}/scene/current here`
-  switch (status) {
-    case 'available':
-      return `${read}${adviceWithoutApplication(entry)}`
-    case 'busy':
-      return `${read}; questions to the application may have to wait`
-    case 'stale':
-      return 'wait for its next heartbeat; its process may hang'
-    case 'unreachable':
-      return 'wait until it answers again; its process runs'
-    case 'dead':
-      return 'choose another instance from gateway://instances'
-  }
-}
-
-/** A server that lost its application keeps what that said last; a posted scene needs none. */
-function adviceWithoutApplication({ record: { host, sceneSetMs } }: InstanceEntry): string {
-  if (host.connected || sceneSetMs !== null) return ''
-  const absence = absenceText({ connected: false, since: rfc3339OrNull(host.sinceMs) })
-  return absence === null
-    ? '; no application has connected yet: open the application and press Connect'
-    : `; ${absence}: its last scene can still be read; open it again and press Connect for new ones`
-}
-
-/** The directory as rows, with a number for each of its states. */
-export class InstanceRows {
-  readonly #directory: InstanceDirectory
-  #entries: readonly InstanceEntry[] | undefined
-  #faults: readonly RecordFault[] | undefined
-  #version = 0
-
-  constructor(directory: InstanceDirectory) {
-    this.#directory = directory
-  }
-
-  /** Another number, another state. */
-  get version(): number {
-    const { entries, faults } = this.#directory
-    if (entries !== this.#entries || faults !== this.#faults) {
-      this.#entries = entries
-      this.#faults = faults
-      this.#version++
-    }
-    return this.#version
-  }
-
-  get entries(): readonly InstanceEntry[] {
-    return this.#directory.entries
-  }
-
-  get faults(): readonly RecordFault[] {
-    return this.#directory.faults
-  }
-
-  compact(): InstanceRow[] {
-    return this.entries.map(instanceRow)
-  }
-
-  verbose(): ReturnType<typeof verboseRow>[] {
-    return this.entries.map(verboseRow)
+    host_mode: host.mode,
   }
 }

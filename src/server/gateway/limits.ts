@@ -1,19 +1,13 @@
 import { type McpLimits, resolveMcpLimits } from '../mcp/limits.ts'
 
-/** Bounds of the gateway, which tests shrink. Sizes in bytes, times in milliseconds. */
+/** Bounds of the gateway, which tests shrink. Times in milliseconds. */
 export const gatewayDefaults = {
-  /** Subscribers are told of changes of instances at most once in this time. */
-  recordGatherMs: 50,
   /** An instance must have begun an answer within this time. */
   instanceAnswerMs: 10_000,
   /** An answer that brings nothing more for this long has ended. */
   instanceSilenceMs: 30_000,
   /** The accounts server is asked again this often for each token with which something is open. */
   joinTokenCheckMs: 3000,
-  /** Users whose view of the instances is kept. */
-  maxViews: 1000,
-  /** The view of a user without sessions, streams and calls is kept for this long. */
-  viewIdleMs: 5 * 60_000,
 }
 
 export type GatewayLimits = McpLimits & typeof gatewayDefaults

@@ -34,6 +34,7 @@ export class Call implements Caller {
   readonly principal: string
   readonly mayAnswer: boolean
   readonly isReadOnly: boolean
+  readonly schemes: Caller['schemes']
   readonly isBatched: boolean
   readonly progress: Progress | null
   #abort: AbortController | undefined
@@ -49,6 +50,7 @@ export class Call implements Caller {
     this.principal = context.principal
     this.mayAnswer = context.mayAnswer
     this.isReadOnly = !context.mayWrite && !context.mayAnswer
+    this.schemes = context.viewer?.schemes
     this.isBatched = isBatched
     this.progress = isBatched ? null : progressOf(parts.res, message)
   }

@@ -112,6 +112,8 @@ export interface Reader {
   readonly signal: AbortSignal
   /** What is for writers alone is as if it were not served. Absent: it is served. */
   readonly isReadOnly?: boolean
+  /** Schemes of instances that it may read at a gateway. Absent or null: all. */
+  readonly schemes?: readonly string[] | null
   /** What its client calls itself. */
   readonly client?: { readonly name: string; readonly version: string }
 }

@@ -20,7 +20,7 @@ export interface SchemeProducer {
    */
   page?(after: string | undefined, limit: number): Promise<DescriptorPage>
   /** Not listed, and shown first where a model looks for what there is. Never fails. */
-  first?(): readonly Descriptor[]
+  first?(reader: Reader): readonly Descriptor[]
   /** Never fails. */
   templates?(): readonly Template[]
   /**
@@ -38,7 +38,7 @@ export interface SchemeProducer {
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
   /** Throws for a URI that can never be read. Absent: the resource may come later. */
-  checkParameters?(uri: ResourceUri): void
+  checkParameters?(uri: ResourceUri, reader?: Reader): void
   /** Whether reading the URI changes what others find. Absent: it does not. */
   changes?(uri: ResourceUri): boolean
   /** Whether updates of the URI ever come. Absent: they do, unless the scheme is polled. */

@@ -1,5 +1,5 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import { type Named, namesId, selectInstance } from '../../lib/instances/select-instance.ts'
+import { type Named, namesId, selectInstances } from '../../lib/instances/select-instance.ts'
 import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { ok, type Result } from '../../lib/util/result.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
@@ -83,8 +83,8 @@ export class ServedResources {
   }
 
   /** What a model is shown first of what there is, though it is not listed. */
-  first(): Descriptor[] {
-    return [...this.producers.values()].flatMap(producer => producer.first?.() ?? [])
+  first(reader: Reader): Descriptor[] {
+    return [...this.producers.values()].flatMap(producer => producer.first?.(reader) ?? [])
   }
 
   templates(): Template[] {
@@ -123,7 +123,7 @@ export class ServedResources {
   assertSubscribable(uri: unknown, reader?: Reader): string {
     const parsed = this.parsed(uri)
     try {
-      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed)
+      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed, reader)
     } catch (error) {
       throw this.#forReader(error, parsed, uri)
     }
@@ -230,7 +230,7 @@ export class ServedResources {
 
   /** Whether the word names this instance: its id, its kind, its name or its document. */
   isNamed(word: string): boolean {
-    return this.#instance !== undefined && selectInstance([this.#instance()], word).kind === 'one'
+    return this.#instance !== undefined && selectInstances([this.#instance()], word).length === 1
   }
 
   /** The URI taken apart in its own spelling, or throws `ResourceUriInvalid`. */

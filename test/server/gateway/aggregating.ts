@@ -1,6 +1,9 @@
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import type { GatewayHandle, GatewayOptions } from '../../../src/server/gateway/options.ts'
-import { startGateway } from '../../../src/server/gateway.ts'
+import {
+  type GatewayHandle,
+  type GatewayOptions,
+  startGateway,
+} from '../../../src/server/gateway.ts'
 
 /** A gateway on a free port that passes on what the instances of a state directory have. */
 export function startAggregating(

@@ -6,8 +6,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Logger, silentLogger } from '../../../src/lib/util/logger.ts'
-import type { GatewayHandle, GatewayOptions } from '../../../src/server/gateway/options.ts'
-import { startGateway } from '../../../src/server/gateway.ts'
+import {
+  type GatewayHandle,
+  type GatewayOptions,
+  startGateway,
+} from '../../../src/server/gateway.ts'
 import type { ServeHandle, ServeOptions } from '../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../src/server/serve.ts'
 import { freePort } from '../../helpers/free-port.ts'

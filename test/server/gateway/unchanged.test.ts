@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { GatewayHandle } from '../../../src/server/gateway/options.ts'
+import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import {
@@ -220,15 +220,6 @@ describe('what a gateway passes on', () => {
     const { error } = (await callStateless(gateway.url, 'tools/call', note)).json
     expect(error.message).to.include('unknown tool')
     expect(instance.asked.length).to.equal(asked)
-  })
-
-  it('fails with the code of the revision of the caller', async () => {
-    const error = { code: -32602, message: 'no such', data: { uri: at(instance) } }
-    instance.onRead = ({ res, id }) => void res.end(JSON.stringify({ jsonrpc: '2.0', id, error }))
-    expect((await read(at(instance))).error.code).to.equal(-32602)
-    const session = await RawSession.open(gateway.url)
-    const answer = await session.call('resources/read', { uri: at(instance) })
-    expect([answer.error.code, answer.error.data.uri]).to.deep.equal([-32002, at(instance)])
   })
 
   describe('for equal reads', () => {

@@ -247,7 +247,7 @@ describe('a gateway whose users see what is theirs', () => {
       return { status: res.statusCode, end: () => req.destroy() }
     }
     const first = await download('ben')
-    for (let more = 1; more < 16; more++) expect((await download('ben')).status).to.equal(200)
+    for (let more = 1; more < 64; more++) expect((await download('ben')).status).to.equal(200)
     expect((await download('ben')).status).to.equal(503)
     // Another token of the user counts with the first.
     const { token } = await makeToken(accessOf('ben'), ['read:artefact'])
@@ -363,7 +363,7 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('reads and follows the schemes of the token alone', async () => {
-    const own = await joinOf('ben', { visible_to: 'owner' })
+    const own = await joinOf('ben', { visible_to: 'owner', scene: '/shot.blend' })
     own.setScene(sceneOf(1))
     const { token } = await makeToken(accessOf('ben'), ['read:scene'])
     const [session, events] = await open(token)
@@ -400,6 +400,15 @@ describe('a gateway whose users see what is theirs', () => {
     for (const answer of await Promise.all(refused)) {
       expect(JSON.stringify(answer)).to.match(/the token may not read [a-z ]+ of instances/)
     }
+    // Another token of the user, whose view is the same.
+    const artefacts = await makeToken(accessOf('ben'), ['read:artefact'])
+    const [withoutScene] = await open(artefacts.token)
+    const listedTo = async (each: RawSession) =>
+      JSON.stringify(await each.call('tools/call', { name: 'list_resources', arguments: {} }))
+    expect(await listedTo(session)).to.include(at(own.id))
+    expect(await listedTo(withoutScene)).to.not.include(at(own.id))
+    const unread = await withoutScene.call('resources/read', { uri: at(own.id) })
+    expect(JSON.stringify(unread)).to.include('the token may not read scene of instances')
     // The scopes that the refusals name can be given to a token.
     const scopesOf = (answer: unknown) => JSON.stringify(answer).match(/read:\w+/g)
     expect(scopesOf(await tool('list_resources', {}))).to.equal(null)

@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { parseCatalog } from '../../../src/server/gateway/catalog/parse-catalog.ts'
 import { gatewayEventKinds } from '../../../src/server/gateway/event-ring.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 import { gateway, id, json } from './gateway-harness.ts'
 
-const read = (name: string) =>
-  readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8')
-const document = read('gateway-resources.md')
+const page = new URL('../../../docs/gateway-resources.md', import.meta.url)
+const document = readFileSync(page, 'utf8')
 
 /** The JSON blocks below a heading. */
 function samples(heading: string): any[] {
@@ -26,13 +24,12 @@ function shape(value: unknown): unknown {
 describe('docs/gateway-resources.md', () => {
   const given = gateway()
   given.directory.put(entry({ instanceId: id }))
-  given.catalog.set({ name: 'a', description: 'd' })
 
   const payloads: [heading: string, uri: string][] = [
     ['`gateway://instances`', 'gateway://instances'],
+    ['`gateway://diagnostics/process`', 'gateway://diagnostics/process'],
     ['`gateway://diagnostics/audit`', 'gateway://diagnostics/audit'],
     ['`gateway://diagnostics/metrics`', 'gateway://diagnostics/metrics'],
-    ['`gateway://catalog`', 'gateway://catalog'],
     ['`resources://gateway/events`', 'resources://gateway/events'],
   ]
   for (const [heading, uri] of payloads) {
@@ -45,23 +42,8 @@ describe('docs/gateway-resources.md', () => {
     const times = ({ metrics }: { metrics: object }) =>
       Object.entries(metrics).filter(([name]) => name.endsWith('_ms'))
     const [sample] = samples('`gateway://diagnostics/metrics`')
-    expect(times(sample)).to.have.length(6)
+    expect(times(sample)).to.have.length(4)
     expect(times(sample)).to.deep.equal(times(await json(given, 'gateway://diagnostics/metrics')))
-  })
-
-  it('shows every member of gateway://diagnostics/process, and what it adds to an instance', async () => {
-    const [sample, added] = samples('`gateway://diagnostics/process`')
-    const { instances, ...rest } = await json(given, 'gateway://diagnostics/process')
-    expect(shape(sample)).to.deep.equal(shape({ ...rest, instances: [] }))
-    expect(shape(added)).to.deep.equal(shape(instances[0].diagnostics))
-  })
-
-  it('names every member that verbose adds', async () => {
-    const { instances } = await json(given, 'gateway://instances?verbose')
-    const [compact] = (await json(given, 'gateway://instances')).instances
-    const added = Object.keys(instances[0]).filter(name => !Object.hasOwn(compact, name))
-    const said = /`verbose`\s+adds\s+([\s\S]*?)\./.exec(document)?.[1] ?? ''
-    for (const name of added) expect(said).to.match(new RegExp(`\\b${name}\\b`))
   })
 
   it('has a row for every kind of event, and for no other', () => {
@@ -78,13 +60,5 @@ describe('docs/gateway-resources.md', () => {
     for (const { uriTemplate } of given.resources.templates()) {
       expect(document).to.include(`| \`${uriTemplate}\` |`)
     }
-  })
-})
-
-describe('docs/catalog.md', () => {
-  it('has an example that is a catalog', () => {
-    const text = /^```json\n(.*?)^```$/ms.exec(read('catalog.md'))?.[1] ?? ''
-    const parsed = parseCatalog(text)
-    expect(parsed.ok, parsed.ok ? '' : parsed.failure).to.equal(true)
   })
 })

@@ -1,57 +1,51 @@
 import { expect } from 'chai'
-import { EventRing } from '../../../src/server/gateway/event-ring.ts'
-import { ManualTime } from '../resources/manual-time.ts'
+import { eventsOf, gateway, textOf } from './gateway-harness.ts'
 
-function ring() {
-  const time = new ManualTime()
-  return { time, ring: new EventRing(time) }
-}
+const uri = 'resources://gateway/events'
 
-const events = (text: string): any[] =>
-  text
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => JSON.parse(line))
-
-describe('EventRing', () => {
-  it('has one JSON object a line, newest last, each line ended', () => {
-    const { ring: own, time } = ring()
-    expect(own.text()).to.equal('')
-    own.record({ event: 'election_won' })
+describe('resources://gateway/events', () => {
+  it('has one JSON object a line, newest last, each line ended', async () => {
+    const given = gateway()
+    const { ring, time } = given
+    expect(await textOf(given, uri)).to.equal('')
+    ring.record({ event: 'election_won', instanceId: 'gateway', reason: 'the port' })
     time.advance(1500)
-    own.record({ event: 'instance_died', dccType: 'maya', instanceId: 'a1b2c3d4', reason: 'gone' })
-    expect(own.text()).to.match(/^[^\n]+\n[^\n]+\n$/)
-    expect(events(own.text())).to.deep.equal([
+    ring.record({ event: 'instance_died', dccType: 'maya', instanceId: 'a1b2', reason: 'gone' })
+    expect(await textOf(given, uri)).to.match(/^[^\n]+\n[^\n]+\n$/)
+    expect(await eventsOf(given)).to.deep.equal([
       {
         timestamp: '2026-01-02T03:04:05.678Z',
         event: 'election_won',
         dcc_type: '__gateway__',
         instance_id: 'gateway',
+        reason: 'the port',
       },
       {
         timestamp: '2026-01-02T03:04:07.178Z',
         event: 'instance_died',
         dcc_type: 'maya',
-        instance_id: 'a1b2c3d4',
+        instance_id: 'a1b2',
         reason: 'gone',
       },
     ])
   })
 
-  it('keeps as many as it may, counts on, and gives the newest when asked for fewer', () => {
-    const { ring: own } = ring()
-    for (let n = 1; n <= 1003; n++) own.record({ event: 'port_taken', reason: String(n) })
-    const reasons = (limit: number) => events(own.text(limit)).map(each => each.reason)
-    expect(reasons(2000)).to.have.length(1000).and.include.members(['4', '1003'])
-    expect(reasons(2)).to.deep.equal(['1002', '1003'])
-    expect(own.changes).to.equal(1003)
+  it('keeps the last 1000, and gives the newest when asked for fewer', async () => {
+    const given = gateway()
+    for (let n = 1; n <= 1003; n++) {
+      given.ring.record({ event: 'port_taken', instanceId: 'gateway', reason: String(n) })
+    }
+    const reasons = (await eventsOf(given)).map(({ reason }) => reason)
+    expect([reasons.length, reasons[0], reasons.at(-1)]).to.deep.equal([1000, '4', '1003'])
+    const newest = await textOf(given, `${uri}?limit=2`)
+    expect(newest.match(/"reason":"\d+"/g)).to.deep.equal(['"reason":"1002"', '"reason":"1003"'])
   })
 
-  it('keeps hostile texts on their line, cleaned and cut', () => {
-    const { ring: own } = ring()
+  it('keeps hostile texts on their line, cleaned and cut', async () => {
+    const given = gateway()
     const evil = `a\n{"event":"election_won"}\u001b[2J\u202e${'x'.repeat(300)}`
-    own.record({ event: 'record_fault', dccType: evil, instanceId: evil, reason: evil })
-    const [only, ...others] = events(own.text())
+    given.ring.record({ event: 'record_fault', dccType: evil, instanceId: evil, reason: evil })
+    const [only, ...others] = await eventsOf(given)
     expect(others).to.deep.equal([])
     for (const name of ['dcc_type', 'instance_id', 'reason']) {
       expect(only[name])

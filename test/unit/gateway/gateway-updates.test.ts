@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
+import type { InstanceEntry } from '../../../src/server/gateway/instance-directory.ts'
 import { entry } from '../../helpers/memory-directory.ts'
-import { gateway, id, other } from './gateway-harness.ts'
+import { eventsOf, gateway, id, other } from './gateway-harness.ts'
 
 describe('updates of a gateway', () => {
   const roots = [
@@ -11,8 +12,9 @@ describe('updates of a gateway', () => {
   ]
 
   it('are told of the list, the counts, and the instance under each beginning of its id', () => {
-    const { directory, updates } = gateway()
+    const { directory, updates, time } = gateway()
     directory.put(entry({ instanceId: id }))
+    time.advance(50)
     const digits = id.replaceAll('-', '')
     const ones = Array.from(
       { length: 29 },
@@ -21,33 +23,19 @@ describe('updates of a gateway', () => {
     expect(updates.toSorted()).to.deep.equal([...roots, ...ones].toSorted())
   })
 
-  it('are told at most once in the interval, and then of all that changed', () => {
-    const { directory, updates, time } = gateway()
+  it('are told once of all that changes in an interval', () => {
+    const { directory, updates, lists, time } = gateway()
     const told = (uri: string) => updates.filter(one => one === uri).length
     for (let n = 0; n < 50; n++) {
       directory.put(entry({ instanceId: id, scene: `/${n}` }))
       directory.put(entry({ instanceId: other, scene: `/${n}` }))
     }
-    expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([1, 0])
-    time.advance(1000)
-    expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([2, 1])
     time.advance(10_000)
-    expect(told('gateway://instances')).to.equal(2)
-  })
-
-  it('come for a record that is not understood: the list counts it', () => {
-    const { directory, updates, ring } = gateway()
-    directory.fault({ source: 'x.json', reason: 'no JSON' })
-    expect(updates.toSorted()).to.deep.equal(roots.toSorted())
-    expect(ring.text()).to.include('"record_fault"')
-  })
-
-  it('find the event in the ring when they are told', () => {
-    const { directory, resources, ring } = gateway()
-    const seen: string[] = []
-    resources.listen({ resourceUpdated: () => seen.push(ring.text()) })
-    directory.put(entry({ instanceId: id }))
-    expect(seen[0]).to.include('a1b2c3d4')
+    expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([1, 1])
+    expect(lists.count).to.equal(1)
+    directory.put(entry({ instanceId: other, scene: '/x' }))
+    time.advance(50)
+    expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([2, 2])
   })
 
   it('change the list when an instance comes, goes, dies or returns, and not else', () => {
@@ -62,6 +50,7 @@ describe('updates of a gateway', () => {
       [() => directory.remove(id), 0],
       [() => directory.put(entry({ instanceId: id })), 1],
       [() => directory.remove(id), 1],
+      [() => directory.fault({ source: 'x.json', reason: 'no JSON' }), 0],
     ]
     for (const [at, [step, changes]] of steps.entries()) {
       lists.count = 0
@@ -71,42 +60,64 @@ describe('updates of a gateway', () => {
     }
   })
 
-  it('change the list at most once in the interval, and then for all of it', () => {
-    const { directory, lists, time } = gateway()
-    for (let n = 0; n < 50; n++) directory.put(entry())
-    expect(lists.count).to.equal(1)
-    time.advance(1000)
-    expect(lists.count).to.equal(2)
-    time.advance(10_000)
-    expect(lists.count).to.equal(2)
-  })
-
-  it('come for the catalog and for each entry that is another', () => {
-    const { catalog, updates } = gateway()
-    const same = { name: 'same', description: 'd' }
-    catalog.set(same, { name: 'changed', description: 'd' }, { name: 'gone', description: 'd' })
-    updates.length = 0
-    catalog.set(same, { name: 'changed', description: 'e' }, { name: 'new', description: 'd' })
-    expect(updates).to.deep.equal([
-      'gateway://catalog',
-      'gateway://catalog/changed',
-      'gateway://catalog/new',
-      'gateway://catalog/gone',
-    ])
-  })
-
-  it('end with the gateway, which stops following directory and catalog', () => {
-    const { directory, catalog, resources, updates, time } = gateway()
+  it('end with the gateway, which stops following the directory', () => {
+    const { directory, resources, updates, time } = gateway()
     directory.put(entry(), entry())
     resources.close()
-    updates.length = 0
     directory.put(entry())
-    catalog.set()
     time.advance(10_000)
-    expect(updates).to.deep.equal([])
-    expect(directory.listening).to.equal(0)
-    expect(catalog.isFollowed).to.equal(false)
-    expect(time.waiting).to.equal(0)
+    expect([updates, directory.listening, time.waiting]).to.deep.equal([[], 0, 0])
+  })
+})
+
+describe('events of a gateway', () => {
+  const given = (health: InstanceEntry['verdict']['health'], status: 'available' | 'busy') =>
+    entry({ instanceId: id, status }, { health, reason: 'why' })
+  const live = given('live', 'available')
+  const stale = given('stale', 'available')
+  const dead = given('dead', 'available')
+  const joined = {
+    accountId: 'a',
+    owner: 'ada',
+    team: null,
+    name: 'ws',
+    visibility: 'all',
+  } as const
+  const turns: [before: InstanceEntry, now: InstanceEntry | null, event: string | null][] = [
+    [live, given('live', 'busy'), null],
+    [live, stale, 'instance_stale'],
+    [given('live', 'busy'), given('unhealthy', 'busy'), 'probe_unreachable'],
+    [live, dead, 'instance_died'],
+    [stale, live, 'instance_recovered'],
+    [dead, live, 'instance_recovered'],
+    [dead, stale, 'instance_stale'],
+    [live, null, 'instance_gone'],
+    [dead, null, 'ghost_reaped'],
+    [{ ...dead, record: { ...dead.record, joined } }, null, 'instance_gone'],
+  ]
+  for (const [before, now, event] of turns) {
+    const to = now === null ? 'goes' : `becomes ${now.verdict.health}, ${now.record.status}`
+    it(`are ${event} when a ${before.verdict.health} instance ${to}`, async () => {
+      const own = gateway()
+      own.directory.put(before)
+      if (now === null) own.directory.remove(id)
+      else own.directory.put(now)
+      const [first, ...others] = await eventsOf(own)
+      expect(first).to.include({ event: 'instance_appeared', instance_id: 'a1b2c3d4' })
+      expect(others.map(each => each.event)).to.deep.equal(event === null ? [] : [event])
+      if (now !== null && event !== null) expect(others[0]).to.include({ reason: 'why' })
+    })
+  }
+
+  it('name the record that is not understood, and when it is again', async () => {
+    const own = gateway()
+    const fault = { source: 'x.json', reason: 'no JSON' }
+    own.directory.fault(fault)
+    own.directory.mend(fault)
+    const expected = { dcc_type: 'unknown', instance_id: 'x.json', reason: 'no JSON' }
+    const [faulty, mended] = await eventsOf(own)
+    expect(faulty).to.include({ event: 'record_fault', ...expected })
+    expect(mended).to.include({ event: 'record_mended', ...expected })
   })
 })
 
@@ -117,8 +128,9 @@ describe('subscriptions at a gateway', () => {
     ['gateway://instances/%41%31b2?x=1', 'gateway://instances/a1b2', true],
     ['gateway://instances/A1-B', 'gateway://instances/a1b', false],
     ['gateway://instances/xyz', 'gateway://instances/xyz', false],
+    ['gateway://diagnostics/metrics', 'gateway://diagnostics/metrics', true],
     ['gateway://diagnostics/audit', 'gateway://diagnostics/audit', false],
-    ['gateway://catalog?query=a', 'gateway://catalog?query=a', true],
+    ['gateway://catalog?query=a', 'gateway://catalog?query=a', false],
     ['gateway://other', 'gateway://other', false],
     ['resources://gateway/events', 'resources://gateway/events', false],
   ]
@@ -126,7 +138,6 @@ describe('subscriptions at a gateway', () => {
     it(`are taken for ${uri}, ${pushes ? 'and' : 'never'} pushed`, () => {
       const { resources } = gateway()
       expect(resources.assertSubscribable(uri)).to.equal(canonical)
-      expect(resources.canonical(uri)).to.equal(canonical)
       expect(resources.pushes(uri)).to.equal(pushes)
     })
   }

@@ -1,10 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import {
-  lookUpInstance,
-  parseInstanceQuery,
-  queryInstances,
-} from '../../../src/server/gateway/instance-query.ts'
+import { parseInstanceQuery, queryInstances } from '../../../src/server/gateway/instance-query.ts'
 import { instanceRow, type InstanceRow } from '../../../src/server/gateway/instance-rows.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
@@ -12,7 +8,7 @@ import { entry } from '../../helpers/memory-directory.ts'
 function parsed(query: string): ReturnType<typeof parseInstanceQuery> {
   const uri = parseResourceUri(`gateway://instances${query}`)
   if (!uri.ok) throw new Error(uri.failure)
-  return parseInstanceQuery(uri.value, 1000)
+  return parseInstanceQuery(uri.value)
 }
 
 const row = (...given: Parameters<typeof entry>): InstanceRow => instanceRow(entry(...given))
@@ -22,10 +18,8 @@ const usual = {
   includeDead: false,
   dccType: undefined,
   text: undefined,
-  status: undefined,
   limit: 1000,
   offset: 0,
-  verbose: false,
 }
 
 describe('parseInstanceQuery', () => {
@@ -39,12 +33,9 @@ describe('parseInstanceQuery', () => {
     ['?query=%20shot%2010%20', { text: 'shot 10' }],
     // Once, not twice: this is a percent sign and two digits.
     ['?query=%2541', { text: '%41' }],
-    ['?status=STALE', { status: 'stale' }],
-    ['?status=dead', { status: 'dead', includeDead: true }],
-    ['?status=dead&include_dead=0', { status: 'dead' }],
     ['?limit=-3', { limit: 1 }],
     ['?limit=99999', {}],
-    ['?limit=5&offset=10&verbose', { limit: 5, offset: 10, verbose: true }],
+    ['?limit=5&offset=10', { limit: 5, offset: 10 }],
   ]
   for (const [query, expected] of cases) {
     it(`reads "${query}"`, () => {
@@ -54,8 +45,6 @@ describe('parseInstanceQuery', () => {
 
   const wrong: [query: string, name: string][] = [
     ['?include_stale=maybe', 'include_stale'],
-    ['?verbose=yes', 'verbose'],
-    ['?status=alive', 'status'],
     ['?offset=-1', 'offset'],
     ['?offset=9007199254740993', 'offset'],
   ]
@@ -97,10 +86,6 @@ describe('queryInstances', () => {
     ['?include_dead', 'abcdef'],
     ['?include_stale=false&include_dead=true', 'abdef'],
     ['?dcc_type=MAYA&include_stale=0', 'b'],
-    ['?status=available', 'ab'],
-    ['?status=stale&include_stale=false', ''],
-    ['?status=unreachable', 'f'],
-    ['?status=dead', 'd'],
     ['?query=hero', 'b'],
     ['?query=farm%206', 'f'],
     ['?query=blender@4.2', 'aef'],
@@ -133,55 +118,8 @@ describe('queryInstances', () => {
     expect(maya).to.include({ stale_count: 1, dead_count: 0 })
   })
 
-  it('is empty without instances, degraded with a record that is not understood', () => {
+  it('counts the records that are not understood', () => {
     const fault = { source: 'x.json', reason: 'no JSON' }
-    const health = (given: InstanceRow[], faults: (typeof fault)[]) =>
-      queryInstances(given, faults, parsed('')).index_health
-    expect(health([], [])).to.equal('empty')
-    expect(health(rows, [])).to.equal('healthy')
-    expect(health(rows, [fault])).to.equal('degraded')
-    expect(health([], [fault])).to.equal('degraded')
     expect(queryInstances(rows, [fault], parsed(''))).to.include({ fault_count: 1, total: 5 })
   })
-})
-
-describe('lookUpInstance', () => {
-  const ids = [
-    'a1b2c3d4-0000-4000-8000-000000000001',
-    'a1b2ffff-0000-4000-8000-000000000002',
-    'A1B2C3D4-0000-4000-8000-0000000000FF',
-  ] as const
-  const dead = 'deadbeef-0000-4000-8000-000000000004'
-  const entries = [
-    ...ids.map(instanceId => entry({ instanceId })),
-    entry({ instanceId: dead }, { health: 'dead', reason: 'ended' }),
-  ]
-
-  function found(selector: string): unknown {
-    const result = lookUpInstance(entries, selector)
-    if (result.ok) return result.value.record.instanceId
-    if (result.failure.kind !== 'ambiguous') return result.failure.kind
-    return result.failure.candidates.map(({ record }) => record.instanceId)
-  }
-
-  const cases: [selector: string, expected: unknown][] = [
-    [ids[0], ids[0]],
-    [ids[0].toUpperCase(), ids[0]],
-    [ids[0].replaceAll('-', ''), ids[0]],
-    ['A1B2-F', ids[1]],
-    ['a1b2', ids],
-    ['a1b2c', [ids[0], ids[2]]],
-    ['dead', dead],
-    ['d-e-a', 'too_short'],
-    ['', 'none'],
-    ['0123', 'none'],
-    ['xyz', 'none'],
-    [`${ids[0]}0`, 'none'],
-    ['__proto__', 'none'],
-  ]
-  for (const [selector, expected] of cases) {
-    it(`finds ${JSON.stringify(expected)} by "${selector}"`, () => {
-      expect(found(selector)).to.deep.equal(expected)
-    })
-  }
 })

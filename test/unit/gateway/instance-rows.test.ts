@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { instanceRow, rowStatus, verboseRow } from '../../../src/server/gateway/instance-rows.ts'
+import { instanceRow, rowStatus } from '../../../src/server/gateway/instance-rows.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
 const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'
@@ -24,18 +24,6 @@ describe('instanceRow', () => {
       scene: '/shots/010/layout.blend',
       scene_set_at: null,
       metadata: { shot: '010' },
-      instance_status: {
-        status: 'available',
-        retryable: false,
-        recommended_next_action: 'open an MCP session at mcp_url',
-      },
-    })
-  })
-
-  it('adds processes and versions when asked for more', () => {
-    const given = entry({ instanceId })
-    expect(verboseRow(given)).to.deep.equal({
-      ...instanceRow(given),
       pid: 4711,
       hostname: 'desk',
       server_version: '0.1.0',
@@ -45,8 +33,8 @@ describe('instanceRow', () => {
   })
 
   it('says unknown in the id and null elsewhere as long as no application is connected', () => {
-    const host = { connected: false, appPid: null, version: null, mode: null }
-    expect(verboseRow(entry({ instanceId, host, scene: null }))).to.deep.include({
+    const host = { connected: false, appPid: null, version: null, mode: null, sinceMs: undefined }
+    expect(instanceRow(entry({ instanceId, host, scene: null }))).to.deep.include({
       display_id: 'blender@unknown-a1b2c3d4',
       version: null,
       host_pid: null,
@@ -54,31 +42,17 @@ describe('instanceRow', () => {
     })
   })
 
-  it('says whether an application is connected, since when it is gone, and what to do', () => {
-    const never = { connected: false, appPid: null, version: null, mode: null }
-    const row = instanceRow(entry({ instanceId, host: never }))
-    expect(row.application).to.deep.equal({ connected: false, since: null })
-    expect(row.instance_status.recommended_next_action).to.equal(
-      'open an MCP session at mcp_url; no application has connected yet: open the application and press Connect',
-    )
-    const gone = instanceRow(entry({ instanceId, host: { ...never, sinceMs: 0 } }))
+  it('says since when an application is gone, and when a scene was set without one', () => {
+    const host = { connected: false, appPid: null, version: null, mode: null, sinceMs: 0 }
+    const row = instanceRow(entry({ instanceId, host, sceneSetMs: 0 }))
     const since = '1970-01-01T00:00:00.000Z'
-    expect(gone.application).to.deep.equal({ connected: false, since })
-    expect(gone.instance_status.recommended_next_action).to.contain(
-      `application gone since ${since}`,
-    )
-  })
-
-  it('says when a scene was set without an application, which is then not missed', () => {
-    const never = { connected: false, appPid: null, version: null, mode: null }
-    const row = instanceRow(entry({ instanceId, host: never, scene: null, sceneSetMs: 0 }))
-    expect(row.scene_set_at).to.equal('1970-01-01T00:00:00.000Z')
-    expect(row.instance_status.recommended_next_action).to.equal('open an MCP session at mcp_url')
+    expect(row.application).to.deep.equal({ connected: false, since })
+    expect(row.scene_set_at).to.equal(since)
   })
 
   it('never has the address nor the token file of the host link', () => {
     const record = { host_url: 'ws://127.0.0.1/host', host_token_file: '/secret.token' }
-    const text = JSON.stringify(verboseRow(entry(record as object)))
+    const text = JSON.stringify(instanceRow(entry(record as object)))
     expect(text).not.to.match(/host_url|hostUrl|token|secret|\/host/)
   })
 })
@@ -95,7 +69,7 @@ describe('rowStatus', () => {
     it(`is ${expected} for one that is ${health} and says ${said}`, () => {
       const given = entry({ status: said }, { health })
       expect(rowStatus(given)).to.equal(expected)
-      expect(instanceRow(given).instance_status).to.include({ status: expected })
+      expect(instanceRow(given).status).to.equal(expected)
     })
   }
 })

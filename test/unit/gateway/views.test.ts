@@ -13,36 +13,28 @@ describe('the views of users', () => {
   let log: string[]
   let busy: Set<string>
   let views: Views
-  let sweep: () => void
-  let limits: { maxViews: number; viewIdleMs: number }
 
   beforeEach(() => {
     ;[nowMs, log, busy] = [0, [], new Set()]
-    limits = { maxViews: 2, viewIdleMs: 1000 }
     const view = (name: string): View => ({
       endpoint: {
         handle: async () => void log.push(name),
-        activity: () => ({ ...idle, sessions: busy.has(name) ? 1 : 0 }),
+        activity: () => ({ ...idle }),
         close() {},
       },
       download: undefined,
+      isInUse: () => busy.has(name),
       close: () => void log.push(`close ${name}`),
     })
     views = new Views({
       all: view('all'),
       open(viewer) {
-        const name = `${viewer.accountId} ${viewer.team} ${viewer.schemes?.join() ?? '*'}`
+        const name = `${viewer.accountId} ${viewer.team}`
         log.push(`open ${name}`)
         return view(name)
       },
-      limits,
-      ticks: { now: () => nowMs },
-      timer: {
-        after(_delayMs, run) {
-          sweep = run
-          return () => {}
-        },
-      },
+      maxViews: 2,
+      now: () => nowMs,
     })
   })
 
@@ -54,20 +46,21 @@ describe('the views of users', () => {
     void views.handle({} as IncomingMessage, {} as ServerResponse, context)
   }
 
-  it('are shared by the tokens of one account with equal rights, and by no other', () => {
+  it('are shared by the tokens of one account, and by no other', () => {
     ask({}, 'user:ada')
     ask({}, 'user:ada token:ci')
     ask({ schemes: ['scene'] })
     ask()
+    ask({ accountId: 'ben' })
     expect(log).to.deep.equal([
-      'open ada fx *',
-      'ada fx *',
-      'ada fx *',
-      'open ada fx scene',
-      'ada fx scene',
+      'open ada fx',
+      'ada fx',
+      'ada fx',
+      'ada fx',
       'all',
+      'open ben fx',
+      'ben fx',
     ])
-    expect(views.size).to.equal(2)
   })
 
   it('are different ones for users of another provider', () => {
@@ -82,31 +75,32 @@ describe('the views of users', () => {
     ask({ team: 'lighting' })
     ask({})
     expect(log.slice(1)).to.deep.equal([
-      'open ada fx *',
-      'ada fx *',
-      'close ada fx *',
-      'open ada lighting *',
-      'ada lighting *',
-      'close ada lighting *',
-      'open ada fx *',
-      'ada fx *',
+      'open ada fx',
+      'ada fx',
+      'close ada fx',
+      'open ada lighting',
+      'ada lighting',
+      'close ada lighting',
+      'open ada fx',
+      'ada fx',
     ])
   })
 
   it('make room when nothing is open in them, the least recently used first', () => {
     for (const accountId of ['a', 'b', 'a', 'c']) ask({ accountId })
-    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close b fx *'])
-    busy = new Set(['a fx *', 'c fx *'])
+    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close b fx'])
+    busy = new Set(['a fx', 'c fx'])
     expect(() => ask({ accountId: 'd' })).to.throw('too many users are connected')
-    expect(views.size).to.equal(2)
   })
 
-  it('go after a while without anything open', async () => {
+  it('go after a while without anything open, when another one comes', () => {
     ask({ accountId: 'a' })
+    busy = new Set(['a fx'])
+    nowMs = 5 * 60_000
     ask({ accountId: 'b' })
-    busy = new Set(['a fx *'])
-    nowMs = 1001
-    sweep()
-    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close b fx *'])
+    busy = new Set()
+    nowMs++
+    ask({ accountId: 'c' })
+    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close a fx'])
   })
 })

@@ -45,7 +45,7 @@ describe('the instances that a user may see', () => {
     it(`${isVisible ? 'hold' : 'leave out'} ${title}`, () => {
       all.put(instance)
       expect([visible.entries.length, told.length]).to.deep.equal(isVisible ? [1, 1] : [0, 0])
-      expect(visible.has(instance.record.instanceId)).to.equal(isVisible)
+      expect(visible.entryOf(instance.record.instanceId) !== undefined).to.equal(isVisible)
     })
   }
 
@@ -58,7 +58,7 @@ describe('the instances that a user may see', () => {
     change({ visibility: 'owner' }, 'secret')
     change({ visibility: 'owner' }, 'another secret')
     expect(seen()).to.deep.equal([])
-    expect(visible.has(instanceId)).to.equal(false)
+    expect(visible.entryOf(instanceId)).to.equal(undefined)
     change({}, 'b')
     change({}, 'c')
     all.remove(instanceId)

@@ -3,9 +3,9 @@ import { pipeline } from 'node:stream/promises'
 import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
+import type { RequestContext } from '../../http/request-context.ts'
 import type { Instances } from './instances.ts'
-import { refusedError } from './relay-errors.ts'
-import type { InstanceAnswer } from './transport.ts'
+import { answerError } from './relay-errors.ts'
 
 const form = /^\/instances\/([^/]+)\/artefacts\/sha256\/([^/]+)$/
 /** A reader that takes nothing for this long is cut, and an instance that gives nothing. */
@@ -32,7 +32,7 @@ const passedOn: ReadonlySet<number> = new Set([200, 206, 304, 404, 416])
 export async function relayDownload(
   req: IncomingMessage,
   res: ServerResponse,
-  path: string,
+  { path, viewer }: RequestContext,
   instances: Instances,
 ): Promise<void> {
   const [, selector = '', hex = ''] = form.exec(path) ?? []
@@ -43,55 +43,41 @@ export async function relayDownload(
     throw new ServiceError('method_not_allowed', 'an artefact can be read with GET or HEAD')
   }
   const uri = `instance://${selector}/artefact/sha256/${hex}`
-  const instanceId = instances.find(uri)
-  const closed = new AbortController()
-  res.once('close', () => closed.abort(new ServiceError('cancelled', 'the reader left')))
-  const caller = { signal: closed.signal }
-  const wanted = { instanceId, rpc: method, uri }
-  const passed = instances.asked(wanted, caller, async (connection, reader = caller) => {
-    const { signal } = reader
-    const asked = only(req.headers, askedHeaders)
-    const answer = await connection.download(method, `/artefacts/sha256/${hex}`, asked, signal)
-    const { status, headers, body } = answer
-    if (!passedOn.has(status)) {
-      const { bytes } = await body.collect()
-      body.destroy()
-      throw refusedError(status, bytes, path)
-    }
-    // The page of the gateway has the same origin: a browser must not run what an instance sends.
-    res.writeHead(status, { ...only(headers, answeredHeaders), ...safetyHeaders })
-    res.setTimeout(stallMs, () => res.destroy())
-    await passBody(answer, res, signal)
-  })
-  await passed.catch((error: unknown) => {
-    if (!(error instanceof ServiceError)) throw error
-    const { code, message, hint, data } = error
-    if (code === 'cancelled' && res.destroyed) return
-    // A failure of the instance, which may be over soon, and none of the gateway.
-    if (code !== 'resource_failed') throw error
-    throw new ServiceError('overloaded', message, { hint, data })
-  })
-}
-
-/**
- * Passes the body of `answer` on. A cut on either side cuts the other, so that half a body is never
- * taken for a whole one. After the last byte the connection of the reader stays: it may have sent
- * its next request already.
- */
-async function passBody(
-  { headers, body }: InstanceAnswer,
-  res: ServerResponse,
-  signal: AbortSignal,
-): Promise<void> {
-  let missing = Number(headers['content-length'] ?? Infinity)
-  const bytes = body.stream()
-  bytes.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+  const instanceId = instances.find(uri, viewer)
+  const left = new AbortController()
+  res.once('close', () => left.abort(new ServiceError('cancelled', 'the reader left')))
+  const caller = { signal: left.signal }
   try {
-    await pipeline(bytes, res, { signal, end: false })
-  } catch {
-    if (missing !== 0) return void res.destroy()
+    const wanted = { instanceId, rpc: method, uri }
+    await instances.asked(wanted, caller, async (connection, { signal } = caller) => {
+      const asked = only(req.headers, askedHeaders)
+      const answer = await connection.download(method, `/artefacts/sha256/${hex}`, asked, signal)
+      const { status, headers, body } = answer
+      if (!passedOn.has(status)) {
+        const { bytes } = await body.collect()
+        body.destroy()
+        throw answerError(status, bytes, path)
+      }
+      // The page of the gateway has the same origin: a browser must not run what an instance sends.
+      res.writeHead(status, { ...only(headers, answeredHeaders), ...safetyHeaders })
+      res.setTimeout(stallMs, () => res.destroy())
+      // A cut on either side cuts the other, so that half a body is never taken for a whole one.
+      // After the last byte the reader may have sent its next request already.
+      let missing = Number(headers['content-length'] ?? Infinity)
+      const bytes = body.stream()
+      bytes.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+      await pipeline(bytes, res, { signal, end: false }).catch((cause: unknown) => {
+        if (missing !== 0) throw new ServiceError('cancelled', 'the download was cut', { cause })
+      })
+      res.end()
+    })
+  } catch (error) {
+    if (res.headersSent || res.destroyed) return void res.destroy()
+    if (!(error instanceof ServiceError) || error.code !== 'resource_failed') throw error
+    // A failure of the instance, which may be over soon, and none of the gateway.
+    const { message, hint, data } = error
+    throw new ServiceError('overloaded', message, { hint, data })
   }
-  res.end()
 }
 
 function only(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {

@@ -1,42 +1,43 @@
-import type { GatewayLimits } from '../limits.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
-import { monotonicClock, systemClock, systemTimer } from '../../../lib/util/time.ts'
-import { ClientTable } from '../../mcp/client-table.ts'
-import { Endpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
-import type { KeptSessions } from '../../mcp/kept-sessions.ts'
-import { serverInstructions } from '../../mcp/instructions.ts'
-import { gatewayTools } from '../../mcp/tools/tools.ts'
-import type { CatalogFile } from '../catalog/catalog-file.ts'
-import type { DiagnosticParts } from '../diagnostics.ts'
+import { monotonicClock } from '../../../lib/util/time.ts'
 import type { NodeHandler } from '../../http/app.ts'
 import type { Viewer } from '../../http/authentication.ts'
+import { ClientTable } from '../../mcp/client-table.ts'
+import { Endpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
+import { serverInstructions } from '../../mcp/instructions.ts'
+import type { KeptSessions } from '../../mcp/kept-sessions.ts'
+import type { McpLimits } from '../../mcp/limits.ts'
+import { gatewayTools } from '../../mcp/tools/tools.ts'
+import type { Catalog } from '../catalog.ts'
+import type { GatewaySelf } from '../diagnostics.ts'
 import { EventRing } from '../event-ring.ts'
 import { createGatewayResources } from '../gateway-resources.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
-import { AccessTrail } from '../relay/access-trail.ts'
+import type { Connections } from '../relay/connections.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
 import { instanceTools } from '../relay/instance-tools.ts'
 import { Instances } from '../relay/instances.ts'
-import type { Connections } from '../relay/connections.ts'
 import { VisibleInstances } from './visible-instances.ts'
 
-interface ViewParts extends Omit<DiagnosticParts, 'activity' | 'limits'> {
-  readonly directory: InstanceDirectory
-  /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
-  readonly isVisible?: (instanceId: string) => boolean
-  /** Schemes of instances that callers may read; default: all. */
-  readonly schemes?: Viewer['schemes']
-  /** The caller; null: holders of the gateway's key. Absent: accesses are not logged. */
-  readonly viewer?: Viewer | null
-  readonly ring: EventRing
-  readonly catalog: CatalogFile
+/** What all views of a gateway share. */
+export interface ViewParts {
+  readonly catalog: Catalog
   /** Absent: resources of instances are not passed on. */
   readonly connections: Connections | undefined
   readonly tools: boolean
   /** Sessions of the gateway that had the port before. */
   readonly kept?: KeptSessions
-  readonly limits: GatewayLimits
+  readonly self: GatewaySelf
+  readonly limits: McpLimits
   readonly log: Logger
+}
+
+/** Of one view. */
+interface OwnParts {
+  readonly directory: InstanceDirectory
+  /** The caller; null: holders of the gateway's key. Absent: accesses are not logged. */
+  readonly viewer?: Viewer | null
+  readonly ring: EventRing
 }
 
 /**
@@ -47,31 +48,15 @@ export interface View {
   readonly endpoint: McpEndpoint
   /** What follows `/instances/`. Absent: resources of instances are not passed on. */
   readonly download: NodeHandler | undefined
+  /** Whether something is open in it. */
+  isInUse(): boolean
   close(): void
 }
 
-/** The part of each bound of the gateway that one user has at most. */
-const userShare = 0.1
-
-/** The view of one user, whose bounds and events are their own. */
-export function openUserView(
-  parts: Omit<ViewParts, 'directory' | 'isVisible' | 'viewer' | 'ring'>,
-  all: InstanceDirectory,
-  viewer: Viewer,
-): View {
-  const share = (most: number) => Math.max(1, Math.floor(most * userShare))
-  const { maxSessions, maxSubscriptions, maxWaits } = parts.limits
-  const limits = {
-    ...parts.limits,
-    maxSessions: share(maxSessions),
-    maxSubscriptions: share(maxSubscriptions),
-    maxWaits: share(maxWaits),
-  }
+/** The view of one user, who sees some of the instances. */
+export function openUserView(parts: ViewParts, all: InstanceDirectory, viewer: Viewer): View {
   const directory = new VisibleInstances(all, viewer)
-  const isVisible = (id: string) => directory.has(id)
-  const { schemes } = viewer
-  const own = { limits, directory, isVisible, schemes, viewer, ring: new EventRing() }
-  const view = openView({ ...parts, ...own })
+  const view = openView(parts, { directory, viewer, ring: new EventRing() })
   return {
     ...view,
     close() {
@@ -81,24 +66,16 @@ export function openUserView(
   }
 }
 
-export function openView(parts: ViewParts): View {
-  const { directory, connections, tools, viewer, limits, log } = parts
-  const clocks = { clock: systemClock, ticks: monotonicClock, timer: systemTimer }
-  const clients = new ClientTable(clocks)
+export function openView(parts: ViewParts, own: OwnParts): View {
+  const { connections, tools, limits, log } = parts
+  const { directory, viewer } = own
+  const clients = new ClientTable()
   const instances =
     connections &&
-    new Instances({
-      directory,
-      connections,
-      isVisible: parts.isVisible,
-      schemes: parts.schemes,
-      trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
-      clock: systemClock,
-      updated: uri => resources.updated(uri),
-      listChanged: () => resources.listChanged(),
-    })
+    new Instances({ directory, connections, viewer, log, updated: uri => resources.updated(uri) })
   const resources = createGatewayResources({
     ...parts,
+    ...own,
     clients,
     instances,
     activity: () => endpoint.activity(),
@@ -118,7 +95,11 @@ export function openView(parts: ViewParts): View {
   })
   return {
     endpoint,
-    download: instances && ((req, res, { path }) => relayDownload(req, res, path, instances)),
+    download: instances && ((...asked) => relayDownload(...asked, instances)),
+    isInUse() {
+      const { sessions, streams, pendingCalls } = endpoint.activity()
+      return sessions + streams + pendingCalls > 0 || instances?.isAsked === true
+    },
     close() {
       endpoint.close()
       resources.close()

@@ -5,7 +5,7 @@ import type { ListPage } from '../../resources/listing.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { defaultChars, fitting } from './pages.ts'
-import { createTool, textResult, type ToolParts } from './tool.ts'
+import { type Caller, createTool, textResult, type ToolParts } from './tool.ts'
 
 /** Characters of a URI template, a name, a type or a description in a line. */
 const maxShownChars = 600
@@ -28,10 +28,10 @@ export const listResources = createTool({
       .describe('where to go on: the last line of an answer says it')
       .default('0'),
   }),
-  async call({ query, scheme, limit, cursor }, { signal }, { registry }: ToolParts) {
+  async call({ query, scheme, limit, cursor }, caller, { registry }: ToolParts) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean)
     const from = Number(cursor)
-    const found = await firstMatching(registry, matcher(words, scheme), from + limit + 1, signal)
+    const found = await firstMatching(registry, matcher(words, scheme), from + limit + 1, caller)
     const lines = found.slice(from, from + limit).map(lineOf)
     const shown = lines.slice(0, Math.max(1, fitting(lines, defaultChars, String)))
     if (shown.length === 0) return textResult('no resource matches')
@@ -57,23 +57,23 @@ function matcher(words: string[], scheme?: string): (entry: Entry) => boolean {
 }
 
 /**
- * The first matching scenes of instances, templates and resources, about as many as are asked for. Other requests are
- * answered between two pages, and no page is made for a caller who has left.
+ * The first matching scenes of instances, templates and resources, about as many as are asked for.
+ * Other requests are answered between two pages, and no page is made for a caller who has left.
  */
 async function firstMatching(
   registry: ServedResources,
   wants: (entry: Entry) => boolean,
   most: number,
-  signal: AbortSignal,
+  caller: Caller,
 ): Promise<readonly Entry[]> {
-  const matching: Entry[] = [...registry.first(), ...registry.templates()].filter(wants)
+  const matching: Entry[] = [...registry.first(caller), ...registry.templates()].filter(wants)
   let cursor: string | undefined
   do {
     const page: ListPage = await registry.page(cursor)
     matching.push(...page.descriptors.filter(wants))
     cursor = page.nextCursor
     await setImmediate()
-  } while (cursor !== undefined && matching.length < most && !signal.aborted)
+  } while (cursor !== undefined && matching.length < most && !caller.signal.aborted)
   return matching
 }
 
