@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { RequestListener, ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { InstanceRequest } from '../../../src/server/gateway/relay/transport.ts'
@@ -82,6 +83,11 @@ describe('a link between an instance and a gateway', () => {
         setImmediate(() => res.destroy())
       }
       expect(await failureOf(text((await send('/x')).body.stream()))).to.equal('the link was cut')
+    })
+
+    it('before it begins fails', async () => {
+      answer = (_req, res) => void (res as unknown as Http2ServerResponse).stream.close()
+      expect(await failureOf(send('/x'))).to.equal('the link was cut')
     })
 
     it('with the link fails, and so does what has not begun, and what follows', async () => {
