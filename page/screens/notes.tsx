@@ -64,7 +64,7 @@ export function NotesScreen({ live }: { live: Live }) {
             aria-expanded={isPointing.value}
             onClick={() => (isPointing.value ? pointAtNothing() : (isPointing.value = true))}
           >
-            {isPointing.value ? 'Point at nothing' : 'Point at something'}
+            {isPointing.value ? 'Stop pointing' : 'Point at something'}
           </button>
         )}
         <ul>
