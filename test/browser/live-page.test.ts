@@ -85,6 +85,11 @@ describe('the live page', function () {
     await page.getByText('Nothing since you opened this view.').waitFor()
     await serve.post('scene', sceneOf(0.5))
     await page.getByText('Cube moved 0.50 along x').waitFor()
+    // The active object need not be selected.
+    const selection = { ids: ['Lamp'], active: 'Cube', count: 1 }
+    await serve.post('scene', { ...sceneOf(0.5), selection })
+    await page.getByText('2 objects · frame 24 · Lamp selected').waitFor()
+    await page.locator('.changes').getByText('selection: Lamp').waitFor()
   })
 
   it('tells which clients look, and never counts itself', async () => {
