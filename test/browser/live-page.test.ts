@@ -106,6 +106,9 @@ describe('the live page', function () {
     await page.getByText('claude mcp add --scope user').first().waitFor({ state: 'attached' })
     const entry = page.locator('summary', { hasText: 'Codex' })
     await entry.getByText('not connected').waitFor()
+    // A client of any other name may be one of these.
+    const others = page.locator('summary', { hasText: 'other clients' })
+    expect(await others.textContent()).to.equal('other clients ')
     const codex = await connect('codex-mcp-client', '1')
     await codex.readResource({ uri: 'scene://current' })
     await entry.getByText('✓ read the scene').waitFor()
