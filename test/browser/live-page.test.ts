@@ -7,6 +7,7 @@ import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import { newVisit, accessFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
 const hostile = '<img src=x onerror="document.title=1">'
@@ -74,6 +75,21 @@ describe('the live page', function () {
     await page.getByRole('treeitem', { name: 'Cube' }).waitFor()
     await page.getByRole('link', { name: 'Now' }).click()
     await page.locator('.changes li').first().getByText('The scene came').waitFor()
+  })
+
+  it('says who has left with its scene, and since when', async () => {
+    const left = await startServeProcess()
+    const { page, context, open } = await newVisit(browser)
+    const app = await LinkClient.connect(left, { document: { name: 'a.blend' } })
+    await app.done({ type: 'scene.set', scene: sceneOf(0) })
+    app.say({ type: 'bye', clear: true })
+    await app.closed
+    await open(`${left.base}/`)
+    await page.getByRole('heading', { name: 'No application is connected' }).waitFor()
+    await page.getByText(/^Blender left .*\. No scene is shared\./).waitFor()
+    expect(await page.getByText('Write the add-on').count()).to.equal(0)
+    await context.close()
+    await left.stop()
   })
 
   it('says what the AI can see, and what changes, in words', async () => {
