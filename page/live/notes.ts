@@ -4,21 +4,15 @@ import { type Carrier, readJson } from '../mcp/carrier.ts'
 /** A row of `notes://all`. */
 export type NoteRow = ReturnType<typeof summary>
 
+/** A part of `notes://all`; without `shared` a document is shared. */
 interface NotePage {
   readonly notes: readonly NoteRow[]
   readonly next_offset?: number
   readonly shared?: false
 }
 
-interface NoteList {
-  /** Newest first. */
-  readonly rows: readonly NoteRow[]
-  /** False: the application has left and taken its document with it. */
-  readonly isShared: boolean
-}
-
-/** The notes of the open document. */
-export async function readNotes(carrier: Carrier): Promise<NoteList> {
+/** The notes of the open document, newest first; without a shared document there are none. */
+export async function readNotes(carrier: Carrier) {
   const rows: NoteRow[] = []
   let isShared = true
   let next: number | undefined = 0
