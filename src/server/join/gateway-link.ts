@@ -46,6 +46,8 @@ export interface JoinFacts {
 
 /** Pause after a refusal: an operator may have made a new token meanwhile. */
 const refusedRetryMs = 60_000
+/** Pauses grow to 2 s, less than a gateway waits for its instances after a restart. */
+const maxDoublings = 3
 /** A shorter link counts as a failed attempt, so that pauses grow. */
 const stableMs = 10_000
 
@@ -76,7 +78,9 @@ export class GatewayLink {
       const wasJoined = this.#state === 'joined'
       if (wasJoined && systemClock.now() - this.#sinceMs >= stableMs) attempt = 0
       const isRefused = code === 'refused'
-      const delayMs = isRefused ? refusedRetryMs : retryDelay(attempt, Math.random)
+      const delayMs = isRefused
+        ? refusedRetryMs
+        : retryDelay(Math.min(attempt, maxDoublings), Math.random)
       if (wasJoined || reason !== this.#loggedReason) {
         const what = wasJoined ? 'the link to the gateway is lost' : 'the gateway cannot be joined'
         const next = isRefused ? `trying again every ${refusedRetryMs / 1000} s` : 'trying again'
