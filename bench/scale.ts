@@ -23,7 +23,6 @@ import { statelessHeaders, statelessRequest } from '../test/helpers/stateless.ts
 import { readCpuMs } from './cpu.ts'
 import { describeMachine } from './machine.ts'
 import { quantile } from './stats.ts'
-import { defaultBounds } from '../test/helpers/bounds.ts'
 
 const [count = 100, seconds = 10, clients = 500, rate = 100] = process.argv.slice(2).map(Number)
 const MiB = 1024 * 1024
@@ -93,7 +92,7 @@ async function startInstance(index: number, token: string): Promise<Simulated> {
     received: () => joined.resolve(),
     signal: stop.signal,
   })
-  serveOnLink(link, server.linkListener(), defaultBounds)
+  serveOnLink(link, server.linkListener())
   link.sendText(JSON.stringify({ ...toldRecord(id), visible_to: 'all' }))
   void link.ended.then(({ reason }) => {
     if (stop.signal.aborted) return

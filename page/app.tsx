@@ -1,4 +1,4 @@
-import { computed, type ReadonlySignal, signal, useComputed } from '@preact/signals'
+import { type ReadonlySignal, signal, useComputed } from '@preact/signals'
 import type { JSX } from 'preact'
 import type { Live } from './live/live.ts'
 import { ConnectScreen } from './screens/connect.tsx'
@@ -28,18 +28,12 @@ const screens: readonly Screen[] = [
   { id: 'connect', title: 'Connect', scheme: null, show: ConnectScreen },
 ]
 
-/** The part of the address behind `#/`. */
-const route = signal(routeNow())
+/** `#/` and the id of a screen. */
+const route = signal(location.hash)
 window.addEventListener('hashchange', () => {
   // Others are places on the screen.
-  if (location.hash === '' || location.hash.startsWith('#/')) route.value = routeNow()
+  if (location.hash === '' || location.hash.startsWith('#/')) route.value = location.hash
 })
-
-function routeNow(): string {
-  return location.hash.replace(/^#\/?/, '')
-}
-
-const screenId = computed(() => route.value.split('/', 1)[0])
 
 interface AppProps {
   readonly live: Live
@@ -54,12 +48,12 @@ export function App({ live, loginFailure }: AppProps) {
     if (served.size === 0 && carrier.connection.value.kind !== 'live') return []
     return screens.filter(({ scheme }) => scheme === null || served.has(scheme))
   })
-  const current = shown.value.find(({ id }) => id === screenId.value) ?? shown.value[0]
+  const current = shown.value.find(({ id }) => route.value === `#/${id}`) ?? shown.value[0]
   const { kind } = carrier.connection.value
   const isLogin = kind === 'login'
   return (
     <>
-      <a class="skip" href="#content">
+      <a class="unseen" href="#content">
         Skip to content
       </a>
       <header class="top">
@@ -84,6 +78,7 @@ export function App({ live, loginFailure }: AppProps) {
       )}
       <LostNotice live={live} />
       <main id="content" tabIndex={-1} class={kind === 'lost' ? 'stale' : ''}>
+        <h1 class="unseen">{isLogin ? 'Login' : (current?.title ?? 'service-cli')}</h1>
         {isLogin && <LoginScreen live={live} />}
         {!isLogin && (current ? <current.show live={live} /> : <Empty title="Connecting …" />)}
       </main>

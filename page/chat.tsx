@@ -45,6 +45,7 @@ function Chat({ live, first, isEnded }: ChatProps) {
       </header>
       <LostNotice live={live} />
       <main class={connection.value.kind === 'lost' ? 'stale' : ''}>
+        <h1 class="unseen">Live view</h1>
         {shown === 'now' ? <NowScreen live={live} /> : <NotesScreen live={live} />}
       </main>
     </>
@@ -57,7 +58,7 @@ async function open(app: HTMLElement): Promise<void> {
   bridge.on('ui/resource-teardown', () => (isEnded.value = true))
   const context = await bridge.initialize()
   fitIn(bridge, context, app)
-  const carrier = createBridgeCarrier({ bridge, isShown: followShown(isEnded) })
+  const carrier = createBridgeCarrier(bridge, followShown(isEnded))
   const first = context.toolInfo?.tool?.name === 'list_notes' ? 'notes' : 'now'
   app.textContent = ''
   render(<Chat live={createLive(carrier, null)} first={first} isEnded={isEnded} />, app)

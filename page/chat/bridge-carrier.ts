@@ -1,16 +1,15 @@
-import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import { type ReadonlySignal, signal } from '@preact/signals'
 import { dataKey, liveAppKey } from '../../src/lib/mcp/call-meta.ts'
-import { pause, retryDelay } from '../../src/lib/util/time.ts'
+import { pause } from '../../src/lib/util/time.ts'
 import { timer } from '../live/refresh.ts'
 import { type Carrier, type Connection, type Content, Followers, McpError } from '../mcp/carrier.ts'
+import { stayConnected } from '../mcp/connection.ts'
 import type { Bridge } from './bridge.ts'
 
-/** The most that the server gives in one slice, and more slices than any answer should have. */
+/** The most that the server gives in one slice. */
 const sliceChars = 200_000
-const maxSlices = 20
 /** Short, so that a chat that has lost the server without saying so is found out soon. */
 const waitSeconds = 20
-const waitAnswerMs = 30_000
 /** Between the starts of two waits: a dragged object changes at each frame. */
 const minTurnMs = 250
 const sceneUri = 'scene://current'
@@ -22,12 +21,8 @@ interface ToolResult {
   readonly isError?: boolean
 }
 
-interface ToolContent {
-  readonly type: string
-  readonly text?: string
-  readonly mimeType?: string
+interface ToolContent extends Omit<Content, 'uri' | 'blob'> {
   readonly data?: string
-  readonly _meta?: Readonly<Record<string, unknown>>
 }
 
 /** What a wait has found. */
@@ -38,29 +33,20 @@ interface Turn {
   readonly revision: unknown
 }
 
-interface CarrierParts {
-  readonly bridge: Pick<Bridge, 'request'>
-  /** Is the view on the screen? While it is not, nothing is asked for. */
-  readonly isShown: ReadonlySignal<boolean>
-}
-
 /**
  * Reads and follows through the tools of the server, which the host of a chat calls for the view:
- * hosts pass on no updates of resources, and not all of them read resources.
+ * hosts pass on no updates of resources, and not all of them read resources. While the view is not
+ * shown, nothing is asked for.
  */
-export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier {
+export function createBridgeCarrier(bridge: Bridge, isShown: ReadonlySignal<boolean>): Carrier {
   const connection = signal<Connection>({ kind: 'connecting' })
   const schemes = signal<ReadonlySet<string>>(new Set())
   const followers = new Followers()
 
-  async function call(
-    name: string,
-    args: object,
-    options: Parameters<Bridge['request']>[2] = {},
-  ): Promise<ToolResult> {
+  async function call(name: string, args: object, signal?: AbortSignal): Promise<ToolResult> {
     if (!isShown.peek()) throw new Error('the view is hidden')
     const params = { name, arguments: args, _meta: { [liveAppKey]: true, [dataKey]: true } }
-    const result = (await bridge.request('tools/call', params, options)) as unknown as ToolResult
+    const result = (await bridge.request('tools/call', params, signal)) as unknown as ToolResult
     if (result.isError !== true) return result
     const [said] = result.content
     throw new McpError((said?.text ?? 'the call failed').replace(/^[a-z_]+: /, ''), 200)
@@ -68,7 +54,7 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
 
   async function read(uri: string): Promise<Content> {
     let text = ''
-    for (let slice = 0; slice < maxSlices; slice++) {
+    for (;;) {
       const args = { uri, offset: text.length, max_chars: sliceChars }
       const { content } = await call('read_resource', args)
       const [part] = content
@@ -80,12 +66,11 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
       // A slice is one shorter where it would cut a character in two.
       if (more.length < sliceChars - 1) return { uri, text, ...(_meta && { _meta }) }
     }
-    throw new Error(`${uri} is too long`)
   }
 
   async function servedSchemes(signal: AbortSignal): Promise<ReadonlySet<string>> {
     // In words, because not all chats pass on that data is asked for. Templates come first.
-    const { content } = await call('list_resources', {}, { signal })
+    const { content } = await call('list_resources', {}, signal)
     const uris = content[0]?.text?.matchAll(/^([a-z][a-z0-9+.-]*):/gm) ?? []
     return new Set(Array.from(uris, ([, scheme = '']) => scheme))
   }
@@ -93,8 +78,7 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
   async function wait(known: Pick<Turn, 'run' | 'revision'>, signal: AbortSignal): Promise<Turn> {
     const { run, revision: since } = known
     const args = { ...(since !== undefined && { since, run }), timeout_s: waitSeconds }
-    const options = { signal, timeoutMs: waitAnswerMs }
-    const { structuredContent = {} } = await call('wait_for_change', args, options)
+    const { structuredContent = {} } = await call('wait_for_change', args, signal)
     const { changed, uris, run: newRun, revision } = structuredContent
     const isOfScene = !Array.isArray(uris) || uris.includes(sceneUri)
     return { isNewScene: changed !== false && isOfScene, run: newRun, revision }
@@ -118,29 +102,7 @@ export function createBridgeCarrier({ bridge, isShown }: CarrierParts): Carrier 
     }
   }
 
-  async function keepFollowing(signal: AbortSignal): Promise<void> {
-    let [attempt, lostMs]: [number, number | null] = [0, null]
-    connection.value = { kind: 'connecting' }
-    while (!signal.aborted) {
-      try {
-        await follow(signal)
-      } catch (error) {
-        if (signal.aborted) break
-        if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
-        lostMs ??= Date.now()
-        connection.value = { kind: 'lost', sinceMs: lostMs, reason: (error as Error).message }
-        await pause(timer, retryDelay(attempt++, Math.random), signal)
-      }
-    }
-    connection.value = { kind: 'connecting' }
-  }
-
-  effect(() => {
-    if (!isShown.value) return
-    const hidden = new AbortController()
-    void keepFollowing(hidden.signal)
-    return () => hidden.abort()
-  })
+  stayConnected(connection, () => isShown.value, follow)
 
   return {
     connection,

@@ -1,9 +1,8 @@
 import { version } from '../build-facts.ts'
 
 const protocolVersion = '2026-01-26'
-/** A picture takes the application a while. */
+/** A picture takes the application a while, and a wait for a change 20 s. */
 const answerMs = 30_000
-const maxReasonChars = 200
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -21,12 +20,6 @@ export interface HostContext {
   readonly styles?: { readonly variables?: Readonly<Record<string, string | undefined>> }
   readonly containerDimensions?: { readonly maxHeight?: number }
   readonly toolInfo?: { readonly tool?: { readonly name?: string } }
-}
-
-interface RequestOptions {
-  /** Default: 30 s. */
-  readonly timeoutMs?: number
-  readonly signal?: AbortSignal
 }
 
 /** JSON-RPC with the host of an MCP App, by `postMessage`. */
@@ -63,11 +56,7 @@ export class Bridge {
   }
 
   /** Rejects when the host refuses, is silent for too long, or `signal` is aborted. */
-  async request(
-    method: string,
-    params: Json,
-    { timeoutMs = answerMs, signal }: RequestOptions = {},
-  ): Promise<Json> {
+  async request(method: string, params: Json, signal?: AbortSignal): Promise<Json> {
     signal?.throwIfAborted()
     const id = ++this.#lastId
     const answer = Promise.withResolvers<Json>()
@@ -76,7 +65,7 @@ export class Bridge {
       this.notify('notifications/cancelled', { requestId: id, reason })
     }
     const aborted = (): void => giveUp('no longer needed')
-    const timer = setTimeout(() => giveUp('the chat does not answer'), timeoutMs)
+    const timer = setTimeout(() => giveUp('the chat does not answer'), answerMs)
     signal?.addEventListener('abort', aborted)
     this.#waiting.set(id, answer)
     this.#send({ id, method, params })
@@ -93,7 +82,7 @@ export class Bridge {
     if (method === undefined) {
       const answer = this.#waiting.get(id)
       if (result !== undefined) answer?.resolve(result)
-      else answer?.reject(new Error(`the chat says: ${error?.message?.slice(0, maxReasonChars)}`))
+      else answer?.reject(new Error(`the chat says: ${error?.message}`))
       return
     }
     const handler = this.#handlers.get(method)

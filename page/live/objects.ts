@@ -20,7 +20,6 @@ export interface ObjectRow {
 }
 
 interface ObjectPage {
-  readonly pointer: string
   readonly total: number
   readonly next_offset?: number
   readonly items: readonly ObjectRow[]

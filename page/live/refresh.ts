@@ -12,8 +12,10 @@ export const timer: Timer = {
 
 const retryMs = 3000
 
-/** A function that runs `work` soon: one run at a time, at most one an interval, and one after the last call. Again some
- * seconds after it failed. */
+/**
+ * A function that runs `work` soon: one run at a time, at most one an interval, and one after the
+ * last call; again some seconds after it failed.
+ */
 export function refresher(minIntervalMs: number, work: () => Promise<void>): () => void {
   const run = () => work().catch(() => void setTimeout(poke, retryMs))
   const throttle = new Throttle({ timer, minIntervalMs, run })

@@ -14,7 +14,6 @@ const busyMs = 2000
 const maxEntries = 50
 /** Changes of the same objects within this time are one entry. */
 const mergeMs = 5000
-const maxMergeMs = 30_000
 
 /** A scene that the page has seen: its number, and the run of the server that counts it. */
 interface KnownScene {
@@ -56,7 +55,6 @@ export interface Summary {
 /** What changed at one time. */
 export interface ChangeEntry {
   readonly id: number
-  readonly startMs: number
   readonly atMs: number
   readonly lines: readonly string[]
   /** Ids of the objects that the lines are about. */
@@ -153,18 +151,19 @@ export class SceneState {
     const [last, ...others] = this.changes.value
     const ids = [...new Set(changes.flatMap(idOf))]
     if (last !== undefined && isSame(last, ids)) {
-      // A dragged object is one entry, with the whole way that it went.
+      // A dragged object is one entry, with the whole way that it went, as long as the server knows it.
       const { delta: whole } = await this.#read(last.since)
-      const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
-      this.changes.value = [entry, ...others]
-      return
+      if (whole.reset !== true) {
+        const entry = { ...last, atMs: Date.now(), lines: linesOf(whole) }
+        this.changes.value = [entry, ...others]
+        return
+      }
     }
     this.#add(since, linesOf(delta), ids)
   }
 
   #add(since: KnownScene, lines: readonly string[], ids: readonly string[]): void {
-    const now = Date.now()
-    const entry = { id: ++this.#lastEntry, startMs: now, atMs: now, lines, ids, since }
+    const entry = { id: ++this.#lastEntry, atMs: Date.now(), lines, ids, since }
     this.changes.value = [entry, ...this.changes.value].slice(0, maxEntries)
   }
 }
@@ -182,7 +181,6 @@ function linesOf(delta: Delta): readonly string[] {
 function isSame(last: ChangeEntry, ids: readonly string[]): boolean {
   return (
     Date.now() - last.atMs < mergeMs &&
-    Date.now() - last.startMs < maxMergeMs &&
     ids.length > 0 &&
     ids.length === last.ids.length &&
     ids.every(id => last.ids.includes(id))

@@ -26,7 +26,7 @@ export type Connection =
   | { readonly kind: 'live' }
   | { readonly kind: 'lost'; readonly sinceMs: number; readonly reason: string }
   /** The server asks for a key or a login link. */
-  | { readonly kind: 'login'; readonly reason: string }
+  | { readonly kind: 'login' }
 
 /** What screens read from: `/mcp` in a browser, or the host of a chat. */
 export interface Carrier {
@@ -35,7 +35,7 @@ export interface Carrier {
   readonly schemes: ReadonlySignal<ReadonlySet<string>>
   /** Throws `McpError` when the server refuses, `Error` when it cannot be reached. */
   read(uri: string): Promise<Content>
-  /** All descriptors, at most `maxListed`. */
+  /** The descriptors, at most so many as anybody looks through. */
   list(): Promise<readonly Descriptor[]>
   /** Calls back after each update of the resource, and whenever updates may have been missed. */
   follow(uri: string, changed: () => void): void

@@ -1,6 +1,4 @@
-import { effect, signal } from '@preact/signals'
-import { pause, retryDelay } from '../../src/lib/util/time.ts'
-import { timer } from '../live/refresh.ts'
+import { signal } from '@preact/signals'
 import {
   type Carrier,
   type Connection,
@@ -10,6 +8,7 @@ import {
   listKey,
   McpError,
 } from './carrier.ts'
+import { stayConnected } from './connection.ts'
 import type { Login } from './login.ts'
 import { ask, listen } from './mcp-client.ts'
 
@@ -18,8 +17,6 @@ const maxPages = 4
 /** Two keep-alives of the server, and some more. */
 const silenceMs = 70_000
 const clientsUri = 'server://clients'
-/** All that screens follow. */
-const followed = ['scene://current', 'notes://open', 'gateway://instances', clientsUri]
 
 /** Reads and follows over `/mcp` of the page's own server. */
 export function createHttpCarrier(login: Login): Carrier {
@@ -44,32 +41,14 @@ export function createHttpCarrier(login: Login): Carrier {
   const isServed = (key: string) =>
     key === listKey || key === clientsUri || schemes.value.has(schemeOf(key))
 
-  /** Keeps one stream open until `over` is aborted: after each loss it tries again. */
-  async function keepListening(over: AbortSignal): Promise<void> {
-    let [attempt, lostMs]: [number, number | null] = [0, null]
-    while (!over.aborted) {
-      const reason = await listenOnce(over)
-      if (over.aborted) return
-      if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
-      if (reason instanceof McpError && reason.status === 401) {
-        // A login begins again.
-        connection.value = { kind: 'login', reason: reason.message }
-        return
-      }
-      lostMs ??= Date.now()
-      connection.value = { kind: 'lost', sinceMs: lostMs, reason: reason.message }
-      await pause(timer, retryDelay(attempt++, Math.random), over)
-    }
-  }
-
-  /** Resolves with the reason why the stream has ended. */
-  async function listenOnce(over: AbortSignal): Promise<Error> {
+  /** Reads one stream to its end. */
+  async function follow(over: AbortSignal): Promise<never> {
     const silent = new AbortController()
     const signal = AbortSignal.any([over, silent.signal])
     let silence = 0
     const heardNow = () => {
       clearTimeout(silence)
-      silence = window.setTimeout(() => silent.abort(), silenceMs)
+      silence = window.setTimeout(() => silent.abort(new Error('the server is silent')), silenceMs)
     }
     heardNow()
     try {
@@ -79,21 +58,21 @@ export function createHttpCarrier(login: Login): Carrier {
       // A server that was started again may serve other resources.
       await readSchemes()
       await listen(
-        followed.filter(isServed),
+        [...followers.uris].filter(key => key !== listKey && isServed(key)),
         message => {
           heardNow()
           if (message !== null) void heard(message.method, message.params?.uri, signal)
         },
         signal,
       )
-      return new Error('the server has stopped')
     } catch (error) {
-      if (silent.signal.aborted) return new Error('the server is silent')
-      return error instanceof McpError ? error : new Error('the server cannot be reached')
+      silent.signal.throwIfAborted()
+      throw error instanceof McpError ? error : new Error('the server cannot be reached')
     } finally {
       clearTimeout(silence)
       silent.abort()
     }
+    throw new Error('the server has stopped')
   }
 
   async function heard(method: unknown, uri: unknown, over: AbortSignal): Promise<void> {
@@ -116,17 +95,12 @@ export function createHttpCarrier(login: Login): Carrier {
   // A browser opens six connections to a server, and a stream takes one: hidden tabs have none.
   const isShown = signal(!document.hidden)
   document.addEventListener('visibilitychange', () => (isShown.value = !document.hidden))
-  effect(() => {
-    // What was refused before a login may be allowed after it.
+  const isDue = () => {
+    // What was refused before a login may be allowed after it: it begins again.
     void login.isLoggedIn.value
-    if (!isShown.value) return
-    const over = new AbortController()
-    void keepListening(over.signal)
-    return () => {
-      over.abort()
-      connection.value = { kind: 'connecting' }
-    }
-  })
+    return isShown.value
+  }
+  stayConnected(connection, isDue, follow)
 
   return {
     connection,

@@ -1,16 +1,14 @@
 import { McpError } from './carrier.ts'
 
-/** `RequestInit` with plain headers. */
-interface RequestOptions extends RequestInit {
-  readonly headers?: Readonly<Record<string, string>>
-}
-
 /**
  * `fetch` of the page's own server, with the header without which a cookie does not count. Throws
  * `McpError` when the server refuses, `Error` when it cannot be reached.
  */
-export async function request(path: string, options: RequestOptions): Promise<Response> {
-  const headers = { 'Service-Page': '1', ...options.headers }
+export async function request(
+  path: string,
+  options: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
+): Promise<Response> {
+  const headers = { ...options.headers, 'Service-Page': '1' }
   const response = await fetch(path, { ...options, headers, cache: 'no-store' }).catch(() => {
     throw new Error('the server cannot be reached')
   })

@@ -3,7 +3,6 @@ import type { PixelBox } from '../../src/lib/mcp/note-proof.ts'
 import type { Carrier } from '../mcp/carrier.ts'
 import type { Pin } from '../live/drafts.ts'
 import { PinMark } from './pin-picture.tsx'
-import { tellSize } from './small.tsx'
 import { useRead } from './use-read.ts'
 
 interface CompareProps {
@@ -14,6 +13,8 @@ interface CompareProps {
   readonly difference: { readonly share: number; readonly box: PixelBox | null } | undefined
 }
 
+const sides = 'Left of the line: before. Right of it: after.'
+
 /** Two pictures from one view over each other, with a slider between them. */
 export function Compare({ carrier, before, after, pin, difference }: CompareProps) {
   const [{ value: first, trouble }, { value: second, trouble: noSecond }] = [
@@ -22,9 +23,8 @@ export function Compare({ carrier, before, after, pin, difference }: CompareProp
   ]
   const size = useSignal<{ width: number; height: number } | null>(null)
   const box = difference?.box ?? null
-  const start = startOf(box, size.value?.width)
   const moved = useSignal<number | null>(null)
-  const at = moved.value ?? start
+  const at = moved.value ?? startOf(box, size.value?.width)
   if (first === null) {
     return (
       <p class="quiet">
@@ -38,10 +38,8 @@ export function Compare({ carrier, before, after, pin, difference }: CompareProp
         <img
           src={first}
           alt="Before"
-          onLoad={({ currentTarget }) => {
-            const { naturalWidth: width, naturalHeight: height, parentElement } = currentTarget
+          onLoad={({ currentTarget: { naturalWidth: width, naturalHeight: height } }) => {
             size.value = { width, height }
-            tellSize(currentTarget, parentElement)
           }}
         />
         {pin !== undefined && <PinMark pin={pin} />}
@@ -60,7 +58,7 @@ export function Compare({ carrier, before, after, pin, difference }: CompareProp
               min="0"
               max="100"
               value={at}
-              aria-label="Left of the line: before. Right of it: after"
+              aria-label={sides}
               onInput={event => (moved.value = Number(event.currentTarget.value))}
             />
           </>
@@ -84,9 +82,9 @@ function startOf(box: PixelBox | null, width: number | undefined): number {
 }
 
 function captionOf(share: number | undefined): string {
-  if (share === undefined) return 'Before, and after'
+  if (share === undefined) return sides
   if (share === 0) return 'No pixel is different.'
-  return `${(share * 100).toPrecision(2)} % of the picture is different.`
+  return `${sides} ${(share * 100).toPrecision(2)} % of the picture is different.`
 }
 
 function Mark({ box, of }: { box: PixelBox; of: { width: number; height: number } }) {

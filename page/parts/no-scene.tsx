@@ -13,7 +13,7 @@ export function NoScene({ application }: { application: Application | null }) {
   return (
     <Empty title="No application is connected">
       <p>No scene is shared. The next one appears here by itself.</p>
-      <ol class="steps">
+      <ol class="card grid">
         <li>
           Write the add-on for Blender to a file:
           <Copyable label="Command that writes the add-on" text="service-cli adapter blender" />

@@ -6,12 +6,11 @@ interface NoteFormProps {
   /** Name of the draft: what was typed stays while other screens are shown. */
   readonly draft: string
   readonly label: string
-  readonly onTyped?: () => void
   readonly make: (text: string) => Promise<void>
 }
 
 /** Where a person writes a note; only a login by a link may. */
-export function NoteForm({ live, draft, label, onTyped, make }: NoteFormProps) {
+export function NoteForm({ live, draft, label, make }: NoteFormProps) {
   const { login, drafts } = live
   if (login?.mayNote.value !== true) {
     return (
@@ -30,10 +29,7 @@ export function NoteForm({ live, draft, label, onTyped, make }: NoteFormProps) {
           maxLength={4000}
           placeholder="What should your AI change?"
           value={text.value}
-          onInput={event => {
-            text.value = event.currentTarget.value
-            onTyped?.()
-          }}
+          onInput={event => (text.value = event.currentTarget.value)}
         />
       </label>
       <Action

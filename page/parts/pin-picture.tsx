@@ -2,7 +2,6 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Pin } from '../live/drafts.ts'
 import type { Live } from '../live/live.ts'
-import { tellSize } from './small.tsx'
 
 const uri = 'capture://viewport?max_width=1920'
 const step = 0.02
@@ -58,11 +57,7 @@ export function PinPicture({ live: { carrier, drafts } }: { live: Live }) {
           point((event.clientX - left) / width, (event.clientY - top) / height)
         }}
       >
-        <img
-          src={drawn.source}
-          alt="The view on the screen"
-          onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget.parentElement)}
-        />
+        <img src={drawn.source} alt="The view on the screen" />
         {pin !== null && <PinMark pin={pin} />}
       </div>
       <figcaption>

@@ -18,19 +18,10 @@ export function Ago({ at }: { at: number | string }) {
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
-      <h2>{title}</h2>
+      <h2 class="title">{title}</h2>
       {children}
     </div>
   )
-}
-
-/** Tells the style sheet how large a picture is: small ones grow, to twice their size at most. */
-export function tellSize(
-  { naturalWidth, naturalHeight }: HTMLImageElement,
-  element: HTMLElement | null,
-): void {
-  element?.style.setProperty('--width', String(naturalWidth))
-  element?.style.setProperty('--height', String(naturalHeight))
 }
 
 /** A text to copy, and the button that copies it. */
@@ -97,7 +88,7 @@ export function Action({
 }: {
   children: ComponentChildren
   run: () => Promise<unknown>
-  kind?: 'primary' | 'danger' | ''
+  kind?: 'primary' | ''
   disabled?: boolean
 }) {
   const isBusy = useSignal(false)

@@ -2,13 +2,9 @@ import type { Live } from '../live/live.ts'
 import { waitsForPerson } from '../live/notes.ts'
 import { Ago } from './small.tsx'
 
-interface Props {
-  readonly live: Live
-}
-
 /** How many answers wait for the person. */
-export function NotesBadge({ live }: Props) {
-  const waiting = live.notes.rows.value?.filter(waitsForPerson).length ?? 0
+export function NotesBadge({ live }: { live: Live }) {
+  const waiting = live.notes.value?.filter(waitsForPerson).length ?? 0
   if (waiting === 0) return null
   return (
     <span class="badge">
@@ -21,14 +17,14 @@ export function NotesBadge({ live }: Props) {
 const words = {
   connecting: 'Connecting',
   live: 'Live',
-  waiting: 'Waiting for a scene',
+  waiting: 'No scene',
   old: 'Not live',
   lost: 'Connection lost',
   login: 'Login needed',
 } as const
 
 /** Whether what is shown is live. */
-export function ConnectionState({ live }: Props) {
+export function ConnectionState({ live }: { live: Live }) {
   const { kind } = live.carrier.connection.value
   const shown = kind === 'live' ? sceneState(live.scene) : kind
   return (
@@ -46,7 +42,7 @@ function sceneState({ meta, summary }: Live['scene']): 'live' | 'old' | 'waiting
 }
 
 /** Nothing below it is live. */
-export function LostNotice({ live }: Props) {
+export function LostNotice({ live }: { live: Live }) {
   const connection = live.carrier.connection.value
   if (connection.kind !== 'lost') return null
   return (

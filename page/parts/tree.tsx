@@ -14,13 +14,12 @@ interface TreeProps {
   readonly rows: readonly TreeRow[]
   readonly selectedId: string | null
   readonly changed: ReadonlyMap<string, number>
-  readonly label: string
   onSelect(id: string): void
   onToggle(id: string, isOpen: boolean): void
 }
 
 /** A tree of any size: only the rows that are seen are in the document. */
-export function Tree({ rows, selectedId, changed, label, onSelect, onToggle }: TreeProps) {
+export function Tree({ rows, selectedId, changed, onSelect, onToggle }: TreeProps) {
   const box = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
   const height = useSignal(600)
@@ -79,7 +78,7 @@ export function Tree({ rows, selectedId, changed, label, onSelect, onToggle }: T
       ref={box}
       class="tree"
       role="tree"
-      aria-label={label}
+      aria-label="Objects of the scene"
       tabIndex={0}
       aria-activedescendant={at >= first && at < last ? `row-${at}` : undefined}
       onKeyDown={onKeyDown}

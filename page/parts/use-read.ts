@@ -1,24 +1,16 @@
-import { type ReadonlySignal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { McpError } from '../mcp/carrier.ts'
 
 const retryMs = 3000
 
-/** What was read last; null: nothing yet. `trouble`: why nothing newer came. */
-export interface Reading<Value> {
-  readonly value: Value | null
-  readonly trouble: string | null
-}
-
 /**
  * Reads when a dependency changes, and again some seconds after the server could not be reached. What a
- * server refuses is read again at the next change.
+ * server refuses is read again at the next change. `value` is what was read last, null at first;
+ * `trouble` says why nothing newer came.
  */
-export function useRead<Value>(
-  read: () => Promise<Value>,
-  dependencies: readonly unknown[],
-): ReadonlySignal<Reading<Value>> {
-  const reading = useSignal<Reading<Value>>({ value: null, trouble: null })
+export function useRead<Value>(read: () => Promise<Value>, dependencies: readonly unknown[]) {
+  const reading = useSignal({ value: null as Value | null, trouble: null as string | null })
   useEffect(() => {
     let isOver = false
     let timer = 0

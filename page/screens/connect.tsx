@@ -10,9 +10,9 @@ export function ConnectScreen({ live }: { live: Live }) {
   const isKeyed = live.login?.needsKey.value === true
   return (
     <>
-      <h1>Connect your AI</h1>
+      <h2 class="title">Connect your AI</h2>
       <p>
-        Address of this server: <code>{mcpUrl()}</code>
+        Address of this server: <code>{mcpUrl}</code>
       </p>
       {isKeyed && (
         <p>
@@ -20,7 +20,7 @@ export function ConnectScreen({ live }: { live: Live }) {
           lines below take it.
         </p>
       )}
-      <ul class="entries">
+      <ul class="grid">
         {clientEntries.map(entry => (
           <Entry
             key={entry.id}
@@ -28,7 +28,7 @@ export function ConnectScreen({ live }: { live: Live }) {
             name={nameFor(live)}
             isKeyed={isKeyed}
             // A caller that may only read is not told who is connected.
-            rows={rows && rows.filter(row => names[entry.id]?.test(row.name))}
+            rows={rows && rows.filter(({ name }) => isNameOf(entry.id, name))}
           />
         ))}
       </ul>
@@ -36,9 +36,7 @@ export function ConnectScreen({ live }: { live: Live }) {
   )
 }
 
-function mcpUrl(): string {
-  return `${location.origin}/mcp`
-}
+const mcpUrl = `${location.origin}/mcp`
 
 function nameFor(live: Live): string {
   if (live.carrier.schemes.value.has('gateway')) return 'service-gateway'
@@ -55,7 +53,7 @@ interface EntryProps {
 }
 
 function Entry({ entry, name, isKeyed, rows }: EntryProps) {
-  const fill = (text: string) => text.replaceAll('{name}', name).replaceAll('{url}', mcpUrl())
+  const fill = (text: string) => text.replaceAll('{name}', name).replaceAll('{url}', mcpUrl)
   const { command, settings, notes, flags } = isKeyed ? entry.keyed : entry.open
   return (
     <li class="card">
@@ -66,7 +64,7 @@ function Entry({ entry, name, isKeyed, rows }: EntryProps) {
         {entry.file !== null && entry.isWritten && (
           <Copyable
             label={`Command that writes the settings of ${entry.title}`}
-            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl()} --name ${name}${flags}`}
+            text={`service-cli mcp-config ${entry.id} --write --url ${mcpUrl} --name ${name}${flags}`}
           />
         )}
         {command !== null && <Copyable label={`Command of ${entry.title}`} text={fill(command)} />}
@@ -87,7 +85,7 @@ function Seen({ rows }: Pick<EntryProps, 'rows'>) {
   if (rows === null) return null
   if (rows.length === 0) return <span class="quiet">not connected</span>
   const done = lastDone(rows)
-  if (done === null) return <span class="quiet">connected, has read nothing yet</span>
+  if (done === undefined) return <span class="quiet">connected, has read nothing yet</span>
   return (
     <span class="seen">
       ✓ {done.what} <Ago at={done.at} />
@@ -95,21 +93,13 @@ function Seen({ rows }: Pick<EntryProps, 'rows'>) {
   )
 }
 
-/** What clients call themselves in `clientInfo`. */
-const names: Readonly<Record<string, RegExp>> = {
-  'claude-code': /^claude[- ]code/i,
-  'claude-desktop': /^claude-ai|^claude desktop/i,
-  cursor: /^cursor/i,
-  vscode: /^visual studio code|^vscode/i,
-  'gemini-cli': /^gemini/i,
-  codex: /^codex/i,
-  inspector: /inspector/i,
-  mcporter: /^mcporter/i,
-  opencode: /^opencode/i,
-  'qwen-code': /^qwen/i,
-  'copilot-cli': /copilot/i,
-  cline: /^cline/i,
-  continue: /^continue/i,
-  goose: /^goose/i,
-  amp: /^amp/i,
+/** How the names in `clientInfo` begin; of other clients, with the first word of their id. */
+const names: Readonly<Record<string, string>> = {
+  'claude-code': 'claude[- ]code',
+  'claude-desktop': 'claude[- ](ai|desktop)',
+  vscode: 'visual studio code|vscode',
+}
+
+function isNameOf(id: string, name: string): boolean {
+  return new RegExp(`\\b(${names[id] ?? id.split('-')[0]})`, 'i').test(name)
 }

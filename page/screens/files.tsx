@@ -4,7 +4,7 @@ import { sizeText } from '../../src/lib/util/amounts.ts'
 import type { Live } from '../live/live.ts'
 import type { Descriptor } from '../mcp/carrier.ts'
 import { upload } from '../mcp/writes.ts'
-import { Ago, CopyButton, Empty, tellSize } from '../parts/small.tsx'
+import { Ago, CopyButton, Empty } from '../parts/small.tsx'
 
 /** Larger pictures have no preview: they would be sent whole. */
 const maxPreviewBytes = 8_000_000
@@ -14,18 +14,17 @@ export function FilesScreen({ live }: { live: Live }) {
   const files = live.files.value
   return (
     <>
-      <h1>Files</h1>
       <Upload live={live} />
       {files === null && <p class="quiet">Reading the list …</p>}
       {files?.length === 0 && (
         <Empty title="No files yet">
+          <p>In Blender: AI Link, Share Render.</p>
           <p>
-            In Blender: AI Link, Share Render. In a terminal:{' '}
-            <code>service-cli artefacts put FILE</code>
+            In a terminal: <code>service-cli artefacts put FILE</code>
           </p>
         </Empty>
       )}
-      <ul class="cards">
+      <ul class="cards grid">
         {files?.map(file => (
           <FileCard key={file.uri} file={file} />
         ))}
@@ -72,12 +71,7 @@ function Preview({ file }: { file: Descriptor }) {
   return (
     <div class="preview">
       {isShown ? (
-        <img
-          loading="lazy"
-          src={addressOf(file)}
-          alt=""
-          onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget)}
-        />
+        <img loading="lazy" src={addressOf(file)} alt="" />
       ) : (
         <span class="quiet">{kindOf(file)}</span>
       )}
@@ -91,7 +85,6 @@ function addressOf({ uri }: Descriptor): string {
 
 function Upload({ live }: { live: Live }) {
   const state = useSignal('')
-  const isOver = useSignal(false)
   const input = useRef<HTMLInputElement>(null)
   const { login } = live
   if (login === null) return null
@@ -116,15 +109,10 @@ function Upload({ live }: { live: Live }) {
   }
   return (
     <div
-      class={`drop ${isOver.value ? 'over' : ''}`}
-      onDragOver={event => {
-        event.preventDefault()
-        isOver.value = true
-      }}
-      onDragLeave={() => (isOver.value = false)}
+      class="drop"
+      onDragOver={event => event.preventDefault()}
       onDrop={event => {
         event.preventDefault()
-        isOver.value = false
         void uploadAll(event.dataTransfer?.files)
       }}
     >

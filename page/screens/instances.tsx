@@ -1,5 +1,6 @@
-import type { InstanceRow } from '../live/instances.ts'
+import type { InstanceRow } from '../../src/server/gateway/instance-rows.ts'
 import type { Live } from '../live/live.ts'
+import { titleCase } from '../parts/no-scene.tsx'
 import { Empty } from '../parts/small.tsx'
 
 /** What runs where, on a gateway. */
@@ -16,14 +17,11 @@ export function InstancesScreen({ live }: { live: Live }) {
     )
   }
   return (
-    <>
-      <h1>Instances</h1>
-      <ul class="cards">
-        {rows.map(row => (
-          <Instance key={row.instance_id} row={row} />
-        ))}
-      </ul>
-    </>
+    <ul class="cards grid">
+      {rows.map(row => (
+        <Instance key={row.instance_id} row={row} />
+      ))}
+    </ul>
   )
 }
 
@@ -35,11 +33,11 @@ function Instance({ row }: { row: InstanceRow }) {
       <strong>{display_name}</strong>
       <span>{scene ?? documentWords(row)}</span>
       <span class="quiet">
-        {dcc_type === 'unknown' ? instance_short : `${dcc_type}, ${instance_short}`}
+        {dcc_type === 'unknown' ? instance_short : `${titleCase(dcc_type)}, ${instance_short}`}
       </span>
       <span class={`state ${status}`}>{status.replaceAll('_', ' ')}</span>
       {status !== 'available' && reason && <span class="quiet">{reason}</span>}
-      {page !== null && status !== 'dead' && (
+      {page !== undefined && status !== 'dead' && (
         <a class="button" href={page}>
           Open its page
         </a>
@@ -55,8 +53,6 @@ function documentWords({ application, scene_set_at }: InstanceRow): string {
 }
 
 /** The address comes from a record that any program of this user can write: http alone is a link. */
-function pageOf({ mcp_url }: InstanceRow): string | null {
-  if (mcp_url === null || !URL.canParse(mcp_url)) return null
-  const { protocol, origin } = new URL(mcp_url)
-  return protocol === 'http:' || protocol === 'https:' ? `${origin}/` : null
+function pageOf({ mcp_url }: InstanceRow): string | undefined {
+  return /^https?:\/\/[^/]+/.exec(mcp_url ?? '')?.[0]
 }

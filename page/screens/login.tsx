@@ -17,12 +17,12 @@ export function LoginScreen({ live }: { live: Live }) {
   }
   return (
     <section class="card login-card">
-      <h1>This server asks for a login</h1>
+      <h2 class="title">This server asks for a login</h2>
       <p>
         Run <code>service-cli page</code> on the machine of the server and open the link that it
         prints. It works once.
       </p>
-      <form onSubmit={submit}>
+      <form class="grid" onSubmit={submit}>
         <label>
           Or type an API key of this server
           <input

@@ -1,11 +1,13 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
-import { type NoteDetail, type NoteEntry, type NoteRow, waitsForPerson } from '../live/notes.ts'
+import { type NoteRow, waitsForPerson } from '../live/notes.ts'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
+import type { Note, NoteEntry, NoteTarget } from '../../src/server/notes/note.ts'
+import { readJson } from '../mcp/carrier.ts'
 import { actOnNote, addNote } from '../mcp/writes.ts'
 import { Compare } from '../parts/compare.tsx'
 import { NoteForm } from '../parts/note-form.tsx'
@@ -30,7 +32,7 @@ export function NotesScreen({ live }: { live: Live }) {
     if (drafts.document !== null && drafts.document !== (path ?? name)) pointAtNothing()
     drafts.document = path ?? name ?? null
   }, [path, name])
-  const rows = notes.rows.value
+  const rows = notes.value
   if (rows === null) return <Empty title="Reading the notes …" />
   // Another document has other notes.
   const isHere = (id: string | null) => rows.some(row => row.id === id)
@@ -38,10 +40,11 @@ export function NotesScreen({ live }: { live: Live }) {
   if (!isHere(first.value)) first.value = (rows.find(waitsForPerson) ?? rows[0])?.id ?? null
   const isChosen = isHere(chosen.value)
   const id = isChosen ? chosen.value : first.value
+  const shown = isChosen ? 'at-note' : rows.length > 0 ? 'at-list' : ''
   const canPoint = login?.mayNote.value === true && carrier.schemes.value.has('capture')
   return (
-    <div class={`notes ${isPointing.value ? 'at-picture' : isChosen ? 'at-note' : 'at-list'}`}>
-      <section class="list" aria-label="Notes">
+    <div class={`notes grid ${isPointing.value ? 'at-picture' : shown}`}>
+      <section class="list grid" aria-label="Notes">
         {login !== null && (
           <NoteForm
             live={live}
@@ -80,7 +83,7 @@ export function NotesScreen({ live }: { live: Live }) {
           ))}
         </ul>
       </section>
-      <section class="detail" aria-label="Note">
+      <section class="detail card" aria-label="Note">
         {isPointing.value ? (
           <PinPicture live={live} />
         ) : (
@@ -123,15 +126,16 @@ function State({ row }: { row: Pick<NoteRow, 'state'> }) {
 }
 
 function OneNote({ live, id }: { live: Live; id: string }) {
-  const version = live.notes.version.value
-  const reading = useRead(() => live.notes.detail(id), [id, version])
+  // A new list for each change of any note.
+  const rows = live.notes.value
+  const reading = useRead(() => readJson<Note>(live.carrier, `notes://${id}`), [id, rows])
   const { value: note, trouble } = reading.value
   if (note === null) return <p class="quiet">{trouble ?? 'Reading …'}</p>
   const { number, text, state, author, created_at, targets, entries } = note
-  const proof = entries.findLast(({ action }) => action === 'answer')?.proof
+  const proof = proofOf(note)
   return (
-    <article class="note">
-      <div>
+    <article class="note grid">
+      <header>
         <h2>
           Note {number} <State row={{ state }} />
         </h2>
@@ -142,6 +146,9 @@ function OneNote({ live, id }: { live: Live; id: string }) {
             ? ', names no object'
             : `, on ${targets.map(targetText).join(', ')}`}
         </p>
+      </header>
+      <Pictures live={live} note={note} />
+      <div>
         <ol class="lines">
           {entries.map(entry => (
             <Entry key={entry.at} entry={entry} />
@@ -150,28 +157,24 @@ function OneNote({ live, id }: { live: Live; id: string }) {
         {proof !== undefined && <Proof proof={proof} />}
         <Decide live={live} id={id} state={state} />
       </div>
-      <Pictures live={live} note={note} proof={proof} />
     </article>
   )
 }
 
-const maxNameChars = 100
+/** That of the last answer. */
+function proofOf({ entries }: Note): NoteProof | undefined {
+  return entries.findLast(({ action }) => action === 'answer')?.proof
+}
 
-function targetText({ name, was, gone }: NoteDetail['targets'][number]): string {
-  const [clean, before] = [name, was ?? ''].map(each => cleanText(each, maxNameChars))
+function targetText({ name, was, gone }: NoteTarget): string {
+  const [clean, before] = [name, was ?? ''].map(each => cleanText(each))
   if (gone === true) return `${clean} (not in the scene)`
   return was === undefined ? `${clean}` : `${clean} (was ${before})`
 }
 
-function Pictures({
-  live,
-  note: { before, pin, no_picture },
-  proof,
-}: {
-  live: Live
-  note: NoteDetail
-  proof: NoteProof | undefined
-}) {
+function Pictures({ live, note }: { live: Live; note: Note }) {
+  const { before, pin, no_picture } = note
+  const proof = proofOf(note)
   if (before === undefined) {
     // Said with the answer, once there is one.
     if (no_picture === undefined || proof !== undefined) return null
@@ -189,8 +192,8 @@ function Pictures({
 }
 
 function Proof({ proof }: { proof: NoteProof }) {
-  const { asked, also_changed = [], no_changes, no_picture, settled, more = 0 } = proof
-  const { as_of, connected } = proof
+  const { asked, also_changed = [], no_changes, no_picture, settled } = proof
+  const { as_of, connected, more = 0, truncated = false } = proof
   return (
     <div class="proof">
       {as_of === undefined && !settled && <p class="warning">The scene was still changing.</p>}
@@ -214,28 +217,26 @@ function Proof({ proof }: { proof: NoteProof }) {
         />
       )}
       {asked !== undefined && also_changed.length > 0 && (
-        <Lines title="Also changed" lines={also_changed} isWarning />
+        <div class="warning">
+          <Lines title="Also changed" lines={also_changed} />
+        </div>
       )}
-      {more > 0 && <p class="quiet">… and {more} more</p>}
+      {(more > 0 || truncated) && <p class="quiet">… and there are more changes.</p>}
       {no_changes === undefined && <p class="quiet">{comparedOnly.replace('o', 'O')}.</p>}
       {no_picture !== undefined && <p class="quiet">No picture: {no_picture}</p>}
     </div>
   )
 }
 
-function Lines({
-  title,
-  lines,
-  nothing = nothingFollowed,
-  isWarning = false,
-}: {
-  title: string
-  lines: readonly string[]
-  nothing?: string
-  isWarning?: boolean
-}) {
+interface LinesProps {
+  readonly title: string
+  readonly lines: readonly string[]
+  readonly nothing?: string
+}
+
+function Lines({ title, lines, nothing = nothingFollowed }: LinesProps) {
   return (
-    <div class={isWarning ? 'warning' : ''}>
+    <>
       <h3>{title}</h3>
       {lines.length === 0 ? (
         <p class="quiet">{nothing.replace('n', 'N')}.</p>
@@ -246,7 +247,7 @@ function Lines({
           ))}
         </ul>
       )}
-    </div>
+    </>
   )
 }
 
@@ -257,31 +258,31 @@ function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['s
   const isOver = state === 'accepted' || state === 'closed'
   const canReply = state === 'answered' || isOver
   return (
-    <div class="decide">
+    <div class="buttons">
+      {canReply && (
+        <label>
+          <span class="unseen">Reply</span>
+          <textarea
+            rows={2}
+            maxLength={4000}
+            placeholder="What is still wrong?"
+            value={reply.value}
+            onInput={event => (reply.value = event.currentTarget.value)}
+          />
+        </label>
+      )}
       {state === 'answered' && (
         <Action kind="primary" run={() => actOnNote(id, 'accept')}>
           Accept
         </Action>
       )}
       {canReply && (
-        <>
-          <label>
-            <span class="unseen">Reply</span>
-            <textarea
-              rows={2}
-              maxLength={4000}
-              placeholder="What is still wrong?"
-              value={reply.value}
-              onInput={event => (reply.value = event.currentTarget.value)}
-            />
-          </label>
-          <Action
-            disabled={reply.value.trim() === ''}
-            run={() => drafts.send(reply, sent => actOnNote(id, 'reopen', sent))}
-          >
-            Reply
-          </Action>
-        </>
+        <Action
+          disabled={reply.value.trim() === ''}
+          run={() => drafts.send(reply, sent => actOnNote(id, 'reopen', sent))}
+        >
+          Reply
+        </Action>
       )}
       {state !== 'closed' && <Action run={() => actOnNote(id, 'close')}>Close</Action>}
     </div>

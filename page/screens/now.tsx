@@ -1,11 +1,11 @@
 import { useEffect } from 'preact/hooks'
 import { counted } from '../../src/lib/util/amounts.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
-import { type ClientGroup, groupByName } from '../live/clients.ts'
+import { type ClientRow, lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
-import type { Application, SceneMeta, Summary } from '../live/scene.ts'
+import type { SceneMeta, Summary } from '../live/scene.ts'
 import { applicationName, NoScene, titleCase } from '../parts/no-scene.tsx'
-import { Ago, Empty, tellSize } from '../parts/small.tsx'
+import { Ago, Empty } from '../parts/small.tsx'
 
 /** Is the application there, what does it show, what changed, and who looks. */
 export function NowScreen({ live }: { live: Live }) {
@@ -16,13 +16,13 @@ export function NowScreen({ live }: { live: Live }) {
   }
   const isShared = summary.status !== 'no_snapshot'
   return (
-    <div class="now">
+    <div class="now grid">
       {isShared && <Headline summary={summary} meta={meta} />}
       <div>
         {!isShared && <NoScene application={meta.application} />}
         {(isShared || meta.application?.connected === true) && <CurrentPicture live={live} />}
       </div>
-      <div class="side">
+      <div class="side grid">
         <JustChanged live={live} />
         <Clients live={live} />
       </div>
@@ -31,38 +31,29 @@ export function NowScreen({ live }: { live: Live }) {
 }
 
 function Headline({ summary, meta }: { summary: Summary; meta: SceneMeta }) {
-  const { application } = meta
   const { dcc } = summary
-  const type = application?.dcc_type ?? dcc?.type
+  const type = meta.application?.dcc_type ?? dcc?.type
   const program = type === undefined ? [] : [[titleCase(type), dcc?.version].join(' ').trim()]
   return (
     <section class="headline">
-      <h1>
+      <h2 class="title">
         Your AI can see <strong>{titleOf(summary)}</strong>
-      </h1>
+      </h2>
       <p>{[...factsOf(summary), ...program].join(' · ')}</p>
-      <Presence application={application} setAt={meta.set_at} />
+      <Presence meta={meta} />
     </section>
   )
 }
 
-const maxNameChars = 200
-
 function titleOf({ document }: Summary): string {
   if (document === undefined) return 'a scene without a document'
-  return cleanText(document.name ?? 'an unsaved document', maxNameChars)
+  return cleanText(document.name ?? 'an unsaved document')
 }
 
 /** Whether what is shown is what the application shows now. */
-function Presence({
-  application,
-  setAt,
-}: {
-  application: Application | null
-  setAt: string | null
-}) {
+function Presence({ meta: { application, set_at: at } }: { meta: SceneMeta }) {
   if (application === null) {
-    return <p>This scene was posted by a program{setAt !== null && [' ', <Ago at={setAt} />]}.</p>
+    return <p>This scene was posted by a program{at !== null && [' ', <Ago at={at} />]}.</p>
   }
   if (!application.connected) {
     return (
@@ -92,7 +83,7 @@ function factsOf({ objects, time, selection, mode, document }: Summary): readonl
 
 function selectionText({ count = 0, active }: NonNullable<Summary['selection']>): string {
   if (count === 0) return 'nothing selected'
-  return count === 1 && active ? `${cleanText(active, maxNameChars)} selected` : `${count} selected`
+  return count === 1 && active ? `${cleanText(active)} selected` : `${count} selected`
 }
 
 function CurrentPicture({ live }: { live: Live }) {
@@ -108,11 +99,7 @@ function CurrentPicture({ live }: { live: Live }) {
   }
   return (
     <figure class="picture">
-      <img
-        src={state.source}
-        alt="What the application shows"
-        onLoad={({ currentTarget }) => tellSize(currentTarget, currentTarget)}
-      />
+      <img src={state.source} alt="What the application shows" />
       <figcaption class={state.stale === null ? '' : 'warning'}>
         Taken <Ago at={state.atMs} />
         {state.stale === null
@@ -126,7 +113,7 @@ function CurrentPicture({ live }: { live: Live }) {
 function JustChanged({ live }: { live: Live }) {
   const entries = live.scene.changes.value.slice(0, 12)
   return (
-    <section aria-labelledby="changed">
+    <section class="card" aria-labelledby="changed">
       <h2 id="changed">What just changed</h2>
       {entries.length === 0 ? (
         <p class="quiet">Nothing since you opened this view.</p>
@@ -151,7 +138,7 @@ function Clients({ live }: { live: Live }) {
   const rows = live.clients.value
   if (rows === null) return null
   return (
-    <section aria-labelledby="looking">
+    <section class="card" aria-labelledby="looking">
       <h2 id="looking">Who is looking</h2>
       {rows.length === 0 ? (
         <p class="quiet">
@@ -159,23 +146,23 @@ function Clients({ live }: { live: Live }) {
         </p>
       ) : (
         <ul class="clients lines">
-          {groupByName(rows)
-            .slice(0, 12)
-            .map(group => (
-              <li key={group.name}>
-                <strong>{group.name}</strong>
-                <GroupDone group={group} />
-              </li>
-            ))}
+          {[...Map.groupBy(rows, ({ name }) => name)].slice(0, 12).map(([name, alike]) => (
+            <li key={name}>
+              <strong>{name}</strong>
+              <LastDone rows={alike} />
+            </li>
+          ))}
         </ul>
       )}
     </section>
   )
 }
 
-function GroupDone({ group: { count, done } }: { group: ClientGroup }) {
-  const several = count > 1 && <span class="quiet">{count} connected</span>
-  if (done === null) return several || <span class="quiet">connected, has read nothing yet</span>
+function LastDone({ rows }: { rows: readonly ClientRow[] }) {
+  const done = lastDone(rows)
+  const several = rows.length > 1 && <span class="quiet">{rows.length} connected</span>
+  if (done === undefined)
+    return several || <span class="quiet">connected, has read nothing yet</span>
   return (
     <span>
       {done.what} <Ago at={done.at} /> {several}

@@ -15,7 +15,7 @@ interface DetailProps {
   readonly changedMs: number | undefined
 }
 
-/** All that the scene says of one object, in words. */
+/** What the scene says of one object, in words. */
 export function ObjectDetail({ live, id, changedMs }: DetailProps) {
   const uri = `scene://current?ids=${encodeURIComponent(JSON.stringify([id]))}`
   const reading = useRead(
@@ -37,10 +37,10 @@ export function ObjectDetail({ live, id, changedMs }: DetailProps) {
       )}
       <dl class="facts lines">
         {Object.entries(members)
-          .filter(([member]) => member !== 'id' || name !== id)
+          .filter(([member]) => member !== 'uid' && (member !== 'id' || name !== id))
           .map(([member, value]) => (
             <div key={member}>
-              <dt>{labelOf(member)}</dt>
+              <dt class="quiet">{labelOf(member)}</dt>
               <dd>{valueWords(value, member)}</dd>
             </div>
           ))}
@@ -91,7 +91,6 @@ function NoteOnObject({ live, id, name }: { live: Live; id: string; name: string
         live={live}
         draft={`object ${id}`}
         label="Tell your AI what to change"
-        onTyped={() => (made.value = false)}
         make={async text => {
           await addNote({ text, targets: [{ id, name }] })
           made.value = true

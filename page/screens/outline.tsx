@@ -36,7 +36,7 @@ function Member({ name, value }: { name: string; value: unknown }) {
   if (typeof value !== 'object' || value === null || isShort(value)) {
     return (
       <li>
-        <span class="name">{name}</span> {valueWords(value, name)}
+        <span class="quiet">{name}</span> {valueWords(value, name)}
       </li>
     )
   }

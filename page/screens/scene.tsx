@@ -49,8 +49,8 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
     toggled.value = new Map(toggled.value).set(id, isOpen)
   }
   return (
-    <div class="scene">
-      <section class="list" aria-label="Objects">
+    <div class="scene grid">
+      <section class="list grid" aria-label="Objects">
         <label>
           <span class="unseen">Search objects</span>
           <input
@@ -61,7 +61,6 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
           />
         </label>
         <Tree
-          label="Objects of the scene"
           rows={rows.value}
           selectedId={selected.value}
           changed={objects.changed.value}
@@ -74,7 +73,7 @@ function ObjectTree({ live, objects }: { live: Live; objects: Objects }) {
           </p>
         )}
       </section>
-      <section class="detail" aria-label="Object">
+      <section class="detail card" aria-label="Object">
         {selected.value === null ? (
           <p class="quiet">Choose an object to see its details.</p>
         ) : (

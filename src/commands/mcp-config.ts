@@ -10,7 +10,7 @@ import { type Output, processOutput, warningsTo } from '../lib/cli/output.ts'
 import { homeFolder } from '../lib/config/paths.ts'
 import { storageError } from '../lib/config/private-file.ts'
 import { liveInstances } from '../lib/instances/live-instances.ts'
-import { selectInstance } from '../lib/instances/select-instance.ts'
+import { selectInstances } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
 import { type Client, clients, scopes } from '../lib/mcp/settings/clients.ts'
 import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
@@ -229,7 +229,7 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
   }
   const serve = (kind: string[]) => ['serve', '--stdio', ...kind, ...place]
   const needsNone = word === undefined || (serves && word === dccType)
-  if (needsNone && selectInstance(live, word).kind === 'none') {
+  if (needsNone && selectInstances(live, word).length === 0) {
     const url = `http://127.0.0.1:${defaultPorts.serve}/mcp`
     output.note(
       serves

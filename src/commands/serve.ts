@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { quoteArgument } from '../lib/cli/format.ts'
 import { captureModes } from '../server/capture/options.ts'
-import { visibilities } from '../lib/instances/visibility.ts'
+import { visibilities } from '../lib/instances/join-wire.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import {
   type OutputFlags,

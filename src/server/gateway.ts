@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountsUrl } from '../lib/config/accounts-url.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
+import { joinPath } from '../lib/instances/join-wire.ts'
 import { processStart } from '../lib/instances/process.ts'
 import { shortId } from '../lib/instances/select-instance.ts'
 import { openStateDirectory } from '../lib/instances/state-directory.ts'
@@ -23,7 +24,6 @@ import { countByHealth } from './gateway/diagnostics.ts'
 import { type ElectionNews, winPort } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import type { InstanceDirectory } from './gateway/instance-directory.ts'
-import { createJoinUpgrade } from './gateway/join/join-upgrade.ts'
 import { JoinedInstances } from './gateway/join/joined-instances.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { LocalDirectory } from './gateway/local-directory.ts'
@@ -38,7 +38,6 @@ import { type Gauge, Metrics } from './http/metrics.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
 import { type Handlers, ServerSocket, type Stoppable, stoppable } from './http/server-socket.ts'
 import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
-import { joinPath } from './join/wire.ts'
 import { activityGauges } from './mcp/endpoint.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { refusalText } from './mcp/send.ts'
@@ -185,10 +184,13 @@ export async function startGateway(
   const kept = await KeptSessions.open({ ...options, registryDir })
   opened.defer(() => kept?.close())
 
+  const onRefused = createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
+    log.warn({ status, reason, peer, principal }, 'a request was refused')
+  })
   // Resolves after the first scan, so that no client sees a partial list.
   const directory = await LocalDirectory.open({ instancesDir, log, isGateway: true })
   backend.defer(() => directory.close())
-  const joined = accounts && new JoinedInstances(directory, log)
+  const joined = accounts && new JoinedInstances({ directory, tokens: accounts, onRefused, log })
   const connections = aggregate
     ? new Connections({
         directory,
@@ -214,9 +216,6 @@ export async function startGateway(
   }
 
   const policy = withOwnerAccess(auth.policy, ownerToken)
-  const onRefused = createRefusalLog(monotonicClock, ({ status, reason, peer, principal }) => {
-    log.warn({ status, reason, peer, principal }, 'a request was refused')
-  })
   const page = options.page
     ? new Page({
         auth: policy,
@@ -226,7 +225,6 @@ export async function startGateway(
         publicUrl: options.publicUrl,
         onRefused,
         limits,
-        clock: systemClock,
       })
     : undefined
   const metrics = new Metrics('gateway', options.accessLog)
@@ -245,8 +243,7 @@ export async function startGateway(
     log,
     accessLog: metrics.accessLog,
   })
-  const acceptJoin = accounts && joined && createJoinUpgrade(accounts, joined, onRefused)
-  ready.resolve({ listener: listenerOf(app), acceptJoin })
+  ready.resolve({ listener: listenerOf(app), acceptJoin: joined?.upgrade })
   opened.defer(() => {
     const message = `this gateway leaves port ${port} to others`
     notify({ event: 'voluntary_yield', message, holder: null })

@@ -229,7 +229,7 @@ export async function startServe(
   const { join: joins } = options
   if (joins !== undefined) {
     const { Joiner } = await import('./join/joiner.ts')
-    const parts = { record, listener: server.linkListener(), limits, log }
+    const parts = { record, listener: server.linkListener(), log }
     const joined = new Joiner({ ...joins, ...parts })
     joiner = joined
     opened.defer(() => joined.stop())

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { gzipSync } from 'node:zlib'
 import { until } from '../helpers/until.ts'
-import { seriousFaults } from '../helpers/browser.ts'
+import { accessFaults } from '../helpers/browser.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { pngOf } from '../helpers/png.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -162,7 +162,7 @@ describe('the live view in a chat', function () {
       await chat.app.getByAltText('What the application shows').waitFor()
       for (const screen of ['Now', 'Notes']) {
         await chat.app.getByRole('button', { name: screen }).click()
-        expect(await seriousFaults(chat.frame), screen).to.deep.equal([])
+        expect(await accessFaults(chat.frame), screen).to.deep.equal([])
         const isWide = 'document.documentElement.scrollWidth > innerWidth'
         expect(await chat.frame.evaluate(isWide), `${screen} scrolls sideways`).to.equal(false)
       }

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
-import { newVisit, seriousFaults, startBrowser, type Visit } from '../helpers/browser.ts'
+import { newVisit, accessFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
@@ -55,14 +55,13 @@ describe('the live page', function () {
 
   it('says in plain words that no scene has come, what is in it, and that it is withdrawn', async () => {
     const { page } = visit
-    const heading = page.getByRole('heading', { level: 1 })
     await visit.open(`${serve.base}/`)
     await page.getByText('No scene is shared. The next one appears here by itself.').waitFor()
-    await page.getByText('Waiting for a scene', { exact: true }).waitFor()
+    await page.getByText('No scene', { exact: true }).waitFor()
     expect(await page.getByText('Live', { exact: true }).count()).to.equal(0)
     const form = { shots: ['010'], camera: null, objects: ['Cube'], frame: 1 }
     await serve.post('scene', form)
-    await heading.filter({ hasText: 'Your AI can see a scene without a document' }).waitFor()
+    await sees(page, 'a scene without a document')
     await serve.post('scene', { ...form, objects: ['Cube', 'Lamp'] })
     await page.getByText('objects: Lamp added').waitFor()
     await serve.post('scene', 'null')
@@ -242,7 +241,7 @@ describe('the live page', function () {
     await card.getByText('a scene posted by a program').waitFor()
     await card.getByText('available', { exact: true }).waitFor()
     expect(await card.textContent()).not.to.match(/heartbeat|unknown,/)
-    expect(await seriousFaults(page)).to.deep.equal([])
+    expect(await accessFaults(page)).to.deep.equal([])
     await serve.post('scene', 'null')
     await card.getByText('no application connected').waitFor()
     await serve.post('scene', sceneOf(0))
@@ -267,7 +266,8 @@ describe('the live page', function () {
         await looking.page.goto(`${serve.base}/#/${screen}`)
         await looking.page.locator(`nav a[aria-current=page][href="#/${screen}"]`).waitFor()
         if (screen === 'scene') await looking.page.locator('.row').first().click()
-        expect(await seriousFaults(looking.page), screen).to.deep.equal([])
+        if (screen === 'connect') await looking.page.locator('summary').first().click()
+        expect(await accessFaults(looking.page), screen).to.deep.equal([])
         const isWide = 'document.documentElement.scrollWidth > innerWidth'
         expect(await looking.page.evaluate(isWide), `${screen} scrolls sideways`).to.equal(false)
       }
@@ -275,6 +275,25 @@ describe('the live page', function () {
       await looking.context.close()
     })
   }
+
+  it('can be used by everybody while there is nothing to show', async () => {
+    const empty = await startServeProcess()
+    const { page, context, open } = await newVisit(browser, {
+      viewport: { width: 360, height: 740 },
+    })
+    for (const [screen, title] of [
+      ['now', 'No application is connected'],
+      ['scene', 'No application is connected'],
+      ['notes', 'No note in this document yet'],
+      ['files', 'No files yet'],
+    ] as const) {
+      await open(`${empty.base}/#/${screen}`)
+      await page.getByRole('heading', { name: title }).waitFor()
+      expect(await accessFaults(page), screen).to.deep.equal([])
+    }
+    await context.close()
+    await empty.stop()
+  })
 
   it('is at most 50 KB, compressed', async () => {
     const looking = await newVisit(browser)

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
-import { newTab, newVisit, seriousFaults, startBrowser, type Visit } from '../helpers/browser.ts'
-import { pngOf } from '../helpers/png.ts'
+import { newTab, newVisit, accessFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
 
@@ -160,24 +159,6 @@ describe('the live page in the hands of a person', function () {
     expect(answer.json.result.contents[0].blob).to.equal(buffer.toString('base64'))
   })
 
-  it('shows a small picture at twice its size, and no wider than the card', async () => {
-    await serve.store(pngOf(40, 30), '?display_name=small.png', 'image/png')
-    await serve.store(pngOf(600, 30), '?display_name=wide.png', 'image/png')
-    await go('Files')
-    const widthOf = async (name: string) => {
-      const picture = page.locator('.card', { hasText: name }).getByRole('presentation')
-      await picture.waitFor()
-      const [{ width }, box] = [
-        (await picture.boundingBox())!,
-        (await picture.locator('..').boundingBox())!,
-      ]
-      return { width, most: box.width }
-    }
-    expect((await widthOf('small.png')).width).to.equal(80)
-    const wide = await widthOf('wide.png')
-    expect(wide.width).to.equal(wide.most)
-  })
-
   it('logs all tabs of a browser out at once', async () => {
     const leaving = await newVisit(browser)
     await leaving.open(await link())
@@ -228,7 +209,7 @@ describe('the live page in the hands of a person', function () {
     const { page, context } = await newVisit(browser)
     await page.goto(`${keyed.base}/`)
     await page.getByRole('heading', { name: 'This server asks for a login' }).waitFor()
-    expect(await seriousFaults(page)).to.deep.equal([])
+    expect(await accessFaults(page)).to.deep.equal([])
     await page.getByLabel('Or type an API key').fill('wrong')
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('alert').filter({ hasText: 'key' }).waitFor()

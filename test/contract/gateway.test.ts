@@ -74,7 +74,7 @@ for (const aggregate of [false, true]) {
     }
 
     it('has instance_id, dcc_type, health, status, metadata and mcp_url of each instance', async () => {
-      const metadata = { seat: 7 }
+      const metadata = { seat: '7' }
       directory.put(entry({ instanceId: ids.blender, metadata }))
       const content = await contentOf(session, 'gateway://instances')
       expect(content).to.include({ mimeType: 'application/json' })

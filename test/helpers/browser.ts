@@ -67,12 +67,12 @@ function visitOf(context: BrowserContext, page: Page): Visit {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Accessibility faults of serious or critical kind, a line each. */
-export async function seriousFaults(page: Page | Frame): Promise<readonly string[]> {
+/** Accessibility faults of any kind, a line each. */
+export async function accessFaults(page: Page | Frame): Promise<readonly string[]> {
   // Evaluated by the driver: a script element would be refused by the policy of the page.
   await page.evaluate(axe)
   const { violations } = await page.evaluate<any>('axe.run()')
-  return violations
-    .filter(({ impact }: any) => ['serious', 'critical'].includes(impact))
-    .map(({ id, nodes }: any) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`)
+  return violations.map(
+    ({ id, nodes }: any) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,
+  )
 }

@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { serveOnLink } from '../../src/server/join/link-server.ts'
 import { Link } from '../../src/server/join/link.ts'
-import { defaultBounds } from './bounds.ts'
 
 /** The instance end of a link, answering what a test says. */
 export interface HostileInstance {
@@ -42,7 +41,7 @@ export function joinAs(
     ws.once('upgrade', ({ socket }) => {
       ws.once('open', () => {
         const link = new Link(ws, text => accepted.resolve(JSON.parse(text)))
-        serveOnLink(link, listener, defaultBounds)
+        serveOnLink(link, listener)
         if (record !== undefined) {
           link.sendText(typeof record === 'string' ? record : JSON.stringify(record))
         }

@@ -6,13 +6,10 @@ import { openCable } from './cable.ts'
 import { LinkTransport } from '../../src/server/gateway/join/link-transport.ts'
 import { serveOnLink } from '../../src/server/join/link-server.ts'
 import { Link } from '../../src/server/join/link.ts'
-import { defaultBounds } from './bounds.ts'
 
 interface End {
   readonly link: Link
   readonly socket: Socket
-  /** Text messages of the other end. */
-  readonly texts: string[]
 }
 
 /** Both ends of one link, over a real connection of this machine. */
@@ -27,10 +24,10 @@ export interface LinkPair {
 
 /** `listener` answers the requests of the gateway. */
 export async function openLinkPair(listener: RequestListener, pingMs?: number): Promise<LinkPair> {
-  const endOf = (ws: WebSocket, socket: Socket): End => {
-    const texts: string[] = []
-    return { link: new Link(ws, text => texts.push(text), pingMs), socket, texts }
-  }
+  const endOf = (ws: WebSocket, socket: Socket): End => ({
+    link: new Link(ws, () => {}, pingMs),
+    socket,
+  })
   const server: Server = createServer()
   const accepting = new WebSocketServer({ server, perMessageDeflate: false })
   server.listen(0, '127.0.0.1')
@@ -47,7 +44,7 @@ export async function openLinkPair(listener: RequestListener, pingMs?: number): 
     ws.once('upgrade', ({ socket }) => {
       ws.once('open', () => {
         const end = endOf(ws, socket)
-        serveOnLink(end.link, listener, defaultBounds)
+        serveOnLink(end.link, listener)
         resolve(end)
       })
     })

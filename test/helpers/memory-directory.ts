@@ -21,8 +21,6 @@ export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory 
     }
   }
 
-  async refresh(): Promise<void> {}
-
   async close(): Promise<void> {}
 
   /** Adds the instances, or replaces those of the same id; told at once, together. */
@@ -67,12 +65,13 @@ export function entry(
       joined: null,
       localUrl: 'http://127.0.0.1:8765',
       version: '0.1.0',
-      host: { connected: true, appPid: 4712, version: '4.2.0', mode: 'gui' },
+      host: { connected: true, appPid: 4712, version: '4.2.0', mode: 'gui', sinceMs: undefined },
       scene: '/shots/010/layout.blend',
       sceneSetMs: null,
       status: 'available',
       startedMs: Date.parse('2026-01-02T03:04:05.678Z'),
       metadata: {},
+      gateways: undefined,
       ...record,
     },
     verdict: {

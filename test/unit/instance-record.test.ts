@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { type InstanceRecord, parseRecord } from '../../src/lib/instances/record.ts'
-import { shownRecord } from '../../src/server/gateway/shown-record.ts'
+import { shownRecord } from '../../src/server/gateway/instance-directory.ts'
 import { makeRecord } from '../server/gateway/support.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
@@ -9,7 +9,7 @@ const textOf = (changes: object) =>
   JSON.stringify({ ...makeRecord({ instance_id: id }), ...changes })
 
 function parse(changes: object): InstanceRecord {
-  const parsed = parseRecord(Buffer.from(textOf(changes)), id)
+  const parsed = parseRecord(textOf(changes), id)
   if (!parsed.ok) throw new Error(parsed.failure)
   return parsed.value
 }
@@ -44,7 +44,7 @@ describe('parseRecord', () => {
   ]
   for (const [what, text, reason] of bad) {
     it(`refuses ${what}: ${reason}`, () => {
-      const parsed = parseRecord(Buffer.from(text), id)
+      const parsed = parseRecord(text, id)
       if (parsed.ok) throw new Error('it was taken')
       expect(parsed.failure).to.include(reason)
       expect(parsed.failure.length).to.be.at.most(200)

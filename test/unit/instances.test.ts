@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { type Instance, instanceOf } from '../../src/lib/instances/instance.ts'
 import { findNextRun, liveInstances } from '../../src/lib/instances/live-instances.ts'
 import { parseRecord } from '../../src/lib/instances/record.ts'
-import { selectInstance } from '../../src/lib/instances/select-instance.ts'
+import { selectInstances } from '../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { processStart } from '../../src/lib/instances/process.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -59,7 +59,7 @@ function instance(more: Partial<Instance> = {}): Instance {
 describe('the instance of a record', () => {
   const parse = (more: object) => {
     const text = JSON.stringify({ ...record, ...more })
-    const parsed = parseRecord(Buffer.from(text), record.instance_id)
+    const parsed = parseRecord(text, record.instance_id)
     return parsed.ok ? instanceOf(parsed.value) : null
   }
 
@@ -161,31 +161,30 @@ describe('liveInstances', () => {
   })
 })
 
-describe('selectInstance', () => {
+describe('selectInstances', () => {
   const a = instance({ id: 'abcd1234-0000-4000-8000-000000000001' })
   const b = instance({ id: 'abcd5678-0000-4000-8000-000000000002' })
   const maya = instance({ id: 'fade0000-0000-4000-8000-000000000003', dccType: 'maya' })
   const all = [a, b, maya]
-  const one = (found: Instance) => ({ kind: 'one', instance: found })
-  const none = { kind: 'none' }
-  const table: [word: string | undefined, among: Instance[], selection: object][] = [
-    [undefined, [], none],
-    [undefined, [a], one(a)],
-    [undefined, [a, b], { kind: 'several', instances: [a, b] }],
-    [a.id.replaceAll('-', '').toUpperCase(), all, one(a)],
-    ['abcd1234-00', all, one(a)],
-    ['abcd', all, { kind: 'several', instances: [a, b] }],
-    ['abc', all, none],
-    ['fade', all, one(maya)],
-    ['Maya', all, one(maya)],
-    ['blender', all, { kind: 'several', instances: [a, b] }],
-    ['houdini', all, none],
+  const fade = instance({ dccType: 'fade' })
+  const table: [word: string | undefined, among: Instance[], selected: Instance[]][] = [
+    [undefined, [], []],
+    [undefined, [a], [a]],
+    [undefined, [a, b], [a, b]],
+    [a.id.replaceAll('-', '').toUpperCase(), all, [a]],
+    ['abcd1234-00', all, [a]],
+    ['abcd', all, [a, b]],
+    ['abc', all, []],
+    ['fade', all, [maya]],
+    ['Maya', all, [maya]],
+    ['blender', all, [a, b]],
+    ['houdini', all, []],
     // A kind that is also the beginning of an id is both.
-    ['fade', [maya, instance({ dccType: 'fade' })], { kind: 'several' }],
+    ['fade', [maya, fade], [maya, fade]],
   ]
-  for (const [word, among, selection] of table) {
-    it(`of ${word} among ${among.length} is ${JSON.stringify(selection).slice(0, 60)}`, () => {
-      expect(selectInstance(among, word)).to.deep.include(selection)
+  for (const [word, among, selected] of table) {
+    it(`of ${word} among ${among.length} is ${selected.map(({ id }) => id)}`, () => {
+      expect(selectInstances(among, word)).to.deep.equal(selected)
     })
   }
 })

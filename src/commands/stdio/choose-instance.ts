@@ -2,7 +2,7 @@ import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { liveInstances, type LiveInstancesParts } from '../../lib/instances/live-instances.ts'
-import { selectInstance, shortId } from '../../lib/instances/select-instance.ts'
+import { selectInstances, shortId } from '../../lib/instances/select-instance.ts'
 
 const startHint = 'start one with: service-cli serve'
 
@@ -17,15 +17,11 @@ export async function chooseInstance(
   naming?: string,
 ): Promise<Instance> {
   const instances = await liveInstances(parts)
-  const selected = selectInstance(instances, word)
-  switch (selected.kind) {
-    case 'one':
-      return selected.instance
-    case 'several':
-      throw several(selected.instances, word, naming)
-    case 'none':
-      throw word === undefined ? noneFound() : notFound(instances, word)
-  }
+  const selected = selectInstances(instances, word)
+  const [instance] = selected
+  if (instance === undefined) throw word === undefined ? noneFound() : notFound(instances, word)
+  if (selected.length > 1) throw several(selected, word, naming)
+  return instance
 }
 
 function noneFound(): ServiceError {

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { withFileLock } from '../../lib/config/private-file.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { findNextRun, liveInstances } from '../../lib/instances/live-instances.ts'
-import { type Selection, selectInstance } from '../../lib/instances/select-instance.ts'
 import type { Target } from '../../lib/mcp/bridge/context.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -44,10 +43,11 @@ export class JoinOrServe {
   async open(): Promise<void> {
     await this.#locked(async () => {
       const { dccType } = this.#parts
-      const selection = joinable(await this.#live(), dccType)
-      if (selection.kind === 'several') throw several(selection.instances, dccType)
-      if (selection.kind === 'one') this.#join(selection.instance)
-      else await this.#serve()
+      const found = joinable(await this.#live(), dccType)
+      const [instance] = found
+      if (found.length > 1) throw several(found, dccType)
+      if (instance === undefined) await this.#serve()
+      else this.#join(instance)
     })
   }
 
@@ -71,10 +71,10 @@ export class JoinOrServe {
     const previous = this.#joined
     const lostMs = this.#lostMs ?? Date.now()
     const next = previous && findNextRun(instances, previous, lostMs)
-    const selection = joinable(instances, this.#parts.dccType)
-    const found = next ?? (selection.kind === 'one' ? selection.instance : null)
-    if (found !== null) return ok(this.#join(found))
-    if (selection.kind === 'several') {
+    const [other, ...more] = joinable(instances, this.#parts.dccType)
+    const found = next ?? (more.length === 0 ? other : undefined)
+    if (found !== undefined) return ok(this.#join(found))
+    if (more.length > 0) {
       return fail('several servers run; it is unclear which one to join')
     }
     this.#lostMs = lostMs
@@ -120,12 +120,12 @@ function ownTarget({ hostUrl }: OwnServer): Target {
 }
 
 /**
- * The instance that a client joins: one of the given kind, else one without a kind, which serves
- * any application. Without a kind, the only instance.
+ * The instances that a client may join: those of the given kind, else those without a kind, which
+ * serve any application. Without a kind, all of them.
  */
-function joinable(instances: Instance[], dccType: string | undefined): Selection {
-  if (dccType === undefined) return selectInstance(instances, undefined)
+function joinable(instances: Instance[], dccType: string | undefined): Instance[] {
+  if (dccType === undefined) return instances
   const same = instances.filter(instance => instance.dccType === dccType)
   const any = instances.filter(instance => instance.dccType === 'unknown')
-  return selectInstance(same.length > 0 ? same : any, undefined)
+  return same.length > 0 ? same : any
 }

@@ -1,7 +1,7 @@
 import { ownerFile } from '../../lib/instances/files.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
 import { findNextRun } from '../../lib/instances/live-instances.ts'
-import { selectInstance } from '../../lib/instances/select-instance.ts'
+import { selectInstances } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/util/result.ts'
 import type { Locate } from '../../lib/mcp/bridge/context.ts'
 
@@ -21,9 +21,9 @@ export function locateInstance(
   return async () => {
     const instances = await live()
     const missedMs = lostMs ?? Date.now()
-    const chosen = selectInstance(instances, word)
-    const other = !particular && chosen.kind === 'one' ? chosen.instance : null
-    const next = findNextRun(instances, current, missedMs) ?? other
+    const [chosen, ...others] = selectInstances(instances, word)
+    const other = !particular && others.length === 0 ? chosen : null
+    const next = findNextRun(instances, current, missedMs) ?? other ?? null
     lostMs = next === null ? missedMs : null
     if (next === null) {
       return fail(`the instance ${current.displayName} does not run or does not answer`)

@@ -1,10 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { Secret } from '../util/secret.ts'
 
-/** What every key of a gateway begins with. */
-export const gatewayKeyPrefix = 'gateway-'
-
-/** The header by which a gateway says which instance it means, and to other gateways which one answered. */
+/** The header that names the instance that a gateway means, or that joins a gateway. */
 export const instanceHeader = 'service-instance'
 
 /**
@@ -13,5 +10,5 @@ export const instanceHeader = 'service-instance'
  */
 export function gatewayKey(hostToken: Secret): Secret {
   const digest = createHmac('sha256', hostToken.reveal()).update('service-cli gateway')
-  return new Secret(gatewayKeyPrefix + digest.digest('base64url'))
+  return new Secret(`gateway-${digest.digest('base64url')}`)
 }

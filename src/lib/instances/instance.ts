@@ -44,10 +44,7 @@ export function lifeOf(
  * Says that the application of a server is gone; null when it is connected, or never was. `since`,
  * RFC 3339: since when it is connected or gone.
  */
-export function absenceText(application: {
-  readonly connected: boolean
-  readonly since: string | null
-}): string | null {
+export function absenceText(application: { connected: boolean; since: string | null }) {
   const { connected, since } = application
   return connected || since === null ? null : `application gone since ${since}`
 }

@@ -17,11 +17,12 @@ export async function liveInstances({ registryDir, log }: LiveInstancesParts): P
     log.warn({ folder }, messageOf(error))
     return []
   })
-  const live = all
-    .filter(({ instance, heartbeatMs }) => lifeOf(instance, heartbeatMs) === 'live')
+  const live = all.filter(({ instance, heartbeatMs }) => {
+    return instance.hostname === hostname() && lifeOf(instance, heartbeatMs) === 'live'
+  })
+  return live
     .map(({ instance }) => instance)
-    .filter(instance => instance.hostname === hostname())
-  return live.toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
+    .toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
 }
 
 /** Started so long before its predecessor was missed, it can still be its next run. */
@@ -45,9 +46,7 @@ export function findNextRun(
       startedMs >= lostMs - overlapMs &&
       (dccType === previous.dccType || previous.dccType === 'unknown'),
   )
-  return only(next) ?? only(next.filter(one => one.displayName === previous.displayName))
-}
-
-function only(instances: Instance[]): Instance | null {
-  return instances.length === 1 ? (instances[0] ?? null) : null
+  const named = next.filter(one => one.displayName === previous.displayName)
+  const [found, ...others] = next.length === 1 ? next : named
+  return found !== undefined && others.length === 0 ? found : null
 }

@@ -1,21 +1,25 @@
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { ownerFile, recordFile, tokenFile } from './files.ts'
+import { recordFile } from './files.ts'
 import { lifeOf } from './instance.ts'
 import { readInstances } from './record-files.ts'
 
 /** What an instance left is removed so long after its last heartbeat; till then it can be read. */
 export const reapAfterMs = 10 * 60_000
 
-/** Removes the records and tokens of processes of this machine that have ended. Never rejects. */
+/** Removes the records, tokens and temporary files of processes of this machine that have ended. Never rejects. */
 export async function reapInstances(instancesDir: string, log: Logger): Promise<void> {
   try {
     for (const { instance, heartbeatMs } of await readInstances(instancesDir)) {
       const isRecent = Date.now() - heartbeatMs < reapAfterMs
       if (isRecent || lifeOf(instance, heartbeatMs) !== 'dead') continue
-      for (const file of [tokenFile, ownerFile, recordFile]) {
-        await rm(file(instancesDir, instance.id), { force: true })
+      const left = (await readdir(instancesDir)).filter(name => name.startsWith(`${instance.id}.`))
+      // The record last: a stop in between leaves the rest to the next look.
+      const last = basename(recordFile(instancesDir, instance.id))
+      for (const name of [...left.filter(name => name !== last), last]) {
+        await rm(join(instancesDir, name), { force: true })
       }
       log.info({ instance: instance.id }, 'removed the record of a dead instance')
     }

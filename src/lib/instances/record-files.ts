@@ -13,7 +13,7 @@ export interface RecordFile {
   readonly stamp: string
   /** Milliseconds since the epoch: the last heartbeat of its server. */
   readonly modifiedMs: number
-  readonly bytes: Buffer
+  readonly text: string
   /** The identical object as long as the content stays. */
   readonly record: Result<InstanceRecord, string>
 }
@@ -22,14 +22,11 @@ export interface RecordFile {
 export async function readInstances(
   instancesDir: string,
 ): Promise<{ instance: Instance; heartbeatMs: number }[]> {
-  const files = (await listRecords(instancesDir)).map(name =>
-    readRecordFile(join(instancesDir, name)),
-  )
-  return files.flatMap(file =>
-    file?.record.ok === true
-      ? { instance: instanceOf(file.record.value), heartbeatMs: file.modifiedMs }
-      : [],
-  )
+  return (await listRecords(instancesDir)).flatMap(name => {
+    const file = readRecordFile(join(instancesDir, name))
+    if (file?.record.ok !== true) return []
+    return { instance: instanceOf(file.record.value), heartbeatMs: file.modifiedMs }
+  })
 }
 
 /** The names of the records. Throws `registry_dir_unsafe` for a folder that others can change. */
@@ -50,27 +47,25 @@ export function readRecordFile(path: string, known?: RecordFile): RecordFile | n
     const stamp = `${ino}:${size}:${modifiedMs}`
     if (known?.stamp === stamp) return known
     const reason = rejectReason(found)
-    if (reason !== null) return { stamp, modifiedMs, bytes: nothing, record: fail(reason) }
-    const bytes = readBytes(path)
+    if (reason !== null) return { stamp, modifiedMs, text: '', record: fail(reason) }
+    const text = readText(path)
     // A heartbeat is a touch: most of what is read says what it said before.
-    const isSame = known?.bytes.equals(bytes) === true
-    const record = isSame ? known.record : parseRecord(bytes, basename(path, '.json'))
-    return { stamp, modifiedMs, bytes, record }
+    const isSame = known?.text === text
+    const record = isSame ? known.record : parseRecord(text, basename(path, '.json'))
+    return { stamp, modifiedMs, text, record }
   } catch (error) {
     if (isMissing(error)) return null
     // It may be readable again, as when this process had too many files open.
     if (known !== undefined) return known
     const reason = `it cannot be read (${errnoOf(error) ?? 'unknown error'})`
-    return { stamp: '', modifiedMs: 0, bytes: nothing, record: fail(reason) }
+    return { stamp: '', modifiedMs: 0, text: '', record: fail(reason) }
   }
 }
 
-const nothing = Buffer.alloc(0)
-
-function readBytes(path: string): Buffer {
+function readText(path: string): string {
   const file = openSync(path, constants.O_RDONLY | noFollow)
   try {
-    return readFileSync(file)
+    return readFileSync(file, 'utf8')
   } finally {
     closeSync(file)
   }
@@ -78,7 +73,6 @@ function readBytes(path: string): Buffer {
 
 /** Why this is not read, or null. */
 function rejectReason(found: Stats): string | null {
-  if (found.isSymbolicLink()) return 'it is a symbolic link'
   if (!found.isFile()) return 'it is not a plain file'
   if (!isOwn(found)) return `it belongs to another user (uid ${found.uid})`
   return found.size > maxRecordBytes ? `it is larger than ${maxRecordBytes} bytes` : null

@@ -4,7 +4,7 @@ import { maxJsonDepth, parseJson } from '../util/json.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 import { cleanText, isUuid } from '../util/text.ts'
 import { isRfc3339 } from '../util/time.ts'
-import { visibilities } from './visibility.ts'
+import { visibilities } from './join-wire.ts'
 
 /** Bytes of one instance record. */
 export const maxRecordBytes = 64 * 1024
@@ -76,21 +76,16 @@ const instanceRecord = z.object({
 /** The texts of a parsed record are safe to show. Members of later writers are left out. */
 export type InstanceRecord = z.infer<typeof instanceRecord>
 
-/** What an instance says of itself. */
-export type InstanceStatus = InstanceRecord['status']
-
-/** Parses the record of the instance `instanceId` (null: the one that it names), or says why it is none. */
-export function parseRecord(
-  bytes: Buffer,
-  instanceId: string | null,
-): Result<InstanceRecord, string> {
-  if (bytes.length > maxRecordBytes) return fail(`it is larger than ${maxRecordBytes} bytes`)
-  const json = parseJson(bytes.toString('utf8'), maxJsonDepth)
+/** Parses the record of an instance, or says why it is none. */
+export function parseRecord(text: string, instanceId: string): Result<InstanceRecord, string> {
+  if (Buffer.byteLength(text) > maxRecordBytes) {
+    return fail(`it is larger than ${maxRecordBytes} bytes`)
+  }
+  const json = parseJson(text, maxJsonDepth)
   if (!json.ok) return fail('it is not valid JSON')
   const parsed = instanceRecord.safeParse(json.value)
   if (!parsed.success) return fail(cleanText(firstIssue(parsed.error), 200))
-  if (instanceId !== null && parsed.data.instance_id !== instanceId) {
+  if (parsed.data.instance_id !== instanceId)
     return fail('instance_id: is that of another instance')
-  }
   return ok(parsed.data)
 }

@@ -2,36 +2,29 @@ import type { Instance } from './instance.ts'
 
 export type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
 
-/** What a word of the user names among the live instances. */
-export type Selection<One extends Named = Instance> =
-  | { readonly kind: 'one'; readonly instance: One }
-  | { readonly kind: 'none' }
-  | { readonly kind: 'several'; readonly instances: readonly One[] }
-
 /** A shorter beginning of an id names by accident. */
 export const minPrefixChars = 4
 
 /**
- * The instance whose id is or begins with `word` (hyphens do not count), or that is the only one of
- * the kind `word`, or with that name or document; without a word the only one there is. Case does
- * not count.
+ * The instances whose id is or begins with `word` (hyphens do not count) or that are of the kind
+ * `word`, else those with that name or document; without a word all there are. Case does not count.
  */
-export function selectInstance<One extends Named>(
+export function selectInstances<One extends Named>(
   instances: One[],
   word: string | undefined,
-): Selection<One> {
-  if (word === undefined) return only(instances)
+): One[] {
+  if (word === undefined) return instances
   const wanted = plainId(word)
   const exact = instances.filter(({ id }) => plainId(id) === wanted)
-  if (exact.length > 0) return only(exact)
+  if (exact.length > 0) return exact
   const long = wanted.length >= minPrefixChars
   const lower = word.toLowerCase()
   const named = instances.filter(
     ({ id, dccType }) =>
       dccType.toLowerCase() === lower || (long && plainId(id).startsWith(wanted)),
   )
-  if (named.length > 0) return only(named)
-  return only(instances.filter(instance => namesOf(instance).includes(lower)))
+  if (named.length > 0) return named
+  return instances.filter(instance => namesOf(instance).includes(lower))
 }
 
 /** Whether the word names this instance, and not a kind of instances. */
@@ -50,12 +43,6 @@ function namesOf({ displayName, scene }: Named): readonly string[] {
   const file = scene?.replace(/^.*[\\/]/s, '') ?? ''
   const names = [displayName, scene ?? '', file, file.replace(/\.[^.]*$/, '')]
   return names.filter(Boolean).map(name => name.toLowerCase())
-}
-
-function only<One extends Named>(instances: One[]): Selection<One> {
-  const [instance] = instances
-  if (instance === undefined) return { kind: 'none' }
-  return instances.length === 1 ? { kind: 'one', instance } : { kind: 'several', instances }
 }
 
 /** As ids are compared: hyphens and case do not count. */

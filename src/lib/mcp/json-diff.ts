@@ -106,7 +106,7 @@ class Diff implements JsonDifferences {
       return
     }
     const isOfScene = list.key === 'objects' && list.parent?.parent === null
-    const { others = () => [], isPartial = [] } = isOfScene ? this.#options : {}
+    const { others, isPartial = [] } = isOfScene ? this.#options : {}
     const [wasPartial = false, isStillPartial = false] = isPartial
     const { partners, unsure } = matchObjects(before, after, others)
     const stayed = new Set(partners.values())
@@ -203,10 +203,10 @@ function areAligned(before: readonly JsonObject[], after: readonly JsonObject[])
  * `name`. Then those with one identity among themselves, and those without any, by their places.
  * Objects with different uids of one run are never matched.
  */
-function matchObjects(
+export function matchObjects(
   before: readonly JsonObject[],
   after: readonly JsonObject[],
-  others: () => readonly JsonObject[],
+  others: () => readonly JsonObject[] = () => [],
 ) {
   /** What items of the new list were in the old one. */
   const partners = new Map<JsonObject, JsonObject>()

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { z } from 'zod'
-import type { Unconfirmed } from '../../lib/mcp/unconfirmed.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
@@ -13,6 +12,7 @@ import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
 import { JobThread, scriptBeside } from '../thread/job-thread.ts'
 import { type ComparedScenes, compareScenes, type SceneComparison } from './compare-scenes.ts'
 import type { DocumentFolder } from './document-folder.ts'
+import { checkpointsUri } from '../resources/scene/listing.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 
 /** Of one document. */
@@ -26,26 +26,23 @@ const maxCompareMs = 60_000
 const threadIdleMs = 30_000
 
 /** Members have the same names in memory, in the folder and on the wire. */
-export interface Checkpoint extends Unconfirmed {
-  readonly name: string
-  /** RFC 3339 */
-  readonly created_at: string
-  readonly by: string
-  /** Of the scene's text. */
-  readonly size: number
-  /** Of the packed scene. */
-  readonly stored_bytes: number
-  /** Made for a note: it goes first when room is needed. */
-  readonly of_note?: boolean
-}
-
-const facts = z.looseObject({
+const facts = z.object({
   name: z.string(),
+  /** RFC 3339 */
   created_at: z.string(),
   by: z.string(),
+  /** Of the scene's text. */
   size: z.int(),
+  /** Of the packed scene. */
   stored_bytes: z.int(),
+  /** Made for a note: it goes first when room is needed. */
+  of_note: z.boolean().optional(),
+  /** As in `Unconfirmed`. */
+  as_of: z.string().optional(),
+  connected: z.literal(false).optional(),
 })
+
+type Checkpoint = z.infer<typeof facts>
 
 export interface CheckpointInput {
   readonly name: string
@@ -100,19 +97,18 @@ export class Checkpoints {
   async list(document = this.#parts.document()): Promise<readonly Checkpoint[]> {
     const folder = folderOf(document)
     const names = (await folder.list()).filter(name => /^[0-9a-f]{32}\.json$/.test(name))
-    const texts = names.map(name => folder.read(name, maxFactsBytes).catch(() => null))
-    const found = (await Promise.all(texts)).flatMap(bytes => {
-      const json = parseJson(String(bytes), 2)
-      return json.ok && facts.safeParse(json.value).success ? [json.value as Checkpoint] : []
+    const read = names.map(async name => {
+      const json = parseJson(String(await folder.read(name, maxFactsBytes).catch(() => null)), 2)
+      return (json.ok && facts.safeParse(json.value).data) || []
     })
+    const found = (await Promise.all(read)).flat()
     return found.toSorted((a, b) => (a.created_at < b.created_at ? -1 : 1))
   }
 
-  /** The text of the scene. Throws `resource_not_found`, which names those that there are. */
+  /** The text of the scene. Throws `resource_not_found`. */
   async find(name: string): Promise<string> {
     const document = this.#parts.document()
-    const kept = await this.list(document)
-    if (!kept.some(each => each.name === name)) throw notFound(name, kept)
+    if (!(await this.list(document)).some(each => each.name === name)) throw notFound(name)
     try {
       const packed = await folderOf(document).read(filesOf(name).scene, maxBytes)
       return String(await unpack(packed ?? ''))
@@ -145,7 +141,7 @@ export class Checkpoints {
 
   /** Throws `resource_not_found`. */
   async remove(name: string, document = this.#parts.document()): Promise<void> {
-    if (!(await this.#drop(document, name))) throw notFound(name, await this.list(document))
+    if (!(await this.#drop(document, name))) throw notFound(name)
     this.#told()
   }
 
@@ -202,16 +198,12 @@ export function checkpointsToEvict(
   kept: readonly Pick<Checkpoint, 'name' | 'stored_bytes' | 'of_note'>[],
   newBytes: number,
 ): readonly { readonly name: string }[] {
-  let [count, bytes] = [kept.length + 1, newBytes]
-  for (const { stored_bytes } of kept) bytes += stored_bytes
-  const gone = []
-  for (const each of kept.filter(one => one.of_note === true)) {
-    if (count <= maxCheckpoints && bytes <= maxBytes) break
-    gone.push(each)
-    count--
-    bytes -= each.stored_bytes
-  }
-  if (count <= maxCheckpoints && bytes <= maxBytes) return gone
+  const left = new Set(kept)
+  const isFull = () =>
+    left.size >= maxCheckpoints ||
+    [...left].reduce((bytes, each) => bytes + each.stored_bytes, newBytes) > maxBytes
+  for (const each of kept) if (each.of_note === true && isFull()) left.delete(each)
+  if (!isFull()) return kept.filter(each => !left.has(each))
   const most = `${maxCheckpoints} checkpoints and ${maxBytes / 1024 / 1024} MiB`
   throw new ServiceError('limit_reached', `a document has at most ${most}`, {
     hint: 'remove one: service-cli checkpoint NAME --remove',
@@ -236,11 +228,7 @@ export function checkpointInput(body: unknown): Result<CheckpointInput, MemberFa
   return reader.finish<CheckpointInput>({ name, by: reader.name('by', 255) ?? 'unknown' })
 }
 
-function notFound(name: string, kept: readonly Checkpoint[]): ServiceError {
-  const names = kept.map(each => each.name).slice(-10)
-  const known = names.length === 0 ? 'there is none' : `there are ${names.join(', ')}`
-  return new ServiceError(
-    'resource_not_found',
-    `this document has no checkpoint "${cleanText(name, 80)}"; ${known}`,
-  )
+function notFound(name: string): ServiceError {
+  const message = `this document has no checkpoint "${cleanText(name, 80)}"`
+  return new ServiceError('resource_not_found', `${message}; ${checkpointsUri} lists those it has`)
 }

@@ -1,6 +1,6 @@
 import { arrayOf, isJsonObject, type JsonObject, pointerParts } from '../../lib/util/json.ts'
 import { asText } from '../../lib/util/text.ts'
-import { diffJson, type JsonChange, type JsonDifferences } from '../../lib/mcp/json-diff.ts'
+import { type JsonChange, type JsonDifferences, matchObjects } from '../../lib/mcp/json-diff.ts'
 import { changesBetween, isPartial, parseScene } from '../resources/scene/changes.ts'
 
 /** What an object is called. */
@@ -20,7 +20,7 @@ export interface ComparedScenes {
 }
 
 export interface SceneComparison extends JsonDifferences {
-  /** For each change, whether it is in what belongs to the targets. Others are cut before those. */
+  /** For each change, whether it is in what belongs to the targets: those come first. */
   readonly ofTargets: readonly boolean[]
   /** What the targets are called now; null: they are gone. */
   readonly now: readonly (SceneTarget | null)[]
@@ -35,8 +35,7 @@ const maxLooked = 1_000_000
  */
 export function compareScenes(compared: ComparedScenes): SceneComparison {
   const { base, current, maxChanges, targets } = compared
-  const equal = { changes: [], truncated: false, ofTargets: [], now: targets }
-  if (base === current) return equal
+  if (base === current) return { changes: [], truncated: false, ofTargets: [], now: targets }
   const [before, after] = [parseScene(base), parseScene(current)]
   const hasTargets = targets.length > 0
   const found = changesBetween(before, after, hasTargets ? maxLooked : maxChanges)
@@ -51,24 +50,30 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
     if (list === 'objects') return family.has(item)
     return [item.id, item.name].some(each => each != null && named.has(asText(each)))
   }
-  const isLong = found.changes.length > maxChanges
-  const last = (change: JsonChange) => Number(!isOwn(change))
-  const ordered = isLong ? found.changes.toSorted((a, b) => last(a) - last(b)) : found.changes
-  const changes = ordered.slice(0, maxChanges)
-  const truncated = found.truncated || isLong
-  return { ...found, changes, truncated, ofTargets: changes.map(isOwn), now }
+  const marked = found.changes.map(change => ({ change, isOfTargets: isOwn(change) }))
+  const kept = marked
+    .toSorted((a, b) => Number(b.isOfTargets) - Number(a.isOfTargets))
+    .slice(0, maxChanges)
+  return {
+    changes: kept.map(({ change }) => change),
+    ofTargets: kept.map(({ isOfTargets }) => isOfTargets),
+    truncated: found.truncated || marked.length > maxChanges,
+    now,
+  }
 }
 
 /** The targets and all below them, as they are in each of the scenes, and what they are called now. */
 function familyOf(before: JsonObject, after: JsonObject, targets: readonly SceneTarget[]) {
   const [olds, news] = [objectsOf(before), objectsOf(after)]
-  const { oldOf, newOf } = partnersIn(olds, news)
+  const [oldIndex, newIndex] = [indexObjects(olds), indexObjects(news)]
+  const { partners: oldOf } = matchObjects(olds, news)
+  const newOf = new Map(Array.from(oldOf, ([now, old]) => [old, now]))
   const found = targets.map(target => {
-    const was = targetsIn(olds, target)
+    const was = findTarget(oldIndex, target)
     const is =
       was.length > 0
         ? was.flatMap<JsonObject>(each => newOf.get(each) ?? [])
-        : targetsIn(news, target)
+        : findTarget(newIndex, target)
     return { was: [...was, ...is.flatMap<JsonObject>(each => oldOf.get(each) ?? [])], is }
   })
   const old = withChildren(olds, found.map(({ was }) => was).flat())
@@ -78,42 +83,46 @@ function familyOf(before: JsonObject, after: JsonObject, targets: readonly Scene
     // What joined the targets or left them is told of in both scenes.
     family: new Set(both.flatMap(each => [each, oldOf.get(each) ?? each, newOf.get(each) ?? each])),
     now: found.map(({ is: [item] }, at) => {
-      if (item !== undefined) return { id: keyOf(item) ?? '', name: asText(item.name ?? item.id) }
+      if (item !== undefined) return labelsOf(item)
       return isPartial(after) ? targets[at]! : null
     }),
   }
 }
 
-/** Which objects are the same, as `diffJson` says: what each new one was, and each old one is. */
-function partnersIn(olds: readonly JsonObject[], news: readonly JsonObject[]) {
-  const identity = ({ id, name, uid, uuid }: JsonObject) => ({ id, name, uid, uuid })
-  const found = diffJson(
-    { objects: olds.map((each, place) => ({ ...identity(each), place })) },
-    { objects: news.map(identity) },
-    { maxChanges: Infinity },
-  )
-  const places = found.changes.filter(({ path }) => /^\/objects\/\d+\/place$/.test(path))
-  const pairs = places.map(
-    ({ path, before }) => [news[Number(pointerParts(path)[1])]!, olds[Number(before)]!] as const,
-  )
-  const turned = pairs.map(([now, old]) => [old, now] as const)
-  return { oldOf: new Map(pairs), newOf: new Map(turned) }
+export type ObjectIndex = ReturnType<typeof indexObjects>
+
+/** The objects of a scene by the members that say which one it is. */
+export function indexObjects(objects: readonly JsonObject[]) {
+  const uids = Map.groupBy(objects, ({ uid }) => (uid == null ? null : asText(uid)))
+  return {
+    uids,
+    runs: new Set(Array.from(uids.keys(), uid => runOf(uid ?? ''))),
+    ids: Map.groupBy(objects, keyOf),
+    names: Map.groupBy(objects, ({ name }) => name),
+  }
 }
 
 /** By `uid`. By id, else by a name that one object has, when the scene has no uid of that run. */
-function targetsIn(objects: readonly JsonObject[], { id, name, uid }: SceneTarget) {
-  const uids = objects.flatMap(each => (each.uid == null ? [] : [asText(each.uid)]))
-  const same = objects.filter(each => uid !== undefined && asText(each.uid) === uid)
-  if (same.length > 0 || isOfRun(uid, uids)) return same
-  const known = objects.filter(each => keyOf(each) === id)
-  const named = known.length > 0 ? known : objects.filter(each => each.name === name)
-  return known.length > 0 || named.length === 1 ? named : []
+export function findTarget(
+  { uids, runs, ids, names }: ObjectIndex,
+  { id, name, uid }: SceneTarget,
+): readonly JsonObject[] {
+  const same = uid === undefined ? undefined : uids.get(uid)
+  if (same !== undefined) return same
+  const run = runOf(uid ?? '')
+  if (run !== '' && runs.has(run)) return []
+  const named = names.get(name) ?? []
+  return ids.get(id) ?? (named.length === 1 ? named : [])
 }
 
-/** Whether an application gave the uid in the run in which it gave the others: "run.number". */
-export function isOfRun(uid: string | undefined, others: readonly string[]): boolean {
-  const run = uid === undefined ? '' : uid.slice(0, uid.lastIndexOf('.') + 1)
-  return run !== '' && others.some(each => each.startsWith(run))
+/** The run of the application in which it gave the uid: "run." of "run.number". */
+function runOf(uid: string): string {
+  return uid.slice(0, uid.lastIndexOf('.') + 1)
+}
+
+/** Its id and name, each the other one where it is missing. */
+export function labelsOf({ id, name }: JsonObject): SceneTarget {
+  return { id: asText(id ?? name), name: asText(name ?? id) }
 }
 
 function withChildren(objects: readonly JsonObject[], roots: readonly JsonObject[]) {

@@ -20,11 +20,13 @@ export class DocumentFolder {
   readonly path: string
   readonly isShared: boolean
   readonly #parent: DocumentFolder | null
+  readonly #access: 'umask' | 'private'
 
   constructor(path: string, isShared = false, parent: DocumentFolder | null = null) {
     this.path = path
     this.isShared = isShared
     this.#parent = parent
+    this.#access = isShared ? 'umask' : 'private'
   }
 
   folder(name: string): DocumentFolder {
@@ -72,12 +74,12 @@ export class DocumentFolder {
   }
 
   /** Creates this folder with these files in it. False: it is there. Throws as `create`. */
-  async createWith(files: ReadonlyMap<string, string | Uint8Array>): Promise<boolean> {
+  async createWith(files: ReadonlyMap<string, Buffer>): Promise<boolean> {
     await this.#parent?.make()
     const parent = dirname(this.path)
     const temporary = join(parent, `${randomBytes(8).toString('hex')}.tmp`)
     try {
-      await mkdir(temporary, { mode: this.#mode })
+      await mkdir(temporary, { mode: this.isShared ? 0o777 : 0o700 })
       for (const [file, data] of files) {
         await writeNewFile(join(temporary, file), data, { access: this.#access })
       }
@@ -100,7 +102,7 @@ export class DocumentFolder {
     if (!this.isShared) return ensurePrivateFolder(this.path)
     try {
       // The folder that was named is there: a share that is not mounted must not be replaced.
-      await mkdir(this.path, { mode: this.#mode }).catch(async (error: unknown) => {
+      await mkdir(this.path).catch(async (error: unknown) => {
         if (!(await isThere(this.path))) throw error
       })
       await this.#refuseLinks()
@@ -118,14 +120,6 @@ export class DocumentFolder {
     for (const path of this.#parent === null ? [this.path] : [dirname(this.path), this.path]) {
       if (!(await lstat(path)).isDirectory()) throw new Error(`${path} is not a folder`)
     }
-  }
-
-  get #access(): 'umask' | 'private' {
-    return this.isShared ? 'umask' : 'private'
-  }
-
-  get #mode(): number {
-    return this.isShared ? 0o777 : 0o700
   }
 }
 

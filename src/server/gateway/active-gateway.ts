@@ -56,8 +56,9 @@ export async function removeActiveGateway(
 ): Promise<void> {
   const active = await readActiveGateway(registryDir, port)
   if (active?.instance_id !== instanceId) return
-  await rm(gatewayOwnerFile(registryDir, port), { force: true }).catch(() => {})
-  await rm(identityFile(registryDir, port), { force: true }).catch(() => {})
+  for (const file of [gatewayOwnerFile, identityFile]) {
+    await rm(file(registryDir, port), { force: true }).catch(() => {})
+  }
 }
 
 /** The gateway of this state directory that has the port; null when none has that runs. */
@@ -65,10 +66,9 @@ export async function readActiveGateway(
   registryDir: string,
   port: number,
 ): Promise<ActiveGateway | null> {
-  const text = await readPrivateFile(identityFile(registryDir, port)).catch(() => null)
-  if (text === null) return null
   try {
-    const active = activeGateway.parse(JSON.parse(text))
+    const text = await readPrivateFile(identityFile(registryDir, port))
+    const active = activeGateway.parse(JSON.parse(text ?? ''))
     return isRunning(active.pid, active.pid_start) ? active : null
   } catch {
     return null
@@ -81,10 +81,11 @@ export async function listActiveGateways(
 ): Promise<{ port: number; active: ActiveGateway }[]> {
   const names = await readdir(registryDir).catch(() => [])
   const ports = names.flatMap(name => /^gateway-(\d{1,5})\.json$/.exec(name)?.[1] ?? []).map(Number)
-  const found = []
-  for (const port of ports.toSorted((a, b) => a - b)) {
-    const active = await readActiveGateway(registryDir, port)
-    if (active !== null) found.push({ port, active })
-  }
-  return found
+  const found = ports
+    .toSorted((a, b) => a - b)
+    .map(async port => {
+      const active = await readActiveGateway(registryDir, port)
+      return active === null ? [] : [{ port, active }]
+    })
+  return (await Promise.all(found)).flat()
 }

@@ -15,7 +15,7 @@ type Listener = (changes: InstanceChange[]) => void
 /** The entries and faults of a directory, and those who are told when they change. */
 export class ChangeEmitter {
   readonly #findings = new Map<string, Finding>()
-  readonly #listeners = new Set<{ readonly notify: Listener }>()
+  readonly #listeners = new Set<Listener>()
   #entries: readonly InstanceEntry[] | null = null
   #faults: readonly RecordFault[] | null = null
 
@@ -34,8 +34,7 @@ export class ChangeEmitter {
     return this.#findings.get(source)?.entry
   }
 
-  onChange(notify: Listener): () => void {
-    const listener = { notify }
+  onChange(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
@@ -62,7 +61,7 @@ export class ChangeEmitter {
       }
     }
     if (changes.length === 0) return
-    for (const { notify } of this.#listeners) notify(changes)
+    for (const notify of this.#listeners) notify(changes)
   }
 }
 

@@ -7,7 +7,6 @@ import { ServedResources } from '../resources/served-resources.ts'
 import { announceInstances } from './announce-changes.ts'
 import type { EventRing } from './event-ring.ts'
 import { GatewayProducer, type GatewayProducerParts } from './gateway-producer.ts'
-import { InstanceProducer } from './relay/instance-producer.ts'
 import type { Instances } from './relay/instances.ts'
 
 interface GatewayParts extends GatewayProducerParts {
@@ -28,7 +27,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
     gateway: new GatewayProducer(parts),
     resources: ring,
     ...(clients && { server: clientsProducer(clients) }),
-    ...(instances && { instance: new InstanceProducer(instances) }),
+    ...(instances && { instance: instances }),
   }
   const served = new ServedResources({
     ...parts,

@@ -1,6 +1,7 @@
-import type { InstanceStatus } from '../../lib/instances/record.ts'
-import type { Visibility } from '../../lib/instances/visibility.ts'
-import type { JoinAccepted } from '../join/wire.ts'
+import type { JoinAccepted } from '../../lib/instances/join-wire.ts'
+import type { InstanceRecord } from '../../lib/instances/record.ts'
+import type { Visibility } from '../../lib/instances/join-wire.ts'
+import { isLoopback } from '../../lib/util/net.ts'
 
 /** All known instances, alive or not: those of this machine, and those that joined. */
 export interface InstanceDirectory {
@@ -13,8 +14,6 @@ export interface InstanceDirectory {
   readonly faults: readonly RecordFault[]
   /** Called after `entries` or `faults` changed. Returns the unsubscribe. */
   onChange(listener: (changes: InstanceChange[]) => void): () => void
-  /** Resolves when everything that was true at the call has been seen, and told. */
-  refresh(): Promise<void>
   /** Resolves when nothing will be looked at or told any more. */
   close(): Promise<void>
 }
@@ -26,45 +25,7 @@ export interface InstanceEntry {
 }
 
 /** What an instance record says; its texts are safe to show. */
-export interface DirectoryRecord {
-  readonly instanceId: string
-  readonly dccType: string
-  readonly displayName: string
-  /** The server's process. */
-  readonly pid: number
-  readonly pidStart: string | null
-  readonly hostname: string
-  /**
-   * An http or https URL without user and password, for clients. Null for a joined instance, which is
-   * reached over its link alone.
-   */
-  readonly mcpUrl: string | null
-  /** Null: it runs on this machine, and left a record here. */
-  readonly joined: JoinedAs | null
-  /**
-   * Where it answers programs of this machine without TLS: the origin of `host_url`, when that is
-   * literally an address of this machine alone. Any other is never asked. Never shown.
-   */
-  readonly localUrl: string | null
-  readonly version: string
-  readonly host: {
-    readonly connected: boolean
-    readonly appPid: number | null
-    readonly version: string | null
-    readonly mode: string | null
-    /** When the application connected, or went; absent before the first one. */
-    readonly sinceMs?: number
-  }
-  readonly scene: string | null
-  /** When a scene that no application sent was set; null: there is none. */
-  readonly sceneSetMs: number | null
-  readonly status: InstanceStatus
-  /** Milliseconds since the epoch. */
-  readonly startedMs: number
-  readonly metadata: Readonly<Record<string, unknown>>
-  /** Addresses of the gateways that it joins; empty for one that has joined this gateway. */
-  readonly gateways?: readonly string[]
-}
+export type DirectoryRecord = Readonly<ReturnType<typeof shownRecord>>
 
 /** Whose a joined instance is, as the token of its link says, and who sees it. */
 export interface JoinedAs extends JoinAccepted {
@@ -77,7 +38,7 @@ export interface JoinedAs extends JoinAccepted {
 export interface Verdict {
   readonly health: 'live' | 'stale' | 'unhealthy' | 'dead'
   readonly reason: string
-  /** Milliseconds since the epoch; read anew at each access, and no change by itself. */
+  /** Milliseconds since the epoch; that it moves is no change by itself. */
   readonly heartbeatMs: number
 }
 
@@ -101,3 +62,48 @@ export type InstanceChange =
   | { readonly kind: 'fault'; readonly fault: RecordFault }
   /** What was wrong there is no more. */
   | { readonly kind: 'mended'; readonly fault: RecordFault }
+
+/** An instance record without how to feed the instance: of `host_url` only the origin is kept. */
+export function shownRecord(record: InstanceRecord) {
+  const { host, scene_set_at: setAt } = record
+  return {
+    instanceId: record.instance_id,
+    dccType: record.dcc_type,
+    displayName: record.display_name,
+    /** The server's process. */
+    pid: record.pid,
+    pidStart: record.pid_start,
+    hostname: record.hostname,
+    /** For clients. Null for a joined instance, which is reached over its link alone. */
+    mcpUrl: record.mcp_url as string | null,
+    /** Null: it runs on this machine, and left a record here. */
+    joined: null as JoinedAs | null,
+    localUrl: localUrlOf(record.host_url),
+    version: record.version,
+    host: {
+      connected: host.connected,
+      appPid: host.app_pid,
+      version: host.version,
+      mode: host.mode,
+      /** When the application connected, or went; absent before the first one. */
+      sinceMs: host.since === undefined ? undefined : Date.parse(host.since),
+    },
+    scene: record.scene,
+    /** When a scene that no application sent was set; null: there is none. */
+    sceneSetMs: setAt === null ? null : Date.parse(setAt),
+    status: record.status,
+    startedMs: Date.parse(record.started_at),
+    metadata: record.metadata,
+    /** Addresses of the gateways that it joins; absent for one that has joined this gateway. */
+    gateways: record.gateways,
+  }
+}
+
+/**
+ * Where it answers programs of this machine without TLS, when that is literally an address of this
+ * machine alone. Any other is never asked. Never shown.
+ */
+function localUrlOf(hostUrl: string): string | null {
+  const url = URL.parse(hostUrl)
+  return url?.protocol === 'http:' && isLoopback(url.hostname) ? url.origin : null
+}

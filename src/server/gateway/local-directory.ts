@@ -10,15 +10,14 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { ChangeEmitter, type Finding } from './change-emitter.ts'
-import type {
-  DirectoryRecord,
-  InstanceDirectory,
-  InstanceEntry,
-  RecordFault,
-  Verdict,
+import {
+  type DirectoryRecord,
+  type InstanceDirectory,
+  type InstanceEntry,
+  type RecordFault,
+  shownRecord,
 } from './instance-directory.ts'
 import { askReady, probeUrl } from './probes.ts'
-import { shownRecord } from './shown-record.ts'
 
 interface LocalDirectoryOptions {
   /** `<registry_dir>/instances`; it need not exist yet. */
@@ -86,6 +85,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     )
   }
 
+  /** Resolves when everything that was true at the call has been seen, and told. */
   refresh(): Promise<void> {
     this.#nextPoll ??= this.#polling = this.#polling.then(async () => {
       this.#nextPoll = null
@@ -140,9 +140,13 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
 
   async #probe(name: string, tracked: TrackedRecord): Promise<void> {
     const { signal } = this.#closed
-    const url = tracked.probeUrl()
-    if (url === null || signal.aborted) return
-    tracked.probed(await askReady(url, signal))
+    const entry = this.entryOf(name)
+    if (signal.aborted || entry === undefined) return
+    const { record, verdict } = entry
+    const url = probeUrl(record, hostname())
+    // One that is dead or stale cannot be expected to answer.
+    if (!url.ok || verdict.health === 'dead' || verdict.health === 'stale') return
+    tracked.probed(await askReady(url.value, signal))
     // It may have gone meanwhile.
     if (signal.aborted || this.#tracked.get(name) !== tracked || tracked.file === undefined) return
     this.update([[name, tracked.judge(tracked.file)]])
@@ -153,10 +157,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
 class TrackedRecord {
   readonly #source: string
   file: RecordFile | undefined
-  /** Null: the file is no valid record. */
-  #record: DirectoryRecord | null = null
-  #fault: RecordFault | undefined
-  #entry: InstanceEntry | undefined
+  #entry: (InstanceEntry & { verdict: { heartbeatMs: number } }) | undefined
   #failedProbes = 0
   #failure: string | null = null
 
@@ -166,23 +167,25 @@ class TrackedRecord {
 
   /** Returns the same entry as before unless there is something new to say. */
   judge(file: RecordFile): Finding {
-    const { record } = file
-    if (record !== this.file?.record) {
-      this.#record = record.ok ? shownRecord(record.value) : null
-      this.#fault = record.ok ? undefined : { source: this.#source, reason: record.failure }
-    }
+    const before = this.file?.record === file.record ? this.#entry : undefined
     this.file = file
-    this.#entry = this.#record === null ? undefined : this.#entryOf(this.#record, file.modifiedMs)
-    return { entry: this.#entry, fault: this.#fault }
-  }
-
-  /** Null: it cannot be expected to answer, or has no address on this machine. */
-  probeUrl(): URL | null {
-    if (this.#entry === undefined) return null
-    const { record, verdict } = this.#entry
-    if (verdict.health === 'dead' || verdict.health === 'stale') return null
-    const url = probeUrl(record, hostname())
-    return url.ok ? url.value : null
+    if (!file.record.ok) {
+      this.#entry = undefined
+      return { fault: { source: this.#source, reason: file.record.failure } }
+    }
+    const record = before?.record ?? shownRecord(file.record.value)
+    const heartbeatMs = file.modifiedMs
+    const life = lifeOf(record, heartbeatMs)
+    // What failed before the instance fell silent says nothing about it when it is back.
+    if (life !== 'live') this.#failedProbes = 0
+    const isUnhealthy = this.#failedProbes >= maxProbeFailures
+    const reason = isUnhealthy ? `it is not ready: ${this.#failure}` : reasonOf(life, record)
+    if (before?.verdict.reason === reason) before.verdict.heartbeatMs = heartbeatMs
+    else {
+      const health = isUnhealthy ? 'unhealthy' : life
+      this.#entry = { record, verdict: { health, reason, heartbeatMs } }
+    }
+    return { entry: this.#entry }
   }
 
   /** `failure`: why it is not ready. */
@@ -190,42 +193,12 @@ class TrackedRecord {
     this.#failedProbes = failure === null ? 0 : this.#failedProbes + 1
     this.#failure = failure
   }
-
-  #entryOf(record: DirectoryRecord, heartbeatMs: number): InstanceEntry {
-    const life = lifeOf(record, heartbeatMs)
-    // What failed before the instance fell silent says nothing about it when it is back.
-    if (life !== 'live') this.#failedProbes = 0
-    const isUnhealthy = this.#failedProbes >= maxProbeFailures
-    const reason = isUnhealthy ? `it is not ready: ${this.#failure}` : reasonOf(life, record)
-    const before = this.#entry
-    if (before?.record === record && before.verdict.reason === reason) return before
-    const health: Verdict['health'] = isUnhealthy ? 'unhealthy' : life
-    const modifiedMs = () => this.file?.modifiedMs ?? heartbeatMs
-    const verdict = {
-      health,
-      reason,
-      get heartbeatMs() {
-        return modifiedMs()
-      },
-    }
-    return Object.freeze({ record, verdict: Object.freeze(verdict) })
-  }
 }
 
-function reasonOf(life: ReturnType<typeof lifeOf>, record: DirectoryRecord): string {
-  const isHere = record.hostname === hostname()
-  switch (life) {
-    case 'dead':
-      return `its process ${record.pid} has ended`
-    case 'stale': {
-      const aside = isHere
-        ? `, though its process ${record.pid} runs`
-        : '; its process is on another machine'
-      return `no heartbeat for more than ${instanceStaleMs / 1000} s${aside}`
-    }
-    case 'live':
-      return isHere
-        ? 'its process runs and its heartbeat is fresh'
-        : 'its heartbeat is fresh; its process is on another machine'
-  }
+function reasonOf(life: ReturnType<typeof lifeOf>, { hostname: machine, pid }: DirectoryRecord) {
+  if (life === 'dead') return `its process ${pid} has ended`
+  const place = machine === hostname() ? `its process ${pid} runs` : 'it runs on another machine'
+  return life === 'live'
+    ? `its heartbeat is fresh; ${place}`
+    : `no heartbeat for more than ${instanceStaleMs / 1000} s; ${place}`
 }

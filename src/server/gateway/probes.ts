@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { withoutBrackets } from '../../lib/util/net.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import type { DirectoryRecord } from './instance-directory.ts'
@@ -13,18 +12,14 @@ export const probeTimeoutMs = 5000
  * address: only one that is literally of this machine is ever called, and only `/readyz` of it.
  */
 export function probeUrl(
-  {
-    mcpUrl,
-    localUrl,
-    hostname: machine,
-  }: Pick<DirectoryRecord, 'mcpUrl' | 'localUrl' | 'hostname'>,
+  record: Pick<DirectoryRecord, 'mcpUrl' | 'localUrl' | 'hostname'>,
   hostname: string,
 ): Result<URL, string> {
-  if (mcpUrl === null) return fail('it answers over its link')
+  if (record.mcpUrl === null) return fail('it answers over its link')
   // Its 127.0.0.1 is not ours.
-  if (machine !== hostname) return fail('it runs on another machine')
+  if (record.hostname !== hostname) return fail('it runs on another machine')
   // `mcp_url` may lead over a proxy, or have a certificate that is unknown here.
-  if (localUrl !== null) return ok(new URL('/readyz', localUrl))
+  if (record.localUrl !== null) return ok(new URL('/readyz', record.localUrl))
   return fail('it has no http address of this machine alone')
 }
 
@@ -32,10 +27,7 @@ export function probeUrl(
 export async function askReady(url: URL, stopped: AbortSignal): Promise<string | null> {
   const timeout = AbortSignal.timeout(probeTimeoutMs)
   try {
-    const asked = request({
-      host: withoutBrackets(url.hostname),
-      port: url.port || 80,
-      path: url.pathname,
+    const asked = request(url, {
       // A new connection each time: accepting it is part of the answer.
       agent: false,
       headers: { accept: 'application/json', 'user-agent': userAgent },
@@ -47,8 +39,6 @@ export async function askReady(url: URL, stopped: AbortSignal): Promise<string |
     return response.statusCode === 200 ? null : `/readyz answered ${response.statusCode}`
   } catch (error) {
     if (timeout.aborted) return `no answer within ${probeTimeoutMs / 1000} s`
-    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error'
-    if (code === 'ECONNREFUSED') return `nothing listens at ${url.host}`
-    return `${url.host} cannot be asked (${code})`
+    return `${url.host} cannot be asked (${(error as NodeJS.ErrnoException).code})`
   }
 }

@@ -3,6 +3,7 @@ import { Agent } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { WebSocket } from 'ws'
 import { instanceHeader } from '../../lib/instances/gateway-key.ts'
+import { joinPath, joinProtocol, maxJoinMessageBytes } from '../../lib/instances/join-wire.ts'
 import { onAbort } from '../../lib/util/abort.ts'
 import { collectBounded } from '../../lib/util/bytes.ts'
 import { connectionReason } from '../../lib/util/connection-reason.ts'
@@ -13,7 +14,6 @@ import type { Secret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import { Link } from './link.ts'
-import { joinPath, joinProtocol, maxJoinMessageBytes } from './wire.ts'
 
 interface ConnectOptions {
   /** The address of the gateway, http or https, without a slash at the end. */

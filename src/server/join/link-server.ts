@@ -12,7 +12,6 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import { type HttpLimits, stallTimeoutMs } from '../http/limits.ts'
 
 /** Requests that one link carries at once; a gateway lets further ones wait. */
 const maxJoinStreams = 1024
@@ -53,11 +52,7 @@ Object.defineProperties(LinkResponse.prototype, {
 })
 
 /** Answers the requests that a gateway sends over the link with a listener for HTTP/1. */
-export function serveOnLink(
-  link: Duplex,
-  listener: RequestListener,
-  limits: Pick<HttpLimits, 'streamStallMs' | 'streamKeepAliveMs'>,
-): void {
+export function serveOnLink(link: Duplex, listener: RequestListener): void {
   const options = {
     settings: { maxConcurrentStreams: maxJoinStreams },
     // Without a bound: Node goes on counting what cancelled answers held, and refuses all requests
@@ -67,8 +62,6 @@ export function serveOnLink(
     Http2ServerResponse: LinkResponse,
   }
   const server = createServer(options, (req, res) => {
-    // A stalled reader would keep its answer in memory for ever.
-    req.stream.setTimeout(stallTimeoutMs(limits), () => void res.destroy())
     listener(req as unknown as IncomingMessage, res as unknown as ServerResponse)
   })
   server.emit('connection', link)

@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { maxJoinMessageBytes } from '../../lib/instances/join-wire.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { maxJoinMessageBytes } from './wire.ts'
 
 /** How a link ended. */
 export interface LinkEnd {

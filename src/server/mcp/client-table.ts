@@ -119,7 +119,7 @@ export class ClientTable {
   }
 
   /** Most recently seen first. */
-  rows(): readonly object[] {
+  rows() {
     const here = this.#here()
     this.#shown = here.length
     return here

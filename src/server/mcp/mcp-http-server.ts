@@ -194,7 +194,6 @@ export class McpHttpServer {
           baseUrl: () => this.#baseUrl,
           publicUrl: this.#where.publicUrl,
           limits: this.#limits,
-          clock: this.#clock,
         })
       : null
     const pageLogin = () => page?.login() ?? null

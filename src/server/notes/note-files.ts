@@ -15,7 +15,7 @@ import {
 } from './note.ts'
 
 /** What is kept of one note, by the names of its files. */
-export type NoteFiles = ReadonlyMap<string, string | Uint8Array>
+export type NoteFiles = ReadonlyMap<string, Buffer>
 
 /** An action with the longest texts, or a proof with the longest lines, has less. */
 const maxStepBytes = 1024 * 1024
@@ -86,24 +86,17 @@ export function noteOf(number: number, files: NoteFiles): Note {
   return { id, number, state, ...rest, entries }
 }
 
-function parsed<Value>(
-  name: string,
-  data: string | Uint8Array | undefined,
-  schema: z.ZodType<Value>,
-): Value {
-  const json = parseJson(String(data === undefined ? '' : Buffer.from(data)), maxJsonDepth)
+function parsed<Value>(name: string, data: Buffer | undefined, schema: z.ZodType<Value>): Value {
+  const json = parseJson(String(data ?? ''), maxJsonDepth)
   const checked = schema.safeParse(json.ok ? json.value : undefined)
   if (checked.success) return checked.data
   throw new Error(`${name} is damaged: ${json.ok ? firstIssue(checked.error) : 'it is not JSON'}`)
 }
 
-const exported = z.object({ files: z.record(z.string(), z.unknown()) })
-
 /** A note with its proofs and pictures as JSON: pictures are base64. */
 export function exportedNote(kept: NoteFiles): JsonObject {
   const files = Array.from(kept, ([name, data]) => {
-    const bytes = Buffer.from(data)
-    return [name, isJson(name) ? parseExact(String(bytes)) : bytes.toString('base64')]
+    return [name, isJson(name) ? parseExact(String(data)) : data.toString('base64')]
   })
   return { files: Object.fromEntries(files) }
 }
@@ -113,20 +106,22 @@ export function exportedNote(kept: NoteFiles): JsonObject {
  * Throws `body_invalid`.
  */
 export function importedNote(value: unknown): { id: string; files: NoteFiles } {
+  const given = isJsonObject(value) && isJsonObject(value.files) ? value.files : {}
+  const files = new Map<string, Buffer>()
   try {
-    const files = new Map<string, string | Uint8Array>()
-    for (const [name, content] of Object.entries(exported.parse(value).files)) {
+    for (const [name, content] of Object.entries(given)) {
       if (!isKeptName(name)) throw new Error(`"${name}" is not the name of a file of a note`)
       const isAdd = name === addFile && isJsonObject(content)
       const file = isAdd ? { ...content, checkpoint: null } : content
-      const data = isJson(name) ? JSON.stringify(file) : Buffer.from(String(file), 'base64')
-      if (Buffer.byteLength(data) > maxBytesOf(name)) throw new Error(`${name} is too large`)
+      const data = isJson(name)
+        ? Buffer.from(JSON.stringify(file))
+        : Buffer.from(String(file), 'base64')
+      if (data.length > maxBytesOf(name)) throw new Error(`${name} is too large`)
       files.set(name, data)
     }
     return { id: noteOf(0, files).id, files }
   } catch (error) {
-    const reason = error instanceof z.ZodError ? firstIssue(error) : messageOf(error)
-    throw new ServiceError('body_invalid', `this is no exported note: ${reason}`)
+    throw new ServiceError('body_invalid', `this is no exported note: ${messageOf(error)}`)
   }
 }
 

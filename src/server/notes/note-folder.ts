@@ -6,25 +6,35 @@ import { isKeptName, isStepName, maxBytesOf, type NoteFiles, noteOf } from './no
 
 /** Of one document, which numbers them; closed ones count. */
 const maxNotes = 1000
-/** Of one note: its actions, their proofs and pictures. */
-const maxFiles = 1000
+
+interface KnownNote {
+  readonly number: number
+  /** Of the files of which it was made. */
+  readonly names: string
+  /** Null: it cannot be read. */
+  readonly note: Note | null
+}
 
 /**
  * The notes of one document: a folder for each, named by its number, with a file for each action.
  * Several servers may share it, also from several machines.
  */
 export class NoteFolder {
+  readonly document: DocumentFolder
+  /** Resolves when the notes that follow a saved document are there. */
+  ready: Promise<void> = Promise.resolve()
   readonly #folder: DocumentFolder
   readonly #log: Logger
   /** As read last, by number: a note is the identical one until there is another file of it. */
-  #known = new Map<number, { readonly names: string; readonly note: Note | null }>()
+  #known = new Map<number, KnownNote>()
   #looking: Promise<unknown> = Promise.resolve()
   /** A look that has not begun: it serves every caller until then. */
   #next: Promise<readonly Note[]> | null = null
   #writing: Promise<unknown> = Promise.resolve()
 
-  constructor(folder: DocumentFolder, log: Logger) {
-    this.#folder = folder
+  constructor(document: DocumentFolder, log: Logger) {
+    this.document = document
+    this.#folder = document.folder('notes')
     this.#log = log
   }
 
@@ -49,27 +59,26 @@ export class NoteFolder {
 
   /** Runs writes of this server one after the other. Other servers may write between them. */
   serially<Value>(write: () => Promise<Value>): Promise<Value> {
-    const written = this.#writing.then(write)
+    const written = this.#writing.then(() => this.ready).then(write)
     this.#writing = written.catch(() => {})
     return written
   }
 
-  /** The number of the next note, after those that are `taken`. Throws `limit_reached`. */
-  async nextNumber(taken = 0): Promise<number> {
+  /** Throws `limit_reached`: the document takes no more notes. */
+  async lastNumber(): Promise<number> {
     await this.notes()
-    const next = Math.max(taken, ...this.#known.keys()) + 1
-    if (next <= maxNotes) return next
+    const last = Math.max(0, ...this.#known.keys())
+    if (last < maxNotes) return last
     throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
   }
 
   /** Keeps a new note. False: there is one of this id. Throws `limit_reached`. */
   async add(id: string, files: NoteFiles): Promise<boolean> {
-    for (let number = 0; ;) {
-      // A share may show a moment late that another machine has taken a number.
-      number = await this.nextNumber(number)
-      if (this.known.some(note => note.id === id)) return false
-      if (await this.#of(number).createWith(files)) return true
-    }
+    let number = (await this.lastNumber()) + 1
+    if (this.known.some(note => note.id === id)) return false
+    // Another machine may have taken the number.
+    while (!(await this.#of(number).createWith(files))) number++
+    return true
   }
 
   /** Adds a file to a note. False: it has one of this name. */
@@ -84,7 +93,7 @@ export class NoteFolder {
 
   /** All that is kept of a note. */
   async filesOf(note: Note): Promise<NoteFiles> {
-    const files = new Map<string, Uint8Array>()
+    const files = new Map<string, Buffer>()
     for (const name of await this.#namesIn(note.number)) {
       const data = await this.read(note, name)
       if (data !== null) files.set(name, data)
@@ -104,14 +113,12 @@ export class NoteFolder {
   }
 
   async #namesIn(number: number): Promise<string[]> {
-    return (await this.#of(number).list()).filter(isKeptName).toSorted().slice(0, maxFiles)
+    return (await this.#of(number).list()).filter(isKeptName).toSorted()
   }
 
   async #look(): Promise<readonly Note[]> {
-    const names = (await this.#folder.list()).filter(name => /^\d{4}$/.test(name))
-    const numbers = names.map(Number).filter(number => number > 0 && number <= maxNotes)
-    const read = numbers.toSorted((a, b) => a - b).map(number => this.#read(number))
-    const found = await Promise.all(read)
+    const names = (await this.#folder.list()).filter(name => /^\d{4}$/.test(name)).toSorted()
+    const found = await Promise.all(names.map(name => this.#read(Number(name))))
     this.#known = new Map(found.map(each => [each.number, each]))
     // Two servers that copy the same note at the same time may both make it.
     const ids = new Set<string>()
@@ -119,13 +126,13 @@ export class NoteFolder {
   }
 
   /** A damaged note is named in the log and left where it is; the others are not lost with it. */
-  async #read(number: number) {
+  async #read(number: number): Promise<KnownNote> {
     const before = this.#known.get(number)
     try {
       const steps = (await this.#namesIn(number)).filter(isStepName)
       const names = steps.join()
-      if (before?.note != null && before.names === names) return { ...before, number }
-      const files = new Map<string, Uint8Array>()
+      if (before?.note && before.names === names) return before
+      const files = new Map<string, Buffer>()
       for (const name of steps) {
         files.set(name, (await this.#of(number).read(name, maxBytesOf(name))) ?? Buffer.alloc(0))
       }

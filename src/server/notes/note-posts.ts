@@ -4,7 +4,7 @@ import { type MemberFailure, pointerTo } from '../../lib/host-link/member-reader
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { cleanLines } from '../../lib/util/text.ts'
 import { type Note, noteActions } from './note.ts'
-import type { NoteAct, NoteInput } from './notes.ts'
+import type { Notes } from './notes.ts'
 
 export const maxNoteTextChars = 4000
 const maxTargets = 100
@@ -12,10 +12,7 @@ const maxTargets = 100
 const maxViewChars = 4096
 
 /** Makes a note, or takes an action on one. */
-export interface NoteWriter {
-  add(input: NoteInput): Promise<Note>
-  act(word: string, act: NoteAct): Promise<Note>
-}
+export type NoteWriter = Pick<Notes, 'add' | 'act'>
 
 /** Without what no reader sees and a terminal or a model takes as more than text. */
 const noteText = z

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { NoteProof } from '../../lib/mcp/note-proof.ts'
-import { isOfRun } from '../checkpoints/compare-scenes.ts'
-import type { SceneNow } from '../resources/scene/producer.ts'
+import { asText } from '../../lib/util/text.ts'
+import { findTarget, labelsOf, type ObjectIndex } from '../checkpoints/compare-scenes.ts'
 
 export const openNotesUri = 'notes://open'
 
@@ -97,56 +97,44 @@ export function isOpen({ state }: Pick<Note, 'state'>): boolean {
  */
 export function resolveTargets(
   targets: readonly NoteTarget[],
-  { names, ids }: Pick<SceneNow, 'names' | 'ids'>,
+  { ids, names }: ObjectIndex,
 ): readonly NoteTarget[] {
-  const uids = new Map(Array.from(ids, ([uid, id]) => [id, { uid }]))
   return targets.map(target => {
     const { id: given } = target
-    const named = () => [...names].flatMap(([id, name]) => (name === given ? [id] : []))
-    const found = names.has(given) ? [given] : named()
-    const [id] = found
-    if (id === undefined) return target
-    if (found.length > 1) {
-      const shown = found.slice(0, maxShownIds).join(', ')
-      const detail = `${found.length} objects have the name "${given}"; use an id: ${shown}`
+    const found = ids.get(given) ?? names.get(given) ?? []
+    const [object] = found
+    if (object === undefined) return target
+    const { id, name } = labelsOf(object)
+    if (found.length > 1 && id !== given) {
+      const shown = found.slice(0, maxShownIds).map(each => labelsOf(each).id)
+      const detail = `${found.length} objects have the name "${given}"; use an id: ${shown.join(', ')}`
       throw new ServiceError('body_invalid', detail)
     }
     // An id alone was taken for the name, too.
-    const name = target.name === given ? (names.get(id) ?? given) : target.name
-    return { id, name, ...uids.get(id) }
+    const known = target.name === given ? name : target.name
+    return { id, name: known, ...(object.uid != null && { uid: asText(object.uid) }) }
   })
 }
 
 /** Ids and names of now of the objects that are still there, as a proof finds them; others are gone. */
 export function targetsNow(
   targets: readonly NoteTarget[],
-  { names, ids, isPartial }: Pick<SceneNow, 'names' | 'ids' | 'isPartial'>,
+  objects: ObjectIndex,
+  isPartial: boolean,
 ): readonly NoteTarget[] {
-  const uids = targets.some(({ uid }) => uid !== undefined) ? [...ids.keys()] : []
-  const named = Map.groupBy(names.keys(), id => names.get(id))
-  const idNow = ({ id, name, uid = '' }: NoteTarget): string | undefined => {
-    if (ids.has(uid) || isOfRun(uid, uids)) return ids.get(uid)
-    const [other, ...more] = named.get(name) ?? []
-    return names.has(id) || more.length > 0 ? id : other
-  }
   return targets.map(target => {
-    const id = idNow(target)
-    const name = names.get(id ?? '')
-    if (id === undefined || name === undefined)
-      return isPartial ? target : { ...target, gone: true }
+    const [object] = findTarget(objects, target)
+    if (object === undefined) return isPartial ? target : { ...target, gone: true }
+    const { id, name } = labelsOf(object)
     return { ...target, id, name, ...(name !== target.name && { was: target.name }) }
   })
 }
 
-/** The note of this id, unique beginning of it, or number. Throws `resource_not_found`. */
+/** The note of this id or number. Throws `resource_not_found`. */
 export function findNote(notes: readonly Note[], word: string): Note {
-  // An id may begin with digits alone.
-  const numbered = notes.filter(({ number }) => String(number) === word)
-  const named = notes.filter(({ id }) => word.length >= 4 && id.startsWith(word))
-  const [note, ...others] = numbered.length > 0 ? numbered : named
-  if (note !== undefined && others.length === 0) return note
-  const open = notes.filter(isOpen).map(({ number, id }) => `${number} (${id})`)
-  const known =
-    open.length === 0 ? 'all its notes are settled' : `unsettled: ${open.slice(0, 10).join(', ')}`
-  throw new ServiceError('resource_not_found', `this document has no such note; ${known}`)
+  const note = notes.find(({ id, number }) => id === word || String(number) === word)
+  if (note !== undefined) return note
+  throw new ServiceError('resource_not_found', 'this document has no such note', {
+    hint: 'list its notes, and name one by its id or number',
+  })
 }

@@ -4,7 +4,6 @@ import { ResourceNotFound } from '../resources/errors.ts'
 import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import { onlyParameters, integerParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
-import type { SceneNow } from '../resources/scene/producer.ts'
 import { isOpen, type Note, openNotesUri } from './note.ts'
 import type { Notes } from './notes.ts'
 
@@ -25,7 +24,7 @@ const descriptors: readonly Descriptor[] = builtIn([
   },
 ])
 
-export const notesTemplates: readonly Template[] = builtIn([
+const templates: readonly Template[] = builtIn([
   {
     uriTemplate: 'notes://{id}',
     name: 'A note',
@@ -46,55 +45,36 @@ export const notesTemplates: readonly Template[] = builtIn([
 ])
 
 /** `notes://open`, `notes://all` and `notes://{id}`. */
-export class NotesProducer implements SchemeProducer {
-  readonly #notes: Notes
-  readonly #scene: () => SceneNow
-
-  constructor(notes: Notes, scene: () => SceneNow) {
-    this.#notes = notes
-    this.#scene = scene
+export function notesProducer(notes: Notes): SchemeProducer {
+  return {
+    list: () => descriptors,
+    templates: () => templates,
+    checkParameters,
+    follow: (uri, isFollowed) => notes.follow(uri, isFollowed),
+    read: uri => read(notes, uri),
   }
+}
 
-  list(): readonly Descriptor[] {
-    return descriptors
-  }
+function checkParameters(uri: ResourceUri): void {
+  onlyParameters(uri, uri.path === 'all' ? ['offset', 'limit'] : [])
+}
 
-  templates(): readonly Template[] {
-    return notesTemplates
+async function read(notes: Notes, uri: ResourceUri): Promise<readonly Content[]> {
+  checkParameters(uri)
+  const [, word = uri.path, picture] = /^([^/]+)\/(.*)$/.exec(uri.path) ?? []
+  if (picture !== undefined) {
+    if (!pictureName.test(picture)) throw new ResourceNotFound(uri.text)
+    const png = await notes.picture(word, picture)
+    return [{ uri: uri.text, mimeType: 'image/png', blob: png }]
   }
-
-  async complete(variable: string, prefix: string): Promise<readonly string[]> {
-    if (variable !== 'id') return []
-    const ids = (await this.#notes.list()).filter(isOpen).map(({ id }) => id)
-    return ids.filter(id => id.startsWith(prefix))
-  }
-
-  checkParameters(uri: ResourceUri): void {
-    onlyParameters(uri, uri.path === 'all' ? ['offset', 'limit'] : [])
-  }
-
-  follow(uri: string, isFollowed: boolean): void {
-    this.#notes.follow(uri, isFollowed)
-  }
-
-  async read(uri: ResourceUri): Promise<readonly Content[]> {
-    this.checkParameters(uri)
-    const notes = await this.#notes.list()
-    const json = (value: object) => jsonContents(uri.text, JSON.stringify(value))
-    const shared = this.#notes.isShared ? {} : { shared: false }
-    if (uri.text === openNotesUri) return json({ ...shared, ...page(notes.filter(isOpen)) })
-    if (uri.path === 'all') {
-      const limit = integerParameter(uri, 'limit', 1, 1000) ?? pageNotes
-      return json({ ...shared, ...page(notes, integerParameter(uri, 'offset') ?? 0, limit) })
-    }
-    const [, word, name = ''] = /^([^/]+)\/(.*)$/.exec(uri.path) ?? []
-    if (word !== undefined && pictureName.test(name)) {
-      const png = await this.#notes.picture(word, name)
-      return [{ uri: uri.text, mimeType: 'image/png', blob: png }]
-    }
-    if (uri.path === '' || word !== undefined) throw new ResourceNotFound(uri.text)
-    return json(whole(await this.#notes.find(uri.path), this.#scene()))
-  }
+  if (word === '') throw new ResourceNotFound(uri.text)
+  const json = (value: object) => jsonContents(uri.text, JSON.stringify(value))
+  if (word !== 'open' && word !== 'all') return json(await notes.find(word))
+  const all = await notes.list()
+  const shared = notes.isShared ? {} : { shared: false }
+  if (word === 'open') return json({ ...shared, ...page(all.filter(isOpen)) })
+  const limit = integerParameter(uri, 'limit', 1, 1000) ?? pageNotes
+  return json({ ...shared, ...page(all, integerParameter(uri, 'offset') ?? 0, limit) })
 }
 
 /** Lean entries: `notes://{id}` has the rest. */
@@ -122,17 +102,5 @@ export function summary({ id, number, state, text, author, created_at, targets, 
     ...(last && {
       last: { action: last.action, by: last.by, at: last.at, text: last.text, late: last.late },
     }),
-  }
-}
-
-function whole(note: Note, scene: SceneNow) {
-  const { run, revision, frame } = scene
-  return {
-    ...note,
-    scene_now: {
-      run,
-      revision,
-      ...(note.frame !== undefined && frame !== null && frame !== note.frame && { frame }),
-    },
   }
 }

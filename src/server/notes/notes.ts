@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
+import { repeat, systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
+import { indexObjects } from '../checkpoints/compare-scenes.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import { NoteFolder } from './note-folder.ts'
@@ -22,10 +23,9 @@ import {
   resolveTargets,
   targetsNow,
 } from './note.ts'
-import { NotesProducer } from './notes-producer.ts'
+import { notesProducer } from './notes-producer.ts'
 
 const maxEntries = 100
-const maxEntryNumber = 9999
 /** In the application, which shows little of what is over. */
 const maxSettledShown = 10
 const maxEntriesShown = 10
@@ -66,28 +66,17 @@ interface SavedDocument {
   readonly isMove: boolean
 }
 
-interface OpenNotes {
-  readonly document: DocumentFolder
-  readonly folder: NoteFolder
-  /** Resolves when the notes that follow a saved document are there. */
-  readonly ready: Promise<void>
-}
-
 /** The notes of the document that is open in the application. */
 export class Notes {
   readonly #parts: NotesParts
   readonly #followed = new Set<string>()
-  #opened: OpenNotes | null = null
-  /** A document that is saved elsewhere waits for the notes that are being made. */
-  readonly #adding = new Set<Promise<unknown>>()
+  #opened: NoteFolder | null = null
   readonly #watchers = new Set<() => void>()
   /** Those that followers were told of: a read in between does not hide what others have written. */
   readonly #seen = new WeakSet<Note>()
-  #scene: (() => SceneNow) | null = null
+  #scene: () => SceneNow = () => ({ objects: [], isPartial: true })
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
-  /** They could not be read: once they can, followers are told. */
-  #isUnread = false
 
   constructor(parts: NotesParts) {
     this.#parts = parts
@@ -95,7 +84,7 @@ export class Notes {
 
   producer(scene: () => SceneNow): SchemeProducer {
     this.#scene = scene
-    return new NotesProducer(this, scene)
+    return notesProducer(this)
   }
 
   /** Sets the listener of changes. */
@@ -127,14 +116,21 @@ export class Notes {
     const notes = all
       .filter(note => isOpen(note) || settled.has(note))
       .map(note => ({ ...note, entries: note.entries.slice(-maxEntriesShown) }))
-    return { notes: fittingNotes(notes, maxBytes), pictures: this.#open().folder.path }
+    return { notes: fittingNotes(notes, maxBytes), pictures: this.#open().path }
   }
 
   #lookIfWanted(): void {
     if (this.#followed.size + this.#watchers.size === 0) return this.close()
     if (this.#stopLooking !== null) return
-    for (const note of this.#opened?.folder.known ?? []) this.#seen.add(note)
-    this.#stopLooking = this.#lookAgain()
+    for (const note of this.#opened?.known ?? []) this.#seen.add(note)
+    this.#stopLooking = repeat(systemTimer, lookMs, () => this.#look())
+  }
+
+  /** Tells of what other servers have written. */
+  async #look(): Promise<void> {
+    const notes = await this.#stored().catch(() => [])
+    const changed = notes.filter(note => !this.#seen.has(note))
+    if (changed.length > 0) this.#tell(...changed)
   }
 
   close(): void {
@@ -145,49 +141,46 @@ export class Notes {
   /** Another document may be open now, or the same one under the path where it was just saved. */
   documentChanged(saved: SavedDocument | null = null): void {
     const before = this.#opened
-    const document = this.#parts.document()
-    if (before?.document.path === document.path || (before === null && saved === null)) return
-    const folder = this.#folderOf(document)
-    const ready = saved === null ? Promise.resolve() : this.#follow(saved, document, folder)
-    this.#opened = { document, folder, ready }
-    void ready.then(() => this.#tell())
+    const folder = this.#open()
+    if (folder === before) return
+    if (saved !== null) folder.ready = this.#follow(saved, before, folder)
+    void folder.ready.then(() => this.#tell())
   }
 
   /** Copies notes and checkpoints of a saved document to its new folder, or moves them. */
   async #follow(
     { from, isMove }: SavedDocument,
-    document: DocumentFolder,
+    before: NoteFolder | null,
     folder: NoteFolder,
   ): Promise<void> {
-    const before = this.#opened
-    const source = before?.document.path === from.path ? before.folder : this.#folderOf(from)
-    await Promise.allSettled([before?.ready, ...this.#adding])
+    const { checkpoints, log } = this.#parts
+    const source = before?.document.path === from.path ? before : new NoteFolder(from, log)
     try {
-      // An action that comes later finds no note there, and is refused.
+      // After the notes that are being made. An action that comes later finds no note there.
       await source.serially(async () => {
         await source.copyTo(folder)
-        await this.#parts.checkpoints.copy(from, document)
+        await checkpoints.copy(from, folder.document)
         if (isMove) await from.remove()
       })
     } catch (error) {
-      this.#parts.log.warn({ err: error, path: from.path }, 'notes could not follow their document')
+      log.warn({ err: error, path: from.path }, 'notes could not follow their document')
     }
   }
 
   /** By number, with the names that their objects have now. */
   async list(): Promise<readonly Note[]> {
-    const notes = await this.#stored()
-    const scene = notes.some(({ targets }) => targets.length > 0) ? this.#scene?.() : undefined
-    return notes.map(note => withTargets(note, scene))
+    return this.#withTargets(await this.#stored())
+  }
+
+  #withTargets(notes: readonly Note[]): readonly Note[] {
+    if (notes.every(({ targets }) => targets.length === 0)) return notes
+    const { objects, isPartial } = this.#scene()
+    const index = indexObjects(objects)
+    return notes.map(note => ({ ...note, targets: targetsNow(note.targets, index, isPartial) }))
   }
 
   async #stored(): Promise<readonly Note[]> {
-    try {
-      return await (await this.#folder()).notes()
-    } catch (error) {
-      this.#isUnread = true
-      throw error
-    }
+    return (await this.#folder()).notes()
   }
 
   /** False: the user has ended the sharing, so that no note would be found again. */
@@ -195,7 +188,7 @@ export class Notes {
     return this.#parts.isShared()
   }
 
-  /** By id, a unique beginning of it, or number. Throws `resource_not_found`. */
+  /** By id or number. Throws `resource_not_found`. */
   async find(word: string): Promise<Note> {
     this.#assertShared('resource_not_found')
     return findNote(await this.list(), word)
@@ -208,45 +201,39 @@ export class Notes {
    */
   async add(given: NoteInput): Promise<Note> {
     this.#assertShared()
-    const adding = this.#add(given)
-    this.#adding.add(adding)
-    try {
-      const note = await adding
-      this.#changed(note, 'add', given.author)
-      return withTargets(note, this.#scene?.())
-    } finally {
-      this.#adding.delete(adding)
-    }
+    const folder = this.#open()
+    const input = { ...given, targets: this.#resolved(given.targets, folder) }
+    const note = await folder.serially(() => this.#add(folder, input))
+    this.#changed(note, 'add', given.author)
+    return this.#withTargets([note])[0]!
   }
 
-  async #add(given: NoteInput): Promise<Note> {
+  async #add(folder: NoteFolder, input: NoteInput): Promise<Note> {
     const { prover } = this.#parts
-    const resolved = (targets: readonly NoteTarget[]) => {
-      const scene = targets.length === 0 ? undefined : this.#scene?.()
-      return scene === undefined ? targets : resolveTargets(targets, scene)
-    }
-    const input = { ...given, targets: resolved(given.targets) }
-    const { document, folder, ready } = this.#open()
-    await ready
+    const { document } = folder
     // Else the checkpoint of a note that is refused would take the place of another.
-    await folder.nextNumber()
+    await folder.lastNumber()
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
     const { facts, files } = await prover.keep(document, id, input)
     try {
       // The application was asked for its newest scene meanwhile.
-      const targets = resolved(facts.targets)
+      const targets = this.#resolved(facts.targets, folder)
       const created_at = toRfc3339(systemClock.now())
-      files.set(
-        addFile,
-        Buffer.from(JSON.stringify({ id, ...input, created_at, ...facts, targets })),
-      )
-      await folder.serially(() => folder.add(id, files))
+      const added = JSON.stringify({ id, ...input, created_at, ...facts, targets })
+      files.set(addFile, Buffer.from(added))
+      await folder.add(id, files)
     } catch (error) {
       await prover.discard(document, id)
       throw error
     }
     return findNote(await folder.notes(), id)
+  }
+
+  /** The scene says nothing of the objects of a document that is not open any more. */
+  #resolved(targets: readonly NoteTarget[], { document }: NoteFolder): readonly NoteTarget[] {
+    if (targets.length === 0 || this.#parts.document().path !== document.path) return targets
+    return resolveTargets(targets, indexObjects(this.#scene().objects))
   }
 
   /**
@@ -255,7 +242,7 @@ export class Notes {
    */
   async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     this.#assertShared()
-    const folder = await this.#folder()
+    const folder = this.#open()
     const said = JSON.stringify({ by, at: toRfc3339(systemClock.now()), text })
     const { note, number } = await folder.serially(() => this.#take(folder, word, action, said))
     this.#changed(note, action, actor)
@@ -269,7 +256,7 @@ export class Notes {
       // Agents cannot fill a note up: a person still settles it.
       const most = action === 'answer' ? maxEntries : 2 * maxEntries
       const number = Math.max(before.entries.at(-1)?.number ?? 0, taken) + 1
-      if (before.entries.length >= most || number > maxEntryNumber) {
+      if (before.entries.length >= most) {
         throw new ServiceError('limit_reached', `a note with ${most} entries takes no ${action}`)
       }
       if (await folder.create(before, stepFile(number, action), said)) {
@@ -291,19 +278,20 @@ export class Notes {
   async *exported(): AsyncGenerator<string> {
     this.#assertShared()
     const folder = await this.#folder()
-    let start = '{"notes":['
-    for (const note of await folder.notes()) {
-      yield start + JSON.stringify(exportedNote(await folder.filesOf(note)))
-      start = ',\n'
+    const notes = await folder.notes()
+    yield '{"notes":['
+    for (const [at, note] of notes.entries()) {
+      const text = JSON.stringify(exportedNote(await folder.filesOf(note)))
+      yield at === 0 ? text : `,\n${text}`
     }
-    yield start.startsWith('{') ? `${start}]}\n` : ']}\n'
+    yield ']}\n'
   }
 
   /** Adds an exported note. Resolves with false when the document has it. Throws as `add`. */
   async import(value: unknown): Promise<{ note: Note; isNew: boolean }> {
     this.#assertShared()
     const { id, files } = importedNote(value)
-    const folder = await this.#folder()
+    const folder = this.#open()
     const isNew = await folder.serially(() => folder.add(id, files))
     const note = findNote(await folder.notes(), id)
     if (isNew) this.#changed(note, 'import', 'host')
@@ -345,43 +333,17 @@ export class Notes {
     throw new ServiceError(code, noDocument, { hint: 'connect the application first' })
   }
 
-  #folderOf(document: DocumentFolder): NoteFolder {
-    return new NoteFolder(document.folder('notes'), this.#parts.log)
-  }
-
   async #folder(): Promise<NoteFolder> {
-    const { folder, ready } = this.#open()
-    await ready
+    const folder = this.#open()
+    await folder.ready
     return folder
   }
 
-  #open(): OpenNotes {
+  #open(): NoteFolder {
     const document = this.#parts.document()
-    if (this.#opened?.document.path !== document.path) {
-      this.#opened = { document, folder: this.#folderOf(document), ready: Promise.resolve() }
-    }
-    return this.#opened!
+    if (this.#opened?.document.path === document.path) return this.#opened
+    return (this.#opened = new NoteFolder(document, this.#parts.log))
   }
-
-  #lookAgain(): () => void {
-    return systemTimer.after(lookMs, () => {
-      this.#stopLooking = this.#lookAgain()
-      void this.#stored().then(
-        notes => {
-          const changed = notes.filter(note => !this.#seen.has(note))
-          if (changed.length === 0 && !this.#isUnread) return
-          this.#isUnread = false
-          this.#tell(...changed)
-        },
-        () => {},
-      )
-    })
-  }
-}
-
-/** With the objects as they are now. */
-function withTargets(note: Note, scene: SceneNow | undefined): Note {
-  return scene === undefined ? note : { ...note, targets: targetsNow(note.targets, scene) }
 }
 
 /** As many as fit into so many bytes of JSON, in their order: open ones first, and newer ones. */

@@ -3,7 +3,6 @@ import { messageOf, publicMessage, ServiceError } from '../../lib/util/errors.ts
 import type { PictureShot } from '../../lib/host-link/wire.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { asText } from '../../lib/util/text.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import type { PictureDifference } from '../capture/png/compare.ts'
@@ -12,7 +11,7 @@ import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 import { detailChanges } from '../resources/object-detail.ts'
 import type { Note } from './note.ts'
-import { detailsFile, maxBytesOf } from './note-files.ts'
+import { detailsFile } from './note-files.ts'
 import type { NoteFolder } from './note-folder.ts'
 import { noteTarget } from './note-posts.ts'
 import type { NoteInput } from './notes.ts'
@@ -32,10 +31,12 @@ const otherDocument = 'another document was opened meanwhile, or this one was sa
 
 /** The application as it draws pictures from a given place. Rejects when it does not. */
 export interface NoteCamera {
-  shot(
-    shot: PictureShot,
-    maxWidth: number,
-  ): Promise<{ readonly png: Buffer; readonly view?: JsonObject }>
+  shot(shot: PictureShot, maxWidth: number): Promise<TakenPicture>
+}
+
+interface TakenPicture {
+  readonly png: Buffer
+  readonly view?: JsonObject
 }
 
 interface ProverParts {
@@ -66,39 +67,29 @@ export class Prover {
   async keep(document: DocumentFolder, id: string, input: NoteInput) {
     const { view: shown, pin, targets, author: by } = input
     const of = targets.map(target => target.id)
-    const shot = shown ? { view: pin ? { ...shown, pin } : shown } : { of, from: side }
     const taken =
       shown === undefined && of.length === 0
-        ? fail('the note names neither a view nor an object')
-        : await this.#shot(shot)
+        ? { no_picture: 'the note names neither a view nor an object' }
+        : await this.#shot(shown ? { view: { ...shown, pin } } : { of, from: side })
     const name = `note-${id}`
     const checkpoint = await this.#parts.checkpoints
       .add({ name, by, ofNote: true }, document)
       .then(() => name)
-      .catch((error: unknown) => {
-        if (error instanceof ServiceError) return null
-        throw error
-      })
-    const drawn = (taken.ok ? taken.value.view : undefined) ?? shown
+      .catch(() => null)
+    const drawn = ('png' in taken ? taken.view : undefined) ?? shown
     const { under, ...view } = drawn ?? {}
     const found = targets.length === 0 ? noteTarget.safeParse(under).data : undefined
     const about = found === undefined ? targets : [found]
     const details = await this.#details(about)
+    const files = new Map<string, Buffer>()
     if (this.#isClosed(document)) {
       await this.discard(document, id)
-      return {
-        facts: { checkpoint: null, targets, no_picture: otherDocument },
-        files: new Map<string, Buffer>(),
-      }
+      return { facts: { checkpoint: null, targets, no_picture: otherDocument }, files }
     }
-    const files = new Map<string, Buffer>()
-    const json = Buffer.from(JSON.stringify(details))
-    if (details.some(isJsonObject) && json.length <= maxBytesOf(detailsFile)) {
-      files.set(detailsFile, json)
-    }
+    if (details.some(isJsonObject)) files.set(detailsFile, Buffer.from(JSON.stringify(details)))
     const kept = { checkpoint, targets: about }
-    if (!taken.ok) return { facts: { ...kept, no_picture: taken.failure }, files }
-    files.set('before.png', taken.value.png)
+    if (!('png' in taken)) return { facts: { ...kept, ...taken }, files }
+    files.set('before.png', taken.png)
     const facts = { ...kept, before: pictureUri(id, 'before'), ...(drawn && { view }) }
     return { facts, files }
   }
@@ -117,7 +108,7 @@ export class Prover {
 
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(folder: NoteFolder, note: Note, answer: number): Promise<NoteProof> {
-    const document = this.#parts.document()
+    const { document } = folder
     const { revision, text, unconfirmed, settled } = await this.#settle()
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#isClosed(document)) return ofOther
@@ -178,38 +169,33 @@ export class Prover {
   }
 
   async #pictures(folder: NoteFolder, note: Note, answer: number) {
-    const { id, before, view, no_picture } = note
-    if (before === undefined || view === undefined) {
-      return { no_picture: no_picture ?? 'there is none of before' }
-    }
+    const { id, before, view, no_picture = 'there is none of before' } = note
+    if (before === undefined || view === undefined) return { no_picture }
     const taken = await this.#shot({ view })
-    if (!taken.ok) return { no_picture: taken.failure }
-    const { png } = taken.value
-    const save = async (name: string, bytes: Uint8Array) => {
-      try {
-        await folder.create(note, `${name}.png`, bytes)
-        return null
-      } catch (error) {
-        return `the picture cannot be kept: ${reasonOf(error)}`
-      }
-    }
+    if (!('png' in taken)) return taken
     const [afterName, differenceName] = [`after-${answer}`, `difference-${answer}`]
-    const failure = await save(afterName, png)
-    if (failure !== null) return { no_picture: failure }
     const after = pictureUri(id, afterName)
-    const first = await folder.read(note, 'before.png').catch(() => null)
-    const difference = first && (await this.#parts.compare(first, png))
-    if (difference === null) return { after }
-    const { share, box } = difference
-    if ((await save(differenceName, difference.png)) !== null) return { after }
-    return { after, difference: { uri: pictureUri(id, differenceName), share, box } }
+    try {
+      await folder.create(note, `${afterName}.png`, taken.png)
+      const first = await folder.read(note, 'before.png')
+      const difference = first && (await this.#parts.compare(first, taken.png))
+      if (difference === null) return { after }
+      const { png, share, box } = difference
+      await folder.create(note, `${differenceName}.png`, png)
+      return { after, difference: { uri: pictureUri(id, differenceName), share, box } }
+    } catch (error) {
+      return { no_picture: `the picture cannot be kept or compared: ${reasonOf(error)}` }
+    }
   }
 
-  /** The failure is a sentence. */
-  async #shot(shot: PictureShot): Promise<Result<Awaited<ReturnType<NoteCamera['shot']>>, string>> {
+  async #shot(shot: PictureShot): Promise<TakenPicture | { readonly no_picture: string }> {
     const { camera } = this.#parts
-    if (camera === null) return fail('pictures are switched off')
-    return camera.shot(shot, pictureWidth).then(ok, (error: unknown) => fail(reasonOf(error)))
+    if (camera === null) return { no_picture: 'pictures are switched off' }
+    try {
+      return await camera.shot(shot, pictureWidth)
+    } catch (error) {
+      return { no_picture: reasonOf(error) }
+    }
   }
 }
 

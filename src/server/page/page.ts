@@ -5,7 +5,6 @@ import { parse, serialize } from 'hono/utils/cookie'
 import { z } from 'zod'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
-import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import { answerJson, readJson } from '../host/json-post.ts'
 import type { HostLimits } from '../host/limits.ts'
@@ -31,8 +30,8 @@ export interface PageParts {
   readonly auth: AuthPolicy
   /** False: only links let people in. Default true. */
   readonly keyLogin?: boolean
-  /** Where posts go; null on a server that keeps nothing. */
-  readonly writes: PageWrites | null
+  /** Where posts go, null for what is switched off; null on a server that keeps nothing. */
+  readonly writes: { notes: NoteWriter | null; store: Pick<ArtefactStore, 'put'> | null } | null
   /** Where browsers reach the server; null before it listens. */
   readonly baseUrl: () => string | null
   /** The address of a proxy in front, which may end HTTPS and leave the port out of `Host`. */
@@ -41,21 +40,11 @@ export interface PageParts {
   readonly folder?: string
   readonly onRefused: (refused: RefusedRequest) => void
   readonly limits: HostLimits
-  /** Wall-clock time. */
-  readonly clock: Clock
 }
 
-interface PageWrites {
-  /** Null when notes are switched off. */
-  readonly notes: NoteWriter | null
-  /** Null when artefacts are switched off. */
-  readonly store: Pick<ArtefactStore, 'put'> | null
-}
-
-/** A link that logs a browser in. Member names are those on the wire. */
+/** A link that logs a browser in within so many seconds. Member names are those on the wire. */
 export interface PageLogin {
   readonly url: string
-  /** Seconds. */
   readonly expires_in: number
 }
 
@@ -70,15 +59,12 @@ export class Page {
   /** The policy of the server, which also accepts the cookies of the page. */
   readonly auth: AuthPolicy
   readonly #parts: PageParts
-  readonly #sessions: PageSessions
-  readonly #uploads: UploadIntake
+  readonly #sessions = new PageSessions()
 
   constructor(parts: PageParts) {
-    const { auth, clock, limits } = parts
-    const sessions = new PageSessions(clock)
+    const { auth } = parts
+    const sessions = this.#sessions
     this.#parts = parts
-    this.#sessions = sessions
-    this.#uploads = new UploadIntake(limits)
     this.auth = {
       authenticate: caller => this.#acceptCookie(caller) ?? auth.authenticate(caller),
       refuseWrite: () => auth.refuseWrite?.() ?? writeRefused,
@@ -104,7 +90,7 @@ export class Page {
 
   /** The files of the page. */
   get files(): Hono<AppEnv> {
-    return pageFiles(this.#parts.folder ?? builtFolder, c => this.#isHttps(c.env.incoming))
+    return pageFiles(this.#parts.folder ?? builtFolder)
   }
 
   /** What only the page may ask for, by pattern. */
@@ -112,15 +98,16 @@ export class Page {
     const session = this.#own(['POST', 'DELETE'], (req, res, { peer }) =>
       req.method === 'DELETE' ? this.#logOut(req, res) : this.#logIn(req, res, peer),
     )
-    const { writes } = this.#parts
+    const { writes, limits } = this.#parts
     if (writes === null) return { '/page/session': session }
+    const uploads = new UploadIntake(limits)
     const note = this.#own(['POST'], (req, res, context) =>
       this.#postNote(req, res, context, writes.notes),
     )
     const upload = this.#own(['POST'], (req, res, context) => {
       const { mayWrite } = this.#writer(req, context)
       if (!mayWrite) throw refused('the key of this login may only read', linkHint)
-      return this.#uploads.receive(req, res, writes.store)
+      return uploads.receive(req, res, writes.store)
     })
     return {
       '/page/session': session,
@@ -139,10 +126,8 @@ export class Page {
           const detail = `this address answers ${methods.join(' and ')}`
           throw new ServiceError('method_not_allowed', detail)
         }
-        const isFromPage = this.#isFromPage(req.headers)
-        if (!isFromPage) throw refused('only the page of this server may do this')
-        if (req.headers['service-page'] !== '1') {
-          throw refused('the header Service-Page is missing', 'send "Service-Page: 1"')
+        if (!this.#isFromPage(req.headers) || req.headers['service-page'] !== '1') {
+          throw refused('only the page of this server may do this')
         }
         await handle(req, res, context)
       } catch (error) {
@@ -154,11 +139,6 @@ export class Page {
         throw error
       }
     }
-  }
-
-  /** Whether the browser uses HTTPS, also where a proxy ends it. */
-  #isHttps({ socket }: IncomingMessage): boolean {
-    return socket instanceof TLSSocket || this.#parts.publicUrl?.startsWith('https:') === true
   }
 
   /**
@@ -203,7 +183,9 @@ export class Page {
       this.#setCookie(req, res, cookie, seconds)
     }
     const session = opening ?? this.#sessionOf(req)
-    const needs_key = await this.#needsKey(peer)
+    const { auth, keyLogin = true } = this.#parts
+    const isOpen = (await auth.authenticate({ method: 'GET', headers: {}, peer })).ok
+    const needs_key = keyLogin && !isOpen
     answerJson(res, 200, { logged_in: session !== null, notes: mayNote(session), needs_key })
   }
 
@@ -221,23 +203,16 @@ export class Page {
 
   async #byKey({ headers }: IncomingMessage, peer: string): Promise<Opening> {
     const { auth, keyLogin = true } = this.#parts
-    if (!keyLogin) throw new ServiceError('auth_refused', `this server takes no keys: ${linkHint}`)
-    const outcome = await auth.authenticate({ method: 'POST', headers, peer })
+    const outcome = keyLogin ? await auth.authenticate({ method: 'POST', headers, peer }) : null
+    if (outcome === null || (outcome.ok && outcome.principal === anonymous)) {
+      throw new ServiceError('auth_refused', `this server takes no keys: ${linkHint}`)
+    }
     if (!outcome.ok) {
       const { status, description } = outcome
       throw new ServiceError(status === 429 ? 'limit_reached' : 'auth_refused', description)
     }
     const { principal, mayWrite = true, expiresAtMs, viewer, watch } = outcome
-    if (principal === anonymous) {
-      const detail = 'this server has no keys: none is needed to read'
-      throw new ServiceError('auth_refused', detail)
-    }
     return { mayWrite, keyHolder: principal, expiresAtMs, viewer, watch }
-  }
-
-  async #needsKey(peer: string): Promise<boolean> {
-    const { auth, keyLogin = true } = this.#parts
-    return keyLogin && !(await auth.authenticate({ method: 'GET', headers: {}, peer })).ok
   }
 
   #logOut(req: IncomingMessage, res: ServerResponse): void {
@@ -247,7 +222,8 @@ export class Page {
   }
 
   #setCookie(req: IncomingMessage, res: ServerResponse, value: string, maxAge: number): void {
-    const secure = this.#isHttps(req)
+    const isBehindHttps = this.#parts.publicUrl?.startsWith('https:') === true
+    const secure = isBehindHttps || req.socket instanceof TLSSocket
     const attributes = { path: '/', httpOnly: true, sameSite: 'Strict', secure, maxAge } as const
     res.setHeader('Set-Cookie', serialize(cookieName(req.headers), value, attributes))
   }

@@ -1,27 +1,20 @@
 import { hash, randomBytes } from 'node:crypto'
-import type { Clock } from '../../lib/util/time.ts'
-import type { AuthAccepted, Viewer } from '../http/authentication.ts'
+import { type Clock, systemClock } from '../../lib/util/time.ts'
+import type { AuthAccepted } from '../http/authentication.ts'
 
 /** A link is opened at once, or a new one is made. */
 export const codeMs = 5 * 60_000
 /** A working day. */
 export const sessionMs = 12 * 60 * 60_000
-const maxCodes = 20
 /** Of all links together, and of each key: a further login ends the oldest one. */
 const maxSessions = 100
 
-/** What a session is opened with. */
-export interface Opening {
+/** What a session is opened with. It ends when `watch` calls back, and no later than `expiresAtMs`. */
+export interface Opening extends Pick<AuthAccepted, 'expiresAtMs' | 'viewer' | 'watch'> {
   /** The principal of the key: the session ends when that is revoked. Null: a link. */
   readonly keyHolder: string | null
   /** False: the key may only read. */
   readonly mayWrite: boolean
-  /** Milliseconds since the epoch; the session ends no later. */
-  readonly expiresAtMs?: number
-  /** Absent: sees everything. */
-  readonly viewer?: Viewer
-  /** The session ends when this calls back. */
-  readonly watch?: AuthAccepted['watch']
 }
 
 /** A browser that is logged in. */
@@ -38,13 +31,14 @@ export interface PageSession extends Opening {
  */
 export class PageSessions {
   readonly #clock: Clock
-  /** When each code expires; oldest first, like the sessions. */
+  /** When each code expires. */
   readonly #codes = new Map<string, number>()
+  /** Oldest first. */
   readonly #sessions = new Map<string, PageSession>()
   readonly #listeners = new Set<(principal: string) => void>()
   #opened = 0
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock = systemClock) {
     this.#clock = clock
   }
 
@@ -52,8 +46,6 @@ export class PageSessions {
   createCode(): string {
     const code = newSecret()
     this.#codes.set(digestOf(code), this.#clock.now() + codeMs)
-    const [oldest] = this.#codes.keys()
-    if (oldest !== undefined && this.#codes.size > maxCodes) this.#codes.delete(oldest)
     return code
   }
 
@@ -74,8 +66,8 @@ export class PageSessions {
     const session: PageSession = { ...opening, principal: `page:${++this.#opened}`, expiresAtMs }
     this.#sessions.set(digest, session)
     session.unwatch = opening.watch?.(() => this.#end(digest))
-    const alike = this.#openedWith(opening.keyHolder)
-    if (alike.length > maxSessions) this.#end(alike[0]!)
+    const alike = [...this.#sessions].filter(([, { keyHolder }]) => keyHolder === opening.keyHolder)
+    if (alike.length > maxSessions) this.#end(alike[0]![0])
     return { cookie, seconds: Math.floor((expiresAtMs - nowMs) / 1000) }
   }
 
@@ -94,20 +86,15 @@ export class PageSessions {
 
   /** Ends the sessions that were opened with a key. */
   endOf(keyHolder: string): void {
-    for (const digest of this.#openedWith(keyHolder)) this.#end(digest)
+    for (const [digest, session] of this.#sessions) {
+      if (session.keyHolder === keyHolder) this.#end(digest)
+    }
   }
 
   /** Calls back with the principal of each session that ends. Returns the way to stop listening. */
   onEnded(listener: (principal: string) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
-  }
-
-  /** Digests, oldest first. */
-  #openedWith(keyHolder: string | null): readonly string[] {
-    return [...this.#sessions].flatMap(([digest, session]) =>
-      session.keyHolder === keyHolder ? digest : [],
-    )
   }
 
   #end(digest: string): void {

@@ -1,5 +1,5 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import { type Named, namesId, selectInstance } from '../../lib/instances/select-instance.ts'
+import { type Named, namesId, selectInstances } from '../../lib/instances/select-instance.ts'
 import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
@@ -228,7 +228,7 @@ export class ServedResources {
 
   /** Whether the word names this instance: its id, its kind, its name or its document. */
   isNamed(word: string): boolean {
-    return this.#instance !== undefined && selectInstance([this.#instance()], word).kind === 'one'
+    return this.#instance !== undefined && selectInstances([this.#instance()], word).length === 1
   }
 
   /** The URI taken apart in its own spelling, or throws `ResourceUriInvalid`. */

@@ -126,7 +126,7 @@ describe('LocalDirectory', () => {
 
   describe('names as a fault, beside a good record,', () => {
     const strange: [what: string, make: (path: string) => unknown, reason: string][] = [
-      ['a symbolic link', path => symlink('/dev/zero', path), 'it is a symbolic link'],
+      ['a symbolic link', path => symlink('/dev/zero', path), 'it is not a plain file'],
       ['a pipe', path => execFileSync('mkfifo', [path]), 'it is not a plain file'],
       ['a giant', path => writeFile(path, Buffer.alloc(70_000)), 'it is larger than 65536 bytes'],
       ['what is no record', path => writeFile(path, '{}'), 'schema_version'],
@@ -171,7 +171,7 @@ describe('LocalDirectory', () => {
       await open()
       expect(verdict(id)).to.include({
         health: 'live',
-        reason: 'its process runs and its heartbeat is fresh',
+        reason: `its heartbeat is fresh; its process ${owner.pid} runs`,
       })
       await owner.kill()
       await isIt(id, 'dead')
@@ -181,19 +181,12 @@ describe('LocalDirectory', () => {
       expect(told).to.deep.equal([['changed'], ['gone']])
     })
 
-    it('dead when its process id is that of another process', async function () {
-      if (process.platform !== 'linux') skipBecause(this, 'needs Linux')
-      const id = await write({ pid_start: 'another-boot:1' })
-      await open()
-      expect(verdict(id)?.health).to.equal('dead')
-    })
-
     it('stale 30 s after its last heartbeat, and live with the next one', async () => {
       const id = await write({}, 31_000)
       await open()
       expect(verdict(id)).to.include({
         health: 'stale',
-        reason: `no heartbeat for more than 30 s, though its process ${process.pid} runs`,
+        reason: `no heartbeat for more than 30 s; its process ${process.pid} runs`,
       })
       await beat(id)
       await isIt(id, 'live')
@@ -205,7 +198,7 @@ describe('LocalDirectory', () => {
       await open()
       expect(verdict(live)).to.include({
         health: 'live',
-        reason: 'its heartbeat is fresh; its process is on another machine',
+        reason: 'its heartbeat is fresh; it runs on another machine',
       })
       expect(verdict(stale)?.health).to.equal('stale')
     })

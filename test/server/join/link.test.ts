@@ -40,14 +40,6 @@ describe('a link between an instance and a gateway', () => {
     expect(await text(body)).to.equal('POST /mcp?x=1 hello')
   })
 
-  it('carries text messages both ways', async () => {
-    const { gateway, instance } = pair
-    gateway.link.sendText('accepted')
-    for (const record of ['one', 'two']) instance.link.sendText(record)
-    await until(() => gateway.texts.length === 2 && instance.texts.length === 1, 'the messages')
-    expect([gateway.texts, instance.texts]).to.deep.equal([['one', 'two'], ['accepted']])
-  })
-
   it('carries many requests at once, and one that stalls delays no other', async () => {
     answer = (_req, res) => void res.writeHead(200).write(Buffer.alloc(8 * 1024 * 1024))
     const stalled = await send('/stalled')
@@ -147,14 +139,6 @@ describe('a link between an instance and a gateway', () => {
       await Promise.all([pair.gateway.link.ended, pair.instance.link.ended])
     })
   }
-
-  it('tells the other end why it closes', async () => {
-    pair.gateway.link.close(4003, 'the token was revoked')
-    expect(await pair.instance.link.ended).to.deep.equal({
-      code: 4003,
-      reason: 'the token was revoked',
-    })
-  })
 
   it('is cut off by either end when nothing comes, and not while pings do', async () => {
     const quiet = await openLinkPair((_req, res) => void res.end(), 40)

@@ -133,16 +133,6 @@ describe('serve --join', () => {
     expect(answer.status).to.equal(200)
   })
 
-  it('says that it stops', async () => {
-    const instance = await start(base)
-    const joined = await joinedAt(0)
-    accept(joined)
-    await until(async () => (await state(instance)) === 'joined', 'the joined state')
-    await instance.stop()
-    serve = undefined
-    expect(await joined.link.ended).to.deep.equal({ code: 1001, reason: 'the instance stops' })
-  })
-
   it('refuses an address where others read the token, and a start without a token', async () => {
     const file = ['--join-token-file', tokenFile]
     const cases: [string[], string][] = [

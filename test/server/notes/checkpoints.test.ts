@@ -132,7 +132,7 @@ describe('checkpoints of the scene', () => {
     await add('one')
     expect((await add('one')).json).to.include({ status: 409 })
     const unknown = await session.call('resources/read', { uri: 'scene://delta?since=two' })
-    expect(unknown.error.message).to.include('no checkpoint "two"; there are one')
+    expect(unknown.error.message).to.include('no checkpoint "two"; scene://checkpoints lists')
     const alone = await session.call('resources/read', { uri: 'scene://delta?until=one' })
     expect(alone.error.message).to.include('"until" needs "since" with the name of')
   })

@@ -54,10 +54,7 @@ for (const where of ['of their own', 'on a share']) {
       await serve.post(`notes/${id}/answer`, { by: 'agent', text: 'Raised' })
       return whole(id)
     }
-    const whole = async (id: string): Promise<any> => {
-      const { scene_now: _, ...note } = (await session.readJson(`notes://${id}`)) as any
-      return note
-    }
+    const whole = (id: string): Promise<any> => session.readJson(`notes://${id}`)
     const expectPictures = async (note: any) => {
       for (const uri of [note.before, note.entries[0].proof.after]) {
         const { result } = await session.call('resources/read', { uri })

@@ -294,7 +294,7 @@ describe('logging in to the page', () => {
   it('takes no key where none is needed to read', async () => {
     const refused = await useKey(other.base, key)
     expect(refused.status).to.equal(401)
-    expect(refused.json.detail).to.contain('has no keys')
+    expect(refused.json.detail).to.contain('takes no keys')
     const asked = await ask(`${other.base}/page/session`, {
       method: 'POST',
       headers: fromPage(other.base),

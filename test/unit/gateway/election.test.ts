@@ -41,9 +41,7 @@ describe('the gateway of a port', () => {
   const taken = () => Promise.reject(new ServiceError('port_in_use', 'port 9765 is in use'))
 
   /** An election whose port is never free unless `bind` says so. */
-  function run(
-    rules: { standby?: boolean; patient?: boolean; bind?: () => Promise<unknown> } = {},
-  ) {
+  function run(rules: { patient?: boolean; bind?: () => Promise<unknown> } = {}) {
     const stop = new AbortController()
     const told: string[] = []
     const won = winPort({
@@ -60,11 +58,6 @@ describe('the gateway of a port', () => {
     return { won, told, stop }
   }
 
-  it('binds a free port', async () => {
-    const { won, told } = run({ bind: async () => {} })
-    expect([await won, told]).to.deep.equal([null, []])
-  })
-
   it('stands by behind a gateway, which it tells once of each, and takes over', async () => {
     const [first, second] = [makeGateway(), makeGateway()]
     await write(first)
@@ -79,14 +72,6 @@ describe('the gateway of a port', () => {
       `contention ${first.instance_id}`,
       `contention ${second.instance_id}`,
     ])
-  })
-
-  it('is named where it is not to be waited for', async () => {
-    const gateway = makeGateway()
-    await write(gateway)
-    const error = await failureOf(() => run({ standby: false }).won)
-    expect(error).to.include({ code: 'port_in_use' })
-    expect(error.message).to.contain(`process ${process.pid}`).and.contain(gateway.instance_id)
   })
 
   const others: [what: string, prepare: () => Promise<unknown>][] = [

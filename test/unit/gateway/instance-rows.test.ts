@@ -33,7 +33,7 @@ describe('instanceRow', () => {
   })
 
   it('says unknown in the id and null elsewhere as long as no application is connected', () => {
-    const host = { connected: false, appPid: null, version: null, mode: null }
+    const host = { connected: false, appPid: null, version: null, mode: null, sinceMs: undefined }
     expect(instanceRow(entry({ instanceId, host, scene: null }))).to.deep.include({
       display_id: 'blender@unknown-a1b2c3d4',
       version: null,

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { readFile } from 'node:fs/promises'
+import { indexObjects } from '../../../src/server/checkpoints/compare-scenes.ts'
 import {
   nextState,
   noteActions,
@@ -42,11 +43,7 @@ describe('the states of a note', () => {
 describe('the objects of a note', () => {
   const target = { id: '4', name: 'Cube', uid: 'r.1' }
   const now = (id: string, name: string, uid: string) =>
-    targetsNow([target], {
-      names: new Map([[id, name]]),
-      ids: new Map([[uid, id]]),
-      isPartial: false,
-    })
+    targetsNow([target], indexObjects([{ id, name, uid }]), false)
 
   it('have the id of now', () => {
     expect(now('9', 'Cube', 'r.1')).to.deep.equal([{ ...target, id: '9' }])

@@ -74,8 +74,7 @@ describe('Prover', () => {
     height = revision++
   }
   const document = () => new DocumentFolder(folder)
-  const notesIn = (path: string) =>
-    new NoteFolder(new DocumentFolder(path).folder('notes'), silentLogger)
+  const notesIn = (path: string) => new NoteFolder(new DocumentFolder(path), silentLogger)
   const checkpoints = new Checkpoints({ document, scene })
   const prover = (camera: NoteCamera | null = null) =>
     new Prover({
@@ -178,6 +177,40 @@ describe('Prover', () => {
         no_changes: otherDocument,
       })
     }
+  })
+
+  it('tells nothing of a document that was opened before it began', async () => {
+    const proves = prover({ shot: async () => ({ png, view: {} }) })
+    const note = await made(proves)
+    const notes = notesIn(folder)
+    folder = join(home, 'other')
+    expect(await proves.prove(notes, note, 1)).to.deep.equal({
+      settled: true,
+      revision: null,
+      no_changes: otherDocument,
+    })
+  })
+
+  it('takes no object of a document that was opened while the picture was taken', async () => {
+    const own = folder
+    let uid = 'r.1'
+    const shot = async () => {
+      folder = join(home, 'other')
+      uid = 'r.9'
+      return { png, view: {} }
+    }
+    const notes = new Notes({
+      isShared: () => true,
+      document,
+      checkpoints,
+      prover: prover({ shot }),
+      audit: new AuditLog(),
+      log: silentLogger,
+    })
+    notes.producer(() => ({ objects: [{ ...target, uid }], isPartial: false }))
+    await notes.add({ text: 'Higher', author: 'ada', targets: [target], view: {} })
+    const [note] = await notesIn(own).notes()
+    expect(note?.targets).to.deep.equal([{ ...target, uid: 'r.1' }])
   })
 
   it('keeps nothing of a document that was opened while the picture was taken', async () => {

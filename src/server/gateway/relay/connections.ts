@@ -34,10 +34,9 @@ export class Connections {
       for (const change of changes) {
         if (!('entry' in change)) continue
         const { instanceId } = change.entry.record
-        if (change.kind === 'gone') this.#free(instanceId)
-        else if (change.entry.verdict.health !== 'dead') {
-          this.#connections.get(instanceId)?.pushes.retry()
-        }
+        const connection = this.#connections.get(instanceId)
+        if (change.kind !== 'gone') connection?.pushes.retry()
+        else if (this.#connections.delete(instanceId)) connection?.close()
       }
     })
   }
@@ -45,7 +44,7 @@ export class Connections {
   to(instanceId: string): InstanceConnection {
     const known = this.#connections.get(instanceId)
     if (known !== undefined) return known
-    const { directory, instancesDir, joined, mayUseKey, limits } = this.#parts
+    const { instancesDir, joined, mayUseKey, limits } = this.#parts
     const transport =
       joined?.transportOf(instanceId) ??
       new LocalTransport({
@@ -53,31 +52,13 @@ export class Connections {
         mayUseKey,
         tokenFile: tokenFile(instancesDir, instanceId),
       })
-    const connection = new InstanceConnection({
-      instanceId,
-      transport,
-      limits,
-      isGone: async () => {
-        await directory.refresh()
-        return (this.#find(instanceId)?.verdict.health ?? 'dead') === 'dead'
-      },
-    })
+    const connection = new InstanceConnection({ instanceId, transport, limits })
     this.#connections.set(instanceId, connection)
     return connection
   }
 
   unfollow(instanceId: string, uri: string, follower: Follower): void {
     this.#connections.get(instanceId)?.pushes.unfollow(uri, follower)
-    this.#free(instanceId)
-  }
-
-  /** Closes the connection to an instance without a record that no client follows. */
-  #free(instanceId: string): void {
-    const connection = this.#connections.get(instanceId)
-    if (connection === undefined || connection.pushes.isFollowed) return
-    if (this.#find(instanceId) !== undefined) return
-    this.#connections.delete(instanceId)
-    connection.close()
   }
 
   close(): void {
@@ -85,14 +66,9 @@ export class Connections {
     for (const connection of this.#connections.values()) connection.close()
   }
 
-  #find(instanceId: string) {
-    const { entries } = this.#parts.directory
-    return entries.find(({ record }) => record.instanceId === instanceId)
-  }
-
   #locate(instanceId: string): URL {
-    const { hostname, isOwn } = this.#parts
-    const entry = this.#find(instanceId)
+    const { directory, hostname, isOwn } = this.#parts
+    const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
     if (entry === undefined) throw unreachable('it is not known any more')
     const at = probeUrl(entry.record, hostname)
     if (!at.ok) throw unreachable(at.failure)

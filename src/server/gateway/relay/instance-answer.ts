@@ -3,7 +3,7 @@ import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
 import type { RelayedJson } from '../../resources/producer.ts'
-import { answeredError, badAnswer, errorIn, refusedError } from './relay-errors.ts'
+import { answerError, badAnswer } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
 
 /** An answer up to this size is held and checked; of a larger one the rest is passed on as it comes. */
@@ -33,13 +33,13 @@ export async function resultOf(
 ): Promise<string | LargeResult> {
   const { bytes, isWhole } = await collect(body)
   try {
-    if (status !== 200) throw refusedError(status, bytes, about)
+    if (status !== 200) throw answerError(status, bytes, about)
     const from = memberIn(bytes, id, member)
     if (!isWhole) {
       if (from === -1) throw badAnswer('it has too much around its contents')
       return new LargeResult(bytes.subarray(from), body, silenceMs, signal)
     }
-    if (from === -1) throw answeredError(errorIn(bytes), about)
+    if (from === -1) throw answerError(status, bytes, about)
     const text = bytes.toString('utf8', from)
     const members = text.slice(0, -2)
     if (!text.endsWith('}}') || !isResult(members, member, about)) {

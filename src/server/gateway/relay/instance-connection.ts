@@ -23,8 +23,6 @@ interface ConnectionParts {
   readonly instanceId: string
   readonly transport: InstanceTransport
   readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
-  /** Whether the instance has ended. */
-  readonly isGone: () => Promise<boolean>
 }
 
 /** A request of a caller, which is passed on as it is. */
@@ -54,7 +52,6 @@ export class InstanceConnection {
     this.pushes = new InstancePushes({
       listen: (uris, signal) => this.#listen(uris, signal),
       answerMs: parts.limits.instanceAnswerMs,
-      isGone: parts.isGone,
     })
   }
 

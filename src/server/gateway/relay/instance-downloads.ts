@@ -6,8 +6,7 @@ import { safetyHeaders } from '../../http/artefact-download.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import { collect } from './instance-answer.ts'
 import type { Instances } from './instances.ts'
-import { refusedError } from './relay-errors.ts'
-import type { InstanceAnswer } from './transport.ts'
+import { answerError } from './relay-errors.ts'
 
 const form = /^\/instances\/([^/]+)\/artefacts\/sha256\/([^/]+)$/
 /** A reader that takes nothing for this long is cut, and an instance that gives nothing. */
@@ -46,54 +45,39 @@ export async function relayDownload(
   }
   const uri = `instance://${selector}/artefact/sha256/${hex}`
   const instanceId = instances.find(uri, viewer)
-  const closed = new AbortController()
-  res.once('close', () => closed.abort(new ServiceError('cancelled', 'the reader left')))
-  const caller = { signal: closed.signal }
-  const wanted = { instanceId, rpc: method, uri }
-  const passed = instances.asked(wanted, caller, async (connection, reader = caller) => {
-    const { signal } = reader
-    const asked = only(req.headers, askedHeaders)
-    const answer = await connection.download(method, `/artefacts/sha256/${hex}`, asked, signal)
-    const { status, headers, body } = answer
-    if (!passedOn.has(status)) {
-      const { bytes } = await collect(body)
-      body.destroy()
-      throw refusedError(status, bytes, path)
-    }
-    // The page of the gateway has the same origin: a browser must not run what an instance sends.
-    res.writeHead(status, { ...only(headers, answeredHeaders), ...safetyHeaders })
-    res.setTimeout(stallMs, () => res.destroy())
-    await passBody(answer, res, signal)
-  })
-  await passed.catch((error: unknown) => {
-    if (!(error instanceof ServiceError)) throw error
-    const { code, message, hint, data } = error
-    // Where the answer has begun, `passBody` ends or cuts it.
-    if (res.headersSent || res.destroyed) return
-    // A failure of the instance, which may be over soon, and none of the gateway.
-    if (code !== 'resource_failed') throw error
-    throw new ServiceError('overloaded', message, { hint, data })
-  })
-}
-
-/**
- * Passes the body of `answer` on. A cut on either side cuts the other, so that half a body is never
- * taken for a whole one. After the last byte the connection of the reader stays: it may have sent
- * its next request already.
- */
-async function passBody(
-  { headers, body }: InstanceAnswer,
-  res: ServerResponse,
-  signal: AbortSignal,
-): Promise<void> {
-  let missing = Number(headers['content-length'] ?? Infinity)
-  body.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+  const left = new AbortController()
+  res.once('close', () => left.abort(new ServiceError('cancelled', 'the reader left')))
+  const caller = { signal: left.signal }
   try {
-    await pipeline(body, res, { signal, end: false })
-  } catch {
-    if (missing !== 0) return void res.destroy()
+    const wanted = { instanceId, rpc: method, uri }
+    await instances.asked(wanted, caller, async (connection, { signal } = caller) => {
+      const asked = only(req.headers, askedHeaders)
+      const answer = await connection.download(method, `/artefacts/sha256/${hex}`, asked, signal)
+      const { status, headers, body } = answer
+      if (!passedOn.has(status)) {
+        const { bytes } = await collect(body)
+        body.destroy()
+        throw answerError(status, bytes, path)
+      }
+      // The page of the gateway has the same origin: a browser must not run what an instance sends.
+      res.writeHead(status, { ...only(headers, answeredHeaders), ...safetyHeaders })
+      res.setTimeout(stallMs, () => res.destroy())
+      // A cut on either side cuts the other, so that half a body is never taken for a whole one.
+      // After the last byte the reader may have sent its next request already.
+      let missing = Number(headers['content-length'] ?? Infinity)
+      body.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+      await pipeline(body, res, { signal, end: false }).catch((cause: unknown) => {
+        if (missing !== 0) throw new ServiceError('cancelled', 'the download was cut', { cause })
+      })
+      res.end()
+    })
+  } catch (error) {
+    if (res.headersSent || res.destroyed) return void res.destroy()
+    if (!(error instanceof ServiceError) || error.code !== 'resource_failed') throw error
+    // A failure of the instance, which may be over soon, and none of the gateway.
+    const { message, hint, data } = error
+    throw new ServiceError('overloaded', message, { hint, data })
   }
-  res.end()
 }
 
 function only(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {

@@ -1,32 +1,27 @@
 import { createParser } from 'eventsource-parser'
 import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
-import { arrayOf, isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
+import { arrayOf, isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import { pause, retryDelay, systemTimer } from '../../../lib/util/time.ts'
+import { retryDelay } from '../../../lib/util/time.ts'
 import { maxUrisPerClient } from '../../mcp/subscriptions.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { collect } from './instance-answer.ts'
-import { answeredError, errorIn, refusedError, unreachable } from './relay-errors.ts'
+import { answerError, unreachable } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
 
 const maxEventBytes = 256 * 1024
 
-/** Told of changes of what it follows. */
-export interface Follower {
-  updated(uri: string): void
-  /** The instance lists other resources. */
-  listChanged(): void
-}
+/** Told of each update of a URI that it follows. */
+export type Follower = (uri: string) => void
 
 interface PushesParts {
   /** Sends `subscriptions/listen`. */
   readonly listen: (uris: string[], signal: AbortSignal) => Promise<InstanceAnswer>
   /** The instance must acknowledge a stream within this time. */
   readonly answerMs: number
-  /** Whether the instance has ended. */
-  readonly isGone: () => Promise<boolean>
 }
 
 /** One URI that clients of the gateway follow. */
@@ -34,11 +29,19 @@ interface Followed {
   readonly followers: Set<Follower>
   /** Settles with the first answer of the instance, or when it cannot be reached now. */
   readonly accepted: PromiseWithResolvers<void>
-  /** `waiting`: updates come later. */
-  state: 'new' | 'held' | 'waiting'
+  isAccepted: boolean
 }
 
-type Asked = ReadonlyMap<string, Followed>
+/** The error for a follower of the URI, whom the instance refuses. */
+type Refusal = (uri: string) => ServiceError
+
+/** A stream that the instance has acknowledged. */
+interface OpenStream {
+  readonly body: Readable
+  /** URIs whose updates come. */
+  readonly honoured: readonly unknown[]
+  readonly over: Promise<void>
+}
 
 /**
  * The subscriptions at one instance: one stream with all URIs that are followed, each once however
@@ -50,10 +53,6 @@ export class InstancePushes {
 
   constructor(parts: PushesParts) {
     this.#parts = parts
-  }
-
-  get isFollowed(): boolean {
-    return this.#streams.some(({ followed }) => followed.size > 0)
   }
 
   /**
@@ -86,25 +85,24 @@ class FollowedStream {
   readonly followed = new Map<string, Followed>()
   readonly #parts: PushesParts
   readonly #closing = new AbortController()
+  /** URIs whose updates came with the last stream. */
+  #held: ReadonlySet<unknown> = new Set()
   #isRunning = false
-  /** Aborted when the set has changed, or the instance may be reached again. */
-  #changed = new AbortController()
+  /** Resolves when the set has changed, or the instance may be reached again. */
+  #changed = Promise.withResolvers<void>()
 
   constructor(parts: PushesParts) {
     this.#parts = parts
   }
 
   follow(uri: string, follower: Follower): Promise<void> {
-    let known = this.followed.get(uri)
-    if (known === undefined) {
-      const accepted = Promise.withResolvers<void>()
-      accepted.promise.catch(() => {})
-      known = { followers: new Set(), accepted, state: 'new' }
-      this.followed.set(uri, known)
-      this.change()
-    }
-    known.followers.add(follower)
-    return known.accepted.promise
+    const known = this.followed.get(uri)
+    known?.followers.add(follower)
+    if (known !== undefined) return known.accepted.promise
+    const accepted = Promise.withResolvers<void>()
+    this.followed.set(uri, { followers: new Set([follower]), accepted, isAccepted: false })
+    this.change()
+    return accepted.promise
   }
 
   unfollow(uri: string, follower: Follower): void {
@@ -116,55 +114,49 @@ class FollowedStream {
   }
 
   change(): void {
-    this.#changed.abort()
-    if (this.#isRunning || this.followed.size === 0 || this.#closing.signal.aborted) return
-    this.#isRunning = true
-    void this.#run().finally(() => {
-      this.#isRunning = false
-      // A client may have come at the very end.
-      if ([...this.followed.values()].some(({ state }) => state === 'new')) this.change()
-    })
+    this.#changed.resolve()
+    if (!this.#isRunning && !this.#closing.signal.aborted) void this.#run()
   }
 
   close(): void {
     this.#closing.abort()
-    this.#changed.abort()
-    this.#refuse(() => new ServiceError('cancelled', 'the gateway stops'))
+    this.#changed.resolve()
+    for (const { accepted } of this.followed.values()) accepted.reject(unreachable('it is closed'))
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#closing
+    this.#isRunning = true
     let open: OpenStream | null = null
-    for (let attempt = 0; this.followed.size > 0 && !signal.aborted;) {
+    for (let attempt = 0; this.followed.size > 0 && !this.#closing.signal.aborted;) {
       // Before the attempt: the set may change while it is made.
-      this.#changed = new AbortController()
-      const asked = new Map(this.followed)
+      this.#changed = Promise.withResolvers<void>()
+      const { promise: changed } = this.#changed
+      const asked = [...this.followed.keys()]
       try {
-        const next = await this.#open([...asked.keys()])
-        // What changed without a subscription is not known.
-        this.#acknowledged(asked, next.honoured, open === null || open.isOver)
-        open?.body.destroy()
-        open = next
-        attempt = 0
-        await Promise.race([next.over, aborted(this.#changed.signal)])
-        if (!next.isOver) continue
-      } catch (error) {
-        if (signal.aborted) break
-        if (await this.#parts.isGone()) {
-          this.#refuse(() => unreachable('it has ended'))
-          break
+        const next = await this.#open(asked)
+        if (typeof next === 'function') this.#settle(asked, [], next)
+        else {
+          // What changed without a subscription is not known.
+          this.#settle(asked, next.honoured, notOffered, open?.body.closed !== false)
+          open?.body.destroy()
+          open = next
+          attempt = 0
+          await Promise.race([next.over, changed])
+          if (!next.body.closed) continue
         }
-        if (error instanceof Refused) this.#refuse(error.of, asked)
-        else this.#wait()
+      } catch {
+        // The instance cannot be reached now: updates come later.
+        for (const each of this.followed.values()) accept(each)
       }
-      const waiting = AbortSignal.any([signal, this.#changed.signal])
-      await pause(systemTimer, retryDelay(attempt++, Math.random), waiting)
+      const retryMs = retryDelay(attempt++, Math.random)
+      await Promise.race([delay(retryMs, undefined, { ref: false }), changed])
     }
+    this.#isRunning = false
     open?.body.destroy()
   }
 
-  /** Resolves when the instance has acknowledged a stream with all that is followed. */
-  async #open(uris: string[]): Promise<OpenStream> {
+  /** Resolves when the instance has acknowledged a stream with all that is followed, or refused it. */
+  async #open(uris: string[]): Promise<OpenStream | Refusal> {
     const cancel = new AbortController()
     const release = onAbort(this.#closing.signal, () => cancel.abort())
     const late = setTimeout(() => cancel.abort(), this.#parts.answerMs)
@@ -174,30 +166,16 @@ class FollowedStream {
         const { bytes } = await collect(body)
         body.destroy()
         // Any other status may be over soon.
-        if (status !== 200 && status !== 401)
-          throw new Unreachable(`it answers with HTTP ${status}`)
-        throw new Refused(uri =>
-          status === 200 ? answeredError(errorIn(bytes), uri) : refusedError(status, bytes, uri),
-        )
+        if (status !== 200 && status !== 401) throw new Unreachable(`HTTP ${status}`)
+        return uri => answerError(status, bytes, uri)
       }
       body.on('error', () => {})
-      const honoured = Promise.withResolvers<readonly unknown[]>()
-      readEvents(body, (method, params) => {
-        const { notifications, uri } = params
-        if (method === 'notifications/resources/updated') this.#tell(String(uri))
-        else if (method === 'notifications/resources/list_changed') this.#listChanged()
-        else if (method === 'notifications/subscriptions/acknowledged') {
-          const all = isJsonObject(notifications) ? notifications : {}
-          honoured.resolve(arrayOf(all.resourceSubscriptions))
-        }
-      })
-      const stream = { honoured: [] as readonly unknown[], isOver: false, body, over: closed(body) }
-      void stream.over.then(() => (stream.isOver = true))
-      const ended = stream.over.then(() => {
+      const honoured = this.#listenTo(body)
+      const over = new Promise<void>(resolve => void body.once('close', resolve))
+      const cut = over.then(() => {
         throw new Unreachable('the stream was cut')
       })
-      stream.honoured = await Promise.race([honoured.promise, ended])
-      return stream
+      return { body, over, honoured: await Promise.race([honoured, cut]) }
     } finally {
       clearTimeout(late)
       // From now on the end of the gateway ends `#run`.
@@ -205,106 +183,64 @@ class FollowedStream {
     }
   }
 
-  #acknowledged(asked: Asked, honoured: readonly unknown[], wasLost: boolean): void {
-    const held = new Set(honoured)
-    for (const [uri, each] of asked) {
-      const { state } = each
-      if (held.has(uri)) {
-        each.state = 'held'
-        if (state === 'new') each.accepted.resolve()
-        else if (wasLost || state === 'waiting') this.#tell(uri)
-      } else if (state === 'new') this.#refuseOne(uri, each, notOffered(uri))
-      else if (state === 'held') this.#lose(uri, each)
+  /** Resolves with the URIs of which the instance acknowledges that their updates come. */
+  #listenTo(body: Readable): Promise<readonly unknown[]> {
+    const { promise, resolve } = Promise.withResolvers<readonly unknown[]>()
+    const decoder = new TextDecoder()
+    const parser = createParser({
+      maxBufferSize: maxEventBytes,
+      onEvent: ({ data }) => {
+        const parsed = parseJson(data, 64)
+        if (!parsed.ok || !isJsonObject(parsed.value)) return
+        const { method, params } = parsed.value
+        const { notifications, uri } = isJsonObject(params) ? params : {}
+        if (method === 'notifications/resources/updated') this.#tell(String(uri))
+        else if (method === 'notifications/subscriptions/acknowledged') {
+          resolve(isJsonObject(notifications) ? arrayOf(notifications.resourceSubscriptions) : [])
+        } else if (method === 'notifications/resources/list_changed') {
+          // What was not offered may be now.
+          if (this.followed.keys().some(each => !this.#held.has(each))) this.change()
+        }
+      },
+      onError({ type }) {
+        if (type === 'max-buffer-size-exceeded') body.destroy()
+      },
+    })
+    body.on('data', (chunk: Buffer) => parser.feed(decoder.decode(chunk, { stream: true })))
+    return promise
+  }
+
+  /** The instance has answered for these URIs. `wasLost`: there were none of their updates for a while. */
+  #settle(asked: string[], honoured: readonly unknown[], refusal: Refusal, wasLost = false): void {
+    const before = this.#held
+    this.#held = new Set(honoured)
+    for (const uri of asked) {
+      const each = this.followed.get(uri)
+      const [wasHeld, isHeld] = [before.has(uri), this.#held.has(uri)]
+      if (each?.isAccepted === true) {
+        // Followers of what is not offered any more read, and learn why.
+        if (wasHeld !== isHeld || (isHeld && wasLost)) this.#tell(uri)
+      } else if (each !== undefined && isHeld) accept(each)
+      else {
+        this.followed.delete(uri)
+        each?.accepted.reject(refusal(uri))
+      }
     }
-  }
-
-  /** The instance cannot be reached now: updates come later. */
-  #wait(): void {
-    for (const each of this.followed.values()) {
-      if (each.state !== 'new') continue
-      each.state = 'waiting'
-      each.accepted.resolve()
-    }
-  }
-
-  #refuse(of: (uri: string) => ServiceError, asked: Asked = this.followed): void {
-    for (const [uri, each] of asked) {
-      if (each.state === 'new') this.#refuseOne(uri, each, of(uri))
-      else this.#lose(uri, each)
-    }
-  }
-
-  #refuseOne(uri: string, each: Followed, error: ServiceError): void {
-    if (this.followed.get(uri) === each) this.followed.delete(uri)
-    each.accepted.reject(error)
-  }
-
-  /** Its followers read, and learn why it is not offered any more. */
-  #lose(uri: string, each: Followed): void {
-    if (each.state === 'held') this.#tell(uri)
-    each.state = 'waiting'
   }
 
   /** What is not followed is passed on to no client. */
   #tell(uri: string): void {
-    for (const follower of this.followed.get(uri)?.followers ?? []) follower.updated(uri)
-  }
-
-  #listChanged(): void {
-    const all = [...this.followed.values()]
-    for (const each of new Set(all.flatMap(({ followers }) => [...followers]))) each.listChanged()
-    // What was not offered may be now.
-    if (all.some(({ state }) => state === 'waiting')) this.change()
+    for (const follower of this.followed.get(uri)?.followers ?? []) follower(uri)
   }
 }
 
-/** A stream that the instance has acknowledged. */
-interface OpenStream {
-  readonly body: Readable
-  /** URIs whose updates come. */
-  readonly honoured: readonly unknown[]
-  readonly over: Promise<unknown>
-  readonly isOver: boolean
-}
-
-/** The instance refuses the stream; `of` is the error for a follower of one URI. */
-class Refused extends Error {
-  readonly of: (uri: string) => ServiceError
-
-  constructor(of: (uri: string) => ServiceError) {
-    super()
-    this.of = of
-  }
+function accept(followed: Followed): void {
+  followed.isAccepted = true
+  followed.accepted.resolve()
 }
 
 function notOffered(uri: string): ServiceError {
   const error = new ResourceNotFound(uri)
   error.message += '; the instance says: it cannot be followed'
   return error
-}
-
-/** Reads the notifications of an event stream; one that has an event without end is cut. */
-function readEvents(body: Readable, notified: (method: string, params: JsonObject) => void): void {
-  const decoder = new TextDecoder()
-  const parser = createParser({
-    maxBufferSize: maxEventBytes,
-    onEvent({ data }) {
-      const parsed = parseJson(data, 64)
-      if (!parsed.ok || !isJsonObject(parsed.value)) return
-      const { method, params } = parsed.value
-      if (typeof method === 'string') notified(method, isJsonObject(params) ? params : {})
-    },
-    onError({ type }) {
-      if (type === 'max-buffer-size-exceeded') body.destroy()
-    },
-  })
-  body.on('data', (chunk: Buffer) => parser.feed(decoder.decode(chunk, { stream: true })))
-}
-
-function closed(body: Readable): Promise<void> {
-  return new Promise(resolve => void body.once('close', resolve))
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise(resolve => void onAbort(signal, resolve))
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
 import type { RelayedContents } from '../../resources/producer.ts'
@@ -17,11 +16,6 @@ import { applicationDefinitions, gatewayTools } from '../../mcp/tools/tools.ts'
 import { batchRefused, sinceArguments, stopping } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import type { Instances } from './instances.ts'
-
-/** A call that waits for a change ends by itself before. */
-const waitMs = longestWaitSeconds * 1000 + 15_000
-/** Any other tool: an application draws a picture in some seconds. */
-const toolMs = 30_000
 
 /** A gateway has no tool for it. */
 const answeredThere = 'Notes are answered at the instance itself, not through the gateway.'
@@ -46,11 +40,6 @@ const otherInstance = z
  * application. The instance that is meant answers the call, which is passed on as it is.
  */
 export function instanceTools(parts: ToolParts, instances: Instances): readonly Tool[] {
-  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) => {
-    const answerMs = name === 'wait_for_change' ? waitMs : toolMs
-    return instances.callTool(id, { name, args, isData, answerMs }, caller)
-  }
-
   /** A tool of the gateway that an instance answers when one is named. */
   function withInstance(tool: Tool): Tool {
     const isWait = tool.name === 'wait_for_change'
@@ -61,8 +50,10 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       relay(args, caller, isData) {
         if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
         const id = namedInstance(args, instances, caller)
-        if (id !== null && !isWait) return forward(tool.name, id, args, caller, isData)
-        if (id !== null) return untilStop(parts, forward(tool.name, id, args, caller, isData))
+        if (id !== null) {
+          const answer = instances.callTool(id, tool.name, args, caller, isData)
+          return isWait ? untilStop(parts.stopped, answer) : answer
+        }
         if (args.since == null) return null
         const message = 'since is a revision of one instance: name that alone'
         return Promise.resolve(failedResult('argument_invalid', message))
@@ -78,8 +69,8 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       input: definition.input.extend({ instance }),
       relay(args, caller, isData) {
         const word = args.instance == null ? undefined : String(args.instance)
-        const { instanceId } = instances.names.choose(word).record
-        return forward(name, instanceId, args, caller, isData)
+        const { instanceId } = instances.known.choose(word).record
+        return instances.callTool(instanceId, name, args, caller, isData)
       },
       call: () => failedResult('argument_invalid', 'no instance is named'),
     }
@@ -90,7 +81,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
 
 /**
  * The id of the one instance that the arguments name: as `instance`, by an address, or by an object,
- * which only an instance knows. Null: the gateway answers. Throws for one that the caller may not read.
+ * which only an instance knows. Null: the gateway answers. Throws for one that callers may not read.
  */
 function namedInstance(args: JsonObject, instances: Instances, caller: Caller): string | null {
   const words = [args.uri, ...arrayOf(args.uris)].filter(word => typeof word === 'string')
@@ -98,16 +89,16 @@ function namedInstance(args: JsonObject, instances: Instances, caller: Caller): 
     const uri = writtenUri(word)
     if (uri !== null && parseInstanceUri(uri) !== null) return instances.find(uri, caller)
     if (uri !== null || args.instance != null) return null
-    return instances.names.choose(undefined).record.instanceId
+    return instances.known.choose(undefined).record.instanceId
   })
-  if (args.instance != null) return instances.names.choose(String(args.instance)).record.instanceId
+  if (args.instance != null) return instances.known.choose(String(args.instance)).record.instanceId
   const [id = null, ...others] = new Set(ids)
   return others.length === 0 ? id : null
 }
 
 /** The answer of the instance, or that the gateway stops. */
-async function untilStop(
-  { waits, stopped }: ToolParts,
+function untilStop(
+  stopped: AbortSignal,
   answer: Promise<RelayedContents>,
 ): Promise<RelayedContents | ToolResult> {
   const { promise, resolve } = Promise.withResolvers<ToolResult>()
@@ -115,11 +106,5 @@ async function untilStop(
   const release = onAbort(stopped, () =>
     resolve(textResult(`no change: ${reason}`, { changed: false, reason })),
   )
-  waits.add(answer)
-  try {
-    return await Promise.race([answer, promise])
-  } finally {
-    waits.delete(answer)
-    release()
-  }
+  return Promise.race([answer, promise]).finally(release)
 }

@@ -1,43 +1,69 @@
 import { dataKey } from '../../../lib/mcp/call-meta.ts'
-import { onAbort } from '../../../lib/util/abort.ts'
+import { plainId } from '../../../lib/instances/select-instance.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
-import type { Clock } from '../../../lib/util/time.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
+import { withoutSecrets } from '../../../lib/util/secret.ts'
+import { cleanText } from '../../../lib/util/text.ts'
+import type { Viewer } from '../../http/authentication.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
-import type { Reader, RelayedContents } from '../../resources/producer.ts'
-import { normaliseUri, parseInstanceUri, parseResourceUri } from '../../resources/resource-uri.ts'
+import type { Descriptor, Reader, RelayedContents, Template } from '../../resources/producer.ts'
+import {
+  normaliseUri,
+  parseInstanceUri,
+  parseResourceUri,
+  type ResourceUri,
+} from '../../resources/resource-uri.ts'
+import { builtIn, type SchemeProducer } from '../../resources/scheme-producer.ts'
+import { polledSchemes } from '../../resources/schemes.ts'
 import type { InstanceChange, InstanceDirectory } from '../instance-directory.ts'
-import type { AccessTrail } from './access-trail.ts'
 import type { Connections } from './connections.ts'
-import { EndedInstances } from './ended-instances.ts'
 import type { InstanceConnection } from './instance-connection.ts'
 import { LargeResult } from './instance-answer.ts'
-import { InstanceNames, unknownInstance } from './instance-names.ts'
-import type { Follower } from './instance-pushes.ts'
-import { isUnreachable } from './relay-errors.ts'
+import { KnownInstances, labelOf, unknownInstance } from './known-instances.ts'
 import { assertCall, assertScheme } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
 const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
 
+/** A call that waits for a change ends by itself before. */
+const waitMs = longestWaitSeconds * 1000 + 15_000
+/** Any other tool must answer within this: an application draws a picture in some seconds. */
+const toolMs = 30_000
+
 /** Requests of one user that are open at one instance: the others must be able to read it, too. */
 const maxOpen = 64
+
+const templates: readonly Template[] = builtIn([
+  {
+    uriTemplate: 'instance://{instance_id}/scene/current',
+    name: 'Scene of an instance',
+    description: 'The whole scene of one instance; with ?view=summary on one page',
+  },
+  {
+    uriTemplate: 'instance://{instance_id}/{scheme}/{+path}',
+    name: 'Any resource of an instance',
+    description: 'scheme://path of the instance is instance://<id>/scheme/path here',
+    mimeType: undefined,
+  },
+])
 
 interface InstancesParts {
   readonly directory: InstanceDirectory
   readonly connections: Connections
-  /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
-  readonly isVisible?: (instanceId: string) => boolean
-  /** Absent: nothing is written down. */
-  readonly trail?: AccessTrail
-  readonly clock: Clock
+  /**
+   * The user who calls, from whom an instance may be hidden later; null: holders of the gateway's
+   * key. Absent: accesses are not logged.
+   */
+  readonly viewer?: Viewer | null
+  readonly log: Logger
   /** `uri`: canonical. */
   readonly updated: (uri: string) => void
-  readonly listChanged: () => void
 }
 
 /** What a caller wants of an instance. */
-export interface Wanted {
+interface Wanted {
   readonly instanceId: string
   /** The method, and of a tool its name. */
   readonly rpc: string
@@ -45,39 +71,22 @@ export interface Wanted {
   readonly uri: string
 }
 
-/** A call of a tool of an instance. */
-interface ToolCall {
-  readonly name: string
-  readonly args: JsonObject
-  /** The caller wants the answer as data, too. */
-  readonly isData: boolean
-  /** The answer must begin within this time. */
-  readonly answerMs: number
-}
-
-/** The instances of one directory, whose resources the gateway passes on. */
-export class Instances {
-  readonly names: InstanceNames
+/**
+ * The scheme `instance://`: what the instances of one directory serve, at the address of the
+ * gateway, which lists none of it.
+ */
+export class Instances implements SchemeProducer {
+  readonly known: KnownInstances
   readonly #parts: InstancesParts
-  readonly #ended: EndedInstances
   /** Instance id → what clients follow of it, canonical. */
   readonly #followed = new Map<string, Set<string>>()
   /** Instance id → requests that are open there, of a user from whom it may be hidden. */
   readonly #open = new Map<string, Set<AbortController>>()
-  readonly #follower: Follower
   readonly #stop: () => void
 
   constructor(parts: InstancesParts) {
     this.#parts = parts
-    this.#ended = new EndedInstances(parts)
-    this.names = new InstanceNames(parts.directory, this.#ended)
-    this.#follower = {
-      updated: uri => {
-        const { selector = '' } = parseInstanceUri(uri) ?? {}
-        if (parts.isVisible?.(selector) !== false) parts.updated(uri)
-      },
-      listChanged: parts.listChanged,
-    }
+    this.known = new KnownInstances(parts.directory)
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) this.#changed(change)
     })
@@ -86,6 +95,72 @@ export class Instances {
   /** Whether a request of a user from whom instances may be hidden is open. */
   get isAsked(): boolean {
     return this.#open.size > 0
+  }
+
+  /** The scenes that the caller may read. */
+  first({ schemes }: Reader): readonly Descriptor[] {
+    if (schemes?.includes('scene') === false) return []
+    return this.known.live
+      .filter(({ record }) => record.host.connected || record.scene !== null || record.sceneSetMs)
+      .map(entry => ({
+        uri: `instance://${entry.record.instanceId}/scene/current`,
+        name: `scene of ${labelOf(entry)}`,
+        mimeType: 'application/json',
+      }))
+  }
+
+  templates(): readonly Template[] {
+    return templates
+  }
+
+  complete(variable: string, prefix: string): readonly string[] {
+    if (variable !== 'instance_id') return []
+    const ids = this.known.live.map(({ record }) => record.instanceId)
+    return ids.filter(id => plainId(id).startsWith(plainId(prefix)))
+  }
+
+  checkParameters({ text }: ResourceUri, reader?: Reader): void {
+    this.known.assertThere(this.find(text, reader), text)
+  }
+
+  /** Results are relayed; what is not is no resource. */
+  read({ text }: ResourceUri): never {
+    throw new ResourceNotFound(text)
+  }
+
+  async relay({ text: uri }: ResourceUri, reader?: Reader): Promise<RelayedContents> {
+    const wanted = { instanceId: this.find(uri, reader), rpc: 'resources/read', uri }
+    return this.asked(wanted, reader, (connection, own) => connection.read(uri, own))
+  }
+
+  /** Undefined: there is no such instance, or there are several. */
+  canonical({ text }: ResourceUri): string | undefined {
+    const parsed = parseInstanceUri(text)
+    const [id, ...others] = parsed === null ? [] : this.known.idsOf(parsed.selector)
+    if (parsed === null || id === undefined || others.length > 0) return undefined
+    return `instance://${id}/${normaliseUri(parsed.inner).replace('://', '/')}`
+  }
+
+  pushes({ text }: Pick<ResourceUri, 'text'>): boolean {
+    const parsed = parseInstanceUri(text)
+    return parsed !== null && !polledSchemes.has(parsed.scheme)
+  }
+
+  async follow(uri: string, isFollowed: boolean): Promise<void> {
+    const { selector: instanceId = '' } = parseInstanceUri(uri) ?? {}
+    if (!this.pushes({ text: uri })) return
+    const { connections, directory, updated } = this.#parts
+    const followed = this.#followed.get(instanceId) ?? new Set()
+    if (!isFollowed) {
+      followed.delete(uri)
+      if (followed.size === 0) this.#followed.delete(instanceId)
+      return connections.unfollow(instanceId, uri, updated)
+    }
+    this.#followed.set(instanceId, followed.add(uri))
+    // After a restart of the gateway an instance may come later than its readers.
+    if (!directory.entries.some(({ record }) => record.instanceId === instanceId)) return
+    const wanted = { instanceId, rpc: 'resources/subscribe', uri }
+    await this.#trailed(wanted, () => connections.to(instanceId).pushes.follow(uri, updated))
   }
 
   /** The id of the instance. Throws for a URI that the caller may not read through a gateway. */
@@ -102,71 +177,31 @@ export class Instances {
     if (!['false', '0'].includes(uri.value.query.get('drain') ?? 'false')) {
       throw new ResourceUriInvalid('a gateway never drains events: leave out drain')
     }
-    return this.names.idOf(parsed.selector, text)
+    return this.known.idOf(parsed.selector, text)
   }
 
-  /** The one spelling under which updates are announced; undefined: there is no such instance. */
-  canonical(text: string): string | undefined {
-    const parsed = parseInstanceUri(text)
-    const [id, ...others] = parsed === null ? [] : this.names.idsOf(parsed.selector)
-    if (parsed === null || id === undefined || others.length > 0) return undefined
-    return `instance://${id}/${normaliseUri(parsed.inner).replace('://', '/')}`
-  }
-
-  /** The members of the result of a read, as they come from the instance. */
-  async read(text: string, reader?: Reader): Promise<RelayedContents> {
-    const wanted = { instanceId: this.find(text, reader), rpc: 'resources/read', uri: text }
-    return this.asked(wanted, reader, (connection, own) => connection.read(text, own))
-  }
-
-  /** The members of the result of a tool, as they come from the instance. */
+  /** The members of the result of a tool. `isData`: the caller wants the answer as data, too. */
   callTool(
     instanceId: string,
-    { name, args, isData, answerMs }: ToolCall,
-    reader: Reader | undefined,
+    name: string,
+    args: JsonObject,
+    reader: Reader,
+    isData: boolean,
   ): Promise<RelayedContents> {
-    assertCall(reader?.schemes, name, args)
-    const uri = `gateway://instances/${instanceId}`
+    assertCall(reader.schemes, name, args)
     const call = {
       method: 'tools/call',
       params: { name, arguments: args },
       member: 'content',
       about: `instance://${instanceId}/`,
-      answerMs,
+      answerMs: name === 'wait_for_change' ? waitMs : toolMs,
       meta: isData ? { [dataKey]: true } : {},
     }
+    const uri = `gateway://instances/${instanceId}`
     const wanted = { instanceId, rpc: `tools/call ${name}`, uri }
-    return this.asked(wanted, reader, (connection, own) =>
-      connection.call(call, own?.client, own?.signal),
+    return this.asked(wanted, reader, (connection, { client, signal } = reader) =>
+      connection.call(call, client, signal),
     )
-  }
-
-  /** `uri`: canonical, without its query. The promise is of the time when updates arrive. */
-  async follow(uri: string): Promise<void> {
-    const { selector: instanceId = '' } = parseInstanceUri(uri) ?? {}
-    const followed = this.#followed.get(instanceId) ?? new Set()
-    this.#followed.set(instanceId, followed.add(uri))
-    // After a restart of the gateway an instance may come later than its readers.
-    if (this.names.idsOf(instanceId).length === 0) return
-    this.find(uri)
-    this.assertThere(instanceId, uri)
-    const follow = () => this.#follow(instanceId, uri)
-    const wanted = { instanceId, rpc: 'resources/subscribe', uri }
-    await (this.#parts.trail?.of(wanted, follow) ?? follow())
-  }
-
-  unfollow(uri: string): void {
-    const { selector: id = '' } = parseInstanceUri(uri) ?? {}
-    const followed = this.#followed.get(id)
-    if (followed?.delete(uri) !== true) return
-    if (followed.size === 0) this.#followed.delete(id)
-    this.#unfollow(id, uri)
-  }
-
-  /** Throws for an instance that has ended; `uri`: what was asked for. */
-  assertThere(instanceId: string, uri?: string): void {
-    const error = this.#ended.errorOf(instanceId, uri)
-    if (error !== null) throw error
   }
 
   /**
@@ -178,39 +213,26 @@ export class Instances {
     caller: Reader | undefined,
     ask: (connection: InstanceConnection, reader: Reader | undefined) => Promise<Answer>,
   ): Promise<Answer> {
-    const asked = () => this.#ask(wanted, caller, ask)
-    return this.#parts.trail?.of(wanted, asked) ?? asked()
+    return this.#trailed(wanted, async () => {
+      const { instanceId, uri } = wanted
+      this.known.assertThere(instanceId, uri)
+      const connection = this.#parts.connections.to(instanceId)
+      if (this.#parts.viewer == null) return ask(connection, caller)
+      return this.#whileVisible(wanted, caller, reader => ask(connection, reader))
+    })
   }
 
   close(): void {
     this.#stop()
+    const { connections, updated } = this.#parts
     for (const [id, followed] of this.#followed) {
-      for (const uri of followed) this.#unfollow(id, uri)
-    }
-  }
-
-  async #ask<Answer>(
-    { instanceId, uri }: Wanted,
-    caller: Reader | undefined,
-    ask: (connection: InstanceConnection, reader: Reader | undefined) => Promise<Answer>,
-  ): Promise<Answer> {
-    this.assertThere(instanceId, uri)
-    const connection = this.#parts.connections.to(instanceId)
-    try {
-      if (this.#parts.isVisible === undefined) return await ask(connection, caller)
-      return await this.#whileVisible(instanceId, caller, reader => ask(connection, reader))
-    } catch (error) {
-      if (this.#isHidden(instanceId)) throw unknownInstance(uri)
-      if (!isUnreachable(error)) throw error
-      // It may have ended meanwhile.
-      await this.#parts.directory.refresh()
-      throw this.#ended.errorOf(instanceId, uri) ?? error
+      for (const uri of followed) connections.unfollow(id, uri, updated)
     }
   }
 
   /** Runs a request of a user, whose reader leaves when the instance is hidden. */
   async #whileVisible<Answer>(
-    instanceId: string,
+    { instanceId, uri }: Wanted,
     caller: Reader | undefined,
     ask: (reader: Reader) => Promise<Answer>,
   ): Promise<Answer> {
@@ -226,62 +248,64 @@ export class Instances {
       if (open.size === 0) this.#open.delete(instanceId)
     }
     const signals = caller === undefined ? [hidden.signal] : [caller.signal, hidden.signal]
-    const reader = { signal: AbortSignal.any(signals), client: caller?.client }
-    let isStreamed = false
     try {
-      const answer = await Promise.race([ask(reader), rejection(hidden.signal)])
-      if (answer instanceof LargeResult) {
-        isStreamed = true
-        answer.onClose(close)
-      }
+      const answer = await ask({ signal: AbortSignal.any(signals), client: caller?.client })
+      if (answer instanceof LargeResult) answer.onClose(close)
+      else close()
       return answer
-    } finally {
-      if (!isStreamed) close()
+    } catch (error) {
+      close()
+      throw hidden.signal.aborted ? unknownInstance(uri) : error
     }
   }
 
-  #isHidden(instanceId: string): boolean {
-    return this.#parts.isVisible?.(instanceId) === false && !this.#ended.has(instanceId)
+  /** Runs what a caller wants of an instance, and logs how it ended when the instance has joined. */
+  async #trailed<Answer>(
+    { instanceId, rpc, uri }: Wanted,
+    run: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const { directory, viewer, log } = this.#parts
+    if (viewer === undefined) return run()
+    const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
+    if (!entry?.record.joined) return run()
+    const { owner } = entry.record.joined
+    const { username: user = null, accountId = null } = viewer ?? {}
+    const facts = { user, account_id: accountId, instance_id: instanceId, owner, rpc }
+    const write = (outcome: string) => {
+      const asked = cleanText(withoutSecrets(uri), 200)
+      log.info({ ...facts, uri: asked, outcome }, 'an instance was accessed')
+    }
+    try {
+      const answer = await run()
+      write('ok')
+      return answer
+    } catch (error) {
+      write(error instanceof ServiceError ? error.code : 'internal')
+      throw error
+    }
   }
 
   #changed(change: InstanceChange): void {
     if (!('entry' in change)) return
-    const { instanceId } = change.entry.record
-    const followed = this.#followed.get(instanceId) ?? []
-    if (change.kind === 'appeared') {
-      this.#ended.forget(instanceId)
+    const { connections, updated } = this.#parts
+    const { kind, entry } = change
+    const { instanceId } = entry.record
+    const followed = [...(this.#followed.get(instanceId) ?? [])]
+    if (kind === 'appeared') {
+      this.known.forget(instanceId)
       for (const uri of followed) {
         // What changed before was not told.
-        const told = () => this.#follower.updated(uri)
-        this.#follow(instanceId, uri).then(told, told)
+        const told = () => updated(uri)
+        connections.to(instanceId).pushes.follow(uri, updated).then(told, told)
       }
       return
     }
-    if (change.kind === 'gone') {
-      if (change.isHidden !== true) this.#ended.remember(change.entry)
-      else this.#endAll(instanceId)
-      for (const uri of followed) this.#unfollow(instanceId, uri)
-    } else if (!this.#ended.forget(instanceId)) return
-    // They read, and learn what became of the instance.
-    for (const uri of followed) this.#parts.updated(uri)
+    if (kind === 'gone') {
+      if (change.isHidden !== true) this.known.remember(entry)
+      else for (const hidden of this.#open.get(instanceId) ?? []) hidden.abort()
+      for (const uri of followed) connections.unfollow(instanceId, uri, updated)
+    } else if (entry.verdict.health !== 'dead') return
+    // Clients read, and learn what became of the instance.
+    for (const uri of followed) updated(uri)
   }
-
-  /** Every reader of the instance leaves. */
-  #endAll(instanceId: string): void {
-    for (const hidden of this.#open.get(instanceId) ?? []) {
-      hidden.abort(new ServiceError('cancelled', 'the instance is not visible any more'))
-    }
-  }
-
-  #follow(instanceId: string, uri: string): Promise<void> {
-    return this.#parts.connections.to(instanceId).pushes.follow(uri, this.#follower)
-  }
-
-  #unfollow(instanceId: string, uri: string): void {
-    this.#parts.connections.unfollow(instanceId, uri, this.#follower)
-  }
-}
-
-function rejection(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => void onAbort(signal, () => reject(signal.reason as Error)))
 }

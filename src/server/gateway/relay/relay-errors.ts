@@ -1,52 +1,43 @@
-import { isJsonObject, type JsonObject, parseJson } from '../../../lib/util/json.ts'
+import { rpcErrorIn } from '../../../lib/mcp/client/failure.ts'
+import { jsonRpcCodes, type RpcError } from '../../../lib/mcp/json-rpc.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import { jsonRpcCodes } from '../../../lib/mcp/json-rpc.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 
 const notFoundCode = -32002
-const maxChars = 500
 
-/** An error that the instance answered, for the reader of `outer` at the gateway. */
-export function answeredError(error: unknown, outer: string): ServiceError {
-  if (!isJsonObject(error) || typeof error.message !== 'string') {
-    return badAnswer('its error has no form')
+/** The error of an answer that has no result, for the reader of `uri` at the gateway. */
+export function answerError(status: number, body: Buffer, uri: string): ServiceError {
+  const error = rpcErrorIn(body)
+  if (error !== null) return saidError(error, uri)
+  switch (status) {
+    case 200:
+      return badAnswer('it has neither a result nor an error')
+    case 401:
+      return failed(
+        'the instance asks for a key (HTTP 401)',
+        'instance_auth',
+        'give the gateway a key for its clients: only then it opens instances that ask for one; an instance started with SERVICE_HOST_TOKEN or --host-token-file stays closed',
+      )
+    case 421:
+      return failed('another program has the address of the instance', 'instance_gone')
+    default:
+      return failed(`the instance answers with HTTP ${status}`, 'instance_refused')
   }
-  const { code, message, data } = error
-  const said = cleanText(message, maxChars)
-  const more = isJsonObject(data) ? data : {}
-  const hint = typeof more.hint === 'string' ? cleanText(more.hint, maxChars) : undefined
-  const isNamed = typeof more.uri === 'string'
-  if (code === notFoundCode || (code === jsonRpcCodes.invalidParams && isNamed)) {
-    const gone = new ResourceNotFound(outer)
-    gone.message += `; the instance says: ${said}`
+}
+
+function saidError({ code, message, data = {} }: RpcError, uri: string): ServiceError {
+  const said = `the instance says: ${cleanText(message)}`
+  const hint = typeof data.hint === 'string' ? cleanText(data.hint) : undefined
+  const isOfParams = code === jsonRpcCodes.invalidParams
+  if (code === notFoundCode || (isOfParams && typeof data.uri === 'string')) {
+    const gone = new ResourceNotFound(uri)
+    gone.message += `; ${said}`
     return gone
   }
-  if (code === jsonRpcCodes.invalidParams) {
-    return new ResourceUriInvalid(`the instance says: ${said}`, { hint, data: { uri: outer } })
-  }
-  const reason = typeof more.reason === 'string' ? cleanText(more.reason, 80) : 'instance_failed'
-  return failed(`the instance says: ${said}`, reason, hint)
-}
-
-/** The refusal of an answer with another status than 200; of its body the start is enough. */
-export function refusedError(status: number, body: Buffer, outer: string): ServiceError {
-  const error = errorIn(body)
-  if (isJsonObject(error)) return answeredError(error, outer)
-  if (status === 401) {
-    return failed(
-      'the instance asks for a key (HTTP 401)',
-      'instance_auth',
-      'give the gateway a key for its clients: only then it opens instances that ask for one; an instance started with SERVICE_HOST_TOKEN or --host-token-file stays closed',
-    )
-  }
-  if (status === 421)
-    return failed('another program has the address of the instance', 'instance_gone')
-  return failed(`the instance answers with HTTP ${status}`, 'instance_refused')
-}
-
-export function isUnreachable(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && error.data?.['reason'] === 'instance_unreachable'
+  if (isOfParams) return new ResourceUriInvalid(said, { hint, data: { uri } })
+  const reason = typeof data.reason === 'string' ? cleanText(data.reason, 80) : 'instance_failed'
+  return failed(said, reason, hint)
 }
 
 export function unreachable(why: string): ServiceError {
@@ -63,12 +54,4 @@ export function badAnswer(problem: string): ServiceError {
 
 function failed(message: string, reason: string, hint?: string): ServiceError {
   return new ServiceError('resource_failed', message, { hint, data: { reason } })
-}
-
-/** The member `error` of a JSON-RPC answer; undefined: it has no error. */
-export function errorIn(bytes: Buffer): JsonObject | undefined {
-  const parsed = parseJson(bytes.toString(), 64)
-  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined
-  const { error } = parsed.value
-  return isJsonObject(error) ? error : undefined
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../lib/util/logger.ts'
-import { monotonicClock, systemClock } from '../../../lib/util/time.ts'
+import { monotonicClock } from '../../../lib/util/time.ts'
 import type { NodeHandler } from '../../http/app.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import { ClientTable } from '../../mcp/client-table.ts'
@@ -13,7 +13,6 @@ import type { GatewaySelf } from '../diagnostics.ts'
 import { EventRing } from '../event-ring.ts'
 import { createGatewayResources } from '../gateway-resources.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
-import { AccessTrail } from '../relay/access-trail.ts'
 import type { Connections } from '../relay/connections.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
 import { instanceTools } from '../relay/instance-tools.ts'
@@ -36,8 +35,6 @@ export interface ViewParts {
 /** Of one view. */
 interface OwnParts {
   readonly directory: InstanceDirectory
-  /** Whether the instance is in the directory now. Absent: none is ever hidden from callers. */
-  readonly isVisible?: (instanceId: string) => boolean
   /** The caller; null: holders of the gateway's key. Absent: accesses are not logged. */
   readonly viewer?: Viewer | null
   readonly ring: EventRing
@@ -59,8 +56,7 @@ export interface View {
 /** The view of one user, who sees some of the instances. */
 export function openUserView(parts: ViewParts, all: InstanceDirectory, viewer: Viewer): View {
   const directory = new VisibleInstances(all, viewer)
-  const isVisible = (id: string) => directory.entryOf(id) !== undefined
-  const view = openView(parts, { directory, isVisible, viewer, ring: new EventRing() })
+  const view = openView(parts, { directory, viewer, ring: new EventRing() })
   return {
     ...view,
     close() {
@@ -76,15 +72,7 @@ export function openView(parts: ViewParts, own: OwnParts): View {
   const clients = new ClientTable()
   const instances =
     connections &&
-    new Instances({
-      directory,
-      connections,
-      isVisible: own.isVisible,
-      trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
-      clock: systemClock,
-      updated: uri => resources.updated(uri),
-      listChanged: () => resources.listChanged(),
-    })
+    new Instances({ directory, connections, viewer, log, updated: uri => resources.updated(uri) })
   const resources = createGatewayResources({
     ...parts,
     ...own,

@@ -1,9 +1,7 @@
 import { type SchemeProducer, jsonContents } from '../scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
-import { numberOf } from '../../../lib/util/exact-json.ts'
-import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
-import { asText } from '../../../lib/util/text.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
 import { integerParameter, onlyParameters } from '../query-parameters.ts'
@@ -25,13 +23,7 @@ import { summariseScene } from './summary.ts'
 
 /** What the scene has now. */
 export interface SceneNow {
-  readonly run: string
-  readonly revision: number
-  readonly frame: number | null
-  /** Names of the listed objects by id. */
-  readonly names: ReadonlyMap<string, string>
-  /** Ids of those that have a `uid`, by it. */
-  readonly ids: ReadonlyMap<string, string>
+  readonly objects: readonly JsonObject[]
   /** Whether the scene may have objects that it does not list. */
   readonly isPartial: boolean
 }
@@ -108,19 +100,10 @@ export class SceneProducer implements SchemeProducer {
 
   /** For notes: what of the scene they were about is still there. */
   get now(): SceneNow {
-    const { hasScene, revision } = this.#state.current
-    const scene: JsonObject = hasScene ? this.#scene : {}
-    const { objects, time } = scene
-    const frame = isJsonObject(time) ? numberOf(time.frame) : null
-    const named = Array.isArray(objects) ? objects.filter(isJsonObject) : []
+    const scene = this.#state.current.hasScene ? this.#scene : {}
+    const { objects } = scene
     return {
-      run: this.#state.run,
-      revision,
-      frame: frame ?? null,
-      names: new Map(named.map(({ id, name }) => [asText(id ?? name), asText(name ?? id)])),
-      ids: new Map(
-        named.flatMap(({ uid, id }) => (uid == null ? [] : [[asText(uid), asText(id)]])),
-      ),
+      objects: arrayOf(objects).filter(isJsonObject),
       isPartial: !Array.isArray(objects) || isPartial(scene),
     }
   }

@@ -3,7 +3,7 @@ import { until } from '../../../helpers/until.ts'
 import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 
-const entries = 20_000
+const entries = 4_000
 const all = { name: 'list_resources', arguments: { query: 'not in any of them' } }
 
 describe('list_resources of a listing with very many pages', () => {
