@@ -19,10 +19,10 @@ import {
   writeActiveGateway,
 } from './gateway/active-gateway.ts'
 import { Catalog } from './gateway/catalog.ts'
-import { countByHealth } from './gateway/diagnostics.ts'
 import { type ElectionNews, winPort } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import type { InstanceDirectory } from './gateway/instance-directory.ts'
+import { countByHealth } from './gateway/instance-rows.ts'
 import { JoinedInstances } from './gateway/join/joined-instances.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { LocalDirectory } from './gateway/local-directory.ts'

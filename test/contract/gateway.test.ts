@@ -272,7 +272,7 @@ for (const aggregate of [false, true]) {
       const several = await read('gateway://instances/a1b2')
       expect(several.error).to.include({ code: -32602 })
       expect(several.error.data.candidates).to.have.length(2)
-      expect((await read(`${uri}?limit=x`)).error).to.include({ code: -32602 })
+      expect((await read(`${uri}?include_dead=x`)).error).to.include({ code: -32602 })
     })
   })
 }

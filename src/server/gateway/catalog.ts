@@ -80,7 +80,6 @@ export type CatalogEntry = z.infer<typeof catalogEntry>
 
 /** A catalog in a file, which is read again when it changed. */
 export class Catalog {
-  readonly source: 'bundled' | 'file'
   /** Those that were valid last, in the order of the file. */
   entries: readonly CatalogEntry[] = []
   /** What is wrong with the file since then; null: nothing. */
@@ -92,20 +91,19 @@ export class Catalog {
    * The bundled catalog without a `path`. Throws `config_invalid` for a file that cannot be read or
    * is no valid catalog.
    */
-  static async open(path?: string): Promise<Catalog> {
+  static async open(path = bundledCatalog): Promise<Catalog> {
     const catalog = new Catalog(path)
     await catalog.refresh()
     const { problem } = catalog
     if (problem === null) return catalog
-    const message = `the catalog ${catalog.#path} is unusable: ${problem}`
+    const message = `the catalog ${path} is unusable: ${problem}`
     throw new ServiceError('config_invalid', message, {
       hint: 'correct the file; its format is in docs/catalog.md',
     })
   }
 
-  private constructor(path?: string) {
-    this.source = path === undefined ? 'bundled' : 'file'
-    this.#path = path ?? bundledCatalog
+  private constructor(path: string) {
+    this.#path = path
     this.#follower = new FileFollower(this.#path)
   }
 

@@ -79,12 +79,10 @@ export function shownRecord(record: InstanceRecord) {
     /** Null: it runs on this machine, and left a record here. */
     joined: null as JoinedAs | null,
     localUrl: localUrlOf(record.host_url),
-    version: record.version,
     host: {
       connected: host.connected,
       appPid: host.app_pid,
       version: host.version,
-      mode: host.mode,
       /** When the application connected, or went; absent before the first one. */
       sinceMs: host.since === undefined ? undefined : Date.parse(host.since),
     },

@@ -41,7 +41,7 @@ const directoryPollMs = 500
 const maxFilesAtOnce = 100
 
 /** Live instances are asked this often whether they are ready. */
-export const probeEveryMs = 5000
+const probeEveryMs = 5000
 
 /** What dead instances left is looked for this often. */
 export const reapEveryMs = 60_000

@@ -26,17 +26,14 @@ describe('resources of a gateway', () => {
     })
   }
 
-  it('return the identical list until an instance or a fault changes', async () => {
+  it('return the identical list until an instance changes', async () => {
     const given = gateway()
     given.directory.put(entry({ instanceId: id }))
     const list = () => given.resources.read('gateway://instances')
     const first = await list()
     expect(await list()).to.equal(first)
     given.directory.judge(id, 'stale', 'silent')
-    const stale = await list()
-    expect(stale).not.to.equal(first)
-    given.directory.fault({ source: 'x.json', reason: 'no JSON' })
-    expect(await list()).not.to.equal(stale)
+    expect(await list()).not.to.equal(first)
   })
 
   const selectors: [selector: string, found: string | null][] = [
@@ -91,7 +88,10 @@ describe('resources of a gateway', () => {
 
   it('refuse an invalid parameter, at a read and at a subscription', async () => {
     const { resources } = gateway()
-    for (const uri of ['gateway://instances?limit=x', 'resources://gateway/events?limit=x']) {
+    for (const uri of [
+      'gateway://instances?include_dead=x',
+      'resources://gateway/events?limit=x',
+    ]) {
       const code = 'resource_uri_invalid'
       expect(await failureOf(() => resources.read(uri)), uri).to.include({ code })
       expect(() => resources.assertSubscribable(uri), uri)
@@ -100,12 +100,12 @@ describe('resources of a gateway', () => {
     }
   })
 
-  it('have the catalog, or what fits a query, with its source and problem', async () => {
+  it('have the catalog, or what fits a query, and the problem of its file', async () => {
     const given = gateway()
     const all = await json(given, 'gateway://catalog')
-    expect(all).to.include({ total: 2, query: null, source: 'bundled', problem: null })
+    expect(all).to.include({ total: 2, problem: null })
     const found = await json(given, 'gateway://catalog?query=houdini')
-    expect(found).to.include({ total: 1, query: 'houdini' })
+    expect(found).to.include({ total: 1 })
     expect(found.entries[0]).to.include({ name: 'service-cli-python' })
   })
 })
@@ -123,11 +123,7 @@ describe('gateway://diagnostics', () => {
       counts: { total: 2, live: 1, stale: 0, unhealthy: 0, dead: 1 },
       faults: [{ source: 'x.json', reason: 'no JSON' }],
     })
-    expect(payload.gateway).to.include({
-      server_name: 'service-cli',
-      started_at: '2026-01-02T03:04:05.678Z',
-      node_version: process.versions.node,
-    })
+    expect(payload.gateway).to.include({ started_at: '2026-01-02T03:04:05.678Z' })
     const { counts } = await json(given, 'gateway://diagnostics/process?dcc_type=MAYA')
     expect(counts).to.include({ total: 1, dead: 0 })
   })
@@ -137,8 +133,6 @@ describe('gateway://diagnostics', () => {
     const uri = 'gateway://diagnostics/audit'
     expect((await json(given, uri)).summary).to.deep.include({
       pending_calls: 3,
-      sessions: 2,
-      open_streams: 1,
       resource_subscriptions: 5,
     })
     given.activity.pendingCalls = 0

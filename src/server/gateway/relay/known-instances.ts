@@ -9,7 +9,7 @@ import { cleanText } from '../../../lib/util/text.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { InstanceDirectory, InstanceEntry, Verdict } from '../instance-directory.ts'
-import { idPrefix } from '../instance-query.ts'
+import { idPrefix } from '../instance-rows.ts'
 
 /** Instances that an error names, for a caller to choose from. */
 const maxCandidates = 20
