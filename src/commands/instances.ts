@@ -99,7 +99,7 @@ async function printChanges(
   const lines = openLiveLines()
   const stop = instances.onChange(changes => {
     for (const change of changes) {
-      if (!('entry' in change) || ofType([change.entry], dccType).length === 0) continue
+      if (ofType([change.entry], dccType).length === 0) continue
       const row = instanceRow(change.entry)
       const line = json
         ? jsonLine({ event: change.kind, instance: row })

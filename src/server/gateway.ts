@@ -13,11 +13,7 @@ import { version } from '../lib/util/version.ts'
 import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
 import { type AuthSettings, createAuth } from './auth/auth.ts'
-import {
-  type ActiveGateway,
-  removeActiveGateway,
-  writeActiveGateway,
-} from './gateway/active-gateway.ts'
+import { removeActiveGateway, writeActiveGateway } from './gateway/active-gateway.ts'
 import { Catalog } from './gateway/catalog.ts'
 import { type ElectionNews, winPort } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
@@ -67,22 +63,12 @@ export interface GatewayOptions extends ListenOptions {
   page?: boolean
   /** Who may use `/mcp`; absent: everyone. */
   auth?: AuthSettings
-  /** Told while it is not the gateway yet. */
-  onElection?: (news: ElectionLine) => void
+  /** Told while it is not the gateway yet; the event is `standby` or `port_taken`. */
+  onElection?: (news: Omit<ElectionNews, 'event'> & { event: string; port: number }) => void
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
   limits?: Partial<GatewayLimits>
-}
-
-/** One piece of news of the election. Member names are those on the wire. */
-export interface ElectionLine {
-  readonly event: 'standby' | 'port_taken'
-  readonly port: number
-  /** A sentence for people. */
-  readonly reason: string
-  /** The gateway that has the port. */
-  readonly resident: ActiveGateway | null
 }
 
 /** A gateway that has its port. */
@@ -112,13 +98,10 @@ export async function startGateway(
   )
   const instanceId = randomUUID()
   const ring = new EventRing()
-  const notify = ({ event, message, holder }: ElectionNews): void => {
-    ring.record({ event, instanceId: shortId(holder?.instance_id ?? instanceId), reason: message })
-    const fields = holder && { active: holder.instance_id, active_pid: holder.pid, url: holder.url }
-    log[event === 'port_taken' ? 'warn' : 'info']({ event, ...fields }, message)
-    const line = { port: options.port, reason: message, resident: holder }
-    if (event === 'contention') options.onElection?.({ event: 'standby', ...line })
-    if (event === 'port_taken') options.onElection?.({ event, ...line })
+  const remember = ({ event, reason, resident: active }: ElectionNews): void => {
+    ring.record({ event, instanceId: shortId(active?.instance_id ?? instanceId), reason })
+    const fields = active && { active: active.instance_id, active_pid: active.pid, url: active.url }
+    log[event === 'port_taken' ? 'warn' : 'info']({ event, ...fields }, reason)
   }
 
   // Ended in reverse order: at once when a later step of the start fails.
@@ -152,7 +135,11 @@ export async function startGateway(
     ...options,
     registryDir,
     bind: () => socket.bind(waitingFor(ready.promise, options)),
-    notify,
+    notify(news) {
+      remember(news)
+      const event = news.event === 'contention' ? 'standby' : news.event
+      options.onElection?.({ ...news, event, port: options.port })
+    },
     signal: cancelled,
   })
   const startedMs = systemClock.now()
@@ -160,7 +147,7 @@ export async function startGateway(
   const url = `${socket.url}/mcp`
   const behind = before === null ? '' : `, after that of process ${before.pid}`
   const event = before === null ? 'election_won' : 'takeover'
-  notify({ event, message: `the gateway of port ${port}${behind}`, holder: null })
+  remember({ event, reason: `the gateway of port ${port}${behind}`, resident: null })
 
   const ownerToken = newOwnerToken()
   const active = {
@@ -244,8 +231,8 @@ export async function startGateway(
   })
   ready.resolve({ listener: listenerOf(app), acceptJoin: joined?.upgrade })
   opened.defer(() => {
-    const message = `this gateway leaves port ${port} to others`
-    notify({ event: 'voluntary_yield', message, holder: null })
+    const reason = `this gateway leaves port ${port} to others`
+    remember({ event: 'voluntary_yield', reason, resident: null })
   })
   const running = opened.move()
   const pageLogin = () => page?.login()?.url ?? null

@@ -42,10 +42,6 @@ export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory 
   fault(fault: RecordFault): void {
     this.update([[fault.source, { fault }]])
   }
-
-  mend({ source }: RecordFault): void {
-    this.update([[source, {}]])
-  }
 }
 
 /** A live instance of Blender, but for what is given. */

@@ -42,31 +42,24 @@ export class ChangeEmitter {
   /** Takes over what sources say now, and notifies listeners once of what changed by it. */
   update(findings: Iterable<readonly [source: string, finding: Finding]>): void {
     const changes: InstanceChange[] = []
+    let isFault = false
     for (const [source, finding] of findings) {
-      const { entry, fault } = finding
-      const before = this.#findings.get(source)
+      const { entry, fault, ended, isHidden } = finding
+      const known = this.#findings.get(source)
+      const before = known?.entry
       if (entry === undefined && fault === undefined) this.#findings.delete(source)
       else this.#findings.set(source, finding)
-      if (before?.entry !== entry) {
-        this.#entries = null
-        if (entry === undefined) {
-          if (before?.entry) changes.push(goneOf(before.entry, finding))
-        } else if (before?.entry) changes.push({ kind: 'changed', entry, before: before.entry })
-        else changes.push({ kind: 'appeared', entry })
+      if (before !== entry) {
+        if (entry) changes.push({ kind: before ? 'changed' : 'appeared', entry, before })
+        else if (before) changes.push({ kind: 'gone', entry: ended ?? before, before, isHidden })
       }
-      if (before?.fault?.reason !== fault?.reason) {
-        this.#faults = null
-        if (fault) changes.push({ kind: 'fault', fault })
-        else if (before?.fault) changes.push({ kind: 'mended', fault: before.fault })
-      }
+      isFault ||= known?.fault?.reason !== fault?.reason
     }
-    if (changes.length === 0) return
+    if (changes.length > 0) this.#entries = null
+    if (isFault) this.#faults = null
+    else if (changes.length === 0) return
     for (const notify of this.#listeners) notify(changes)
   }
-}
-
-function goneOf(before: InstanceEntry, { ended = before, isHidden }: Finding): InstanceChange {
-  return { kind: 'gone', entry: ended, before, ...(isHidden && { isHidden }) }
 }
 
 function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {

@@ -12,7 +12,7 @@ export interface InstanceDirectory {
   readonly entries: readonly InstanceEntry[]
   /** Invalid records; they hide no other. The same array likewise. */
   readonly faults: readonly RecordFault[]
-  /** Called after `entries` or `faults` changed. Returns the unsubscribe. */
+  /** Called after `entries` or `faults` changed, with the changes of entries. Returns the unsubscribe. */
   onChange(listener: (changes: InstanceChange[]) => void): () => void
   /** Resolves when nothing will be looked at or told any more. */
   close(): Promise<void>
@@ -48,20 +48,15 @@ export interface RecordFault {
   readonly reason: string
 }
 
-export type InstanceChange =
-  | { readonly kind: 'appeared'; readonly entry: InstanceEntry }
-  /** Its record or its verdict. */
-  | { readonly kind: 'changed'; readonly entry: InstanceEntry; readonly before: InstanceEntry }
-  /** No entry any more; how it ended, or was last known. `isHidden`: it goes on, where others see it. */
-  | {
-      readonly kind: 'gone'
-      readonly entry: InstanceEntry
-      readonly before: InstanceEntry
-      readonly isHidden?: true
-    }
-  | { readonly kind: 'fault'; readonly fault: RecordFault }
-  /** What was wrong there is no more. */
-  | { readonly kind: 'mended'; readonly fault: RecordFault }
+export interface InstanceChange {
+  /** `changed`: its record or its verdict. `gone`: no entry any more. */
+  readonly kind: 'appeared' | 'changed' | 'gone'
+  /** Of one that is gone: how it ended, or was last known. */
+  readonly entry: InstanceEntry
+  readonly before: InstanceEntry | undefined
+  /** It goes on, where others see it. */
+  readonly isHidden?: true
+}
 
 /** An instance record without how to feed the instance: of `host_url` only the origin is kept. */
 export function shownRecord(record: InstanceRecord) {

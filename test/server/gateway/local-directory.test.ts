@@ -150,7 +150,7 @@ describe('LocalDirectory', () => {
         expect(faults()[0]).to.include(`${name}: `).and.include(reason)
         await rm(join(folder, name))
         await directory.refresh()
-        expect([faults(), told]).to.deep.equal([[], [['mended']]])
+        expect([faults(), told]).to.deep.equal([[], [[]]])
       })
     }
 

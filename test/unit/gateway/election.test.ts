@@ -50,7 +50,7 @@ describe('the gateway of a port', () => {
       registryDir,
       standby: true,
       bind: taken,
-      notify: ({ event, holder }) => told.push(`${event} ${holder?.instance_id ?? ''}`.trim()),
+      notify: ({ event, resident }) => told.push(`${event} ${resident?.instance_id ?? ''}`.trim()),
       signal: stop.signal,
       ...rules,
     })

@@ -76,13 +76,6 @@ describe('events of a gateway', () => {
   const live = given('live', 'available')
   const stale = given('stale', 'available')
   const dead = given('dead', 'available')
-  const joined = {
-    accountId: 'a',
-    owner: 'ada',
-    team: null,
-    name: 'ws',
-    visibility: 'all',
-  } as const
   const turns: [before: InstanceEntry, now: InstanceEntry | null, event: string | null][] = [
     [live, given('live', 'busy'), null],
     [live, stale, 'instance_stale'],
@@ -92,8 +85,7 @@ describe('events of a gateway', () => {
     [dead, live, 'instance_recovered'],
     [dead, stale, 'instance_stale'],
     [live, null, 'instance_gone'],
-    [dead, null, 'ghost_reaped'],
-    [{ ...dead, record: { ...dead.record, joined } }, null, 'instance_gone'],
+    [dead, null, 'instance_gone'],
   ]
   for (const [before, now, event] of turns) {
     const to = now === null ? 'goes' : `becomes ${now.verdict.health}, ${now.record.status}`
@@ -108,17 +100,6 @@ describe('events of a gateway', () => {
       if (now !== null && event !== null) expect(others[0]).to.include({ reason: 'why' })
     })
   }
-
-  it('name the record that is not understood, and when it is again', async () => {
-    const own = gateway()
-    const fault = { source: 'x.json', reason: 'no JSON' }
-    own.directory.fault(fault)
-    own.directory.mend(fault)
-    const expected = { dcc_type: 'unknown', instance_id: 'x.json', reason: 'no JSON' }
-    const [faulty, mended] = await eventsOf(own)
-    expect(faulty).to.include({ event: 'record_fault', ...expected })
-    expect(mended).to.include({ event: 'record_mended', ...expected })
-  })
 })
 
 describe('subscriptions at a gateway', () => {

@@ -62,11 +62,7 @@ describe('the instances that a user may see', () => {
     change({}, 'b')
     change({}, 'c')
     all.remove(instanceId)
-    const shown = told.map(each => [
-      each.kind,
-      'entry' in each ? each.entry.record.scene : null,
-      'isHidden' in each,
-    ])
+    const shown = told.map(each => [each.kind, each.entry.record.scene, each.isHidden === true])
     expect(shown).to.deep.equal([
       ['appeared', 'a', false] as const,
       ['gone', 'a', true] as const,

@@ -32,7 +32,6 @@ export class Connections {
     this.#parts = parts
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
-        if (!('entry' in change)) continue
         const { instanceId } = change.entry.record
         const connection = this.#connections.get(instanceId)
         if (change.kind !== 'gone') connection?.pushes.retry()

@@ -286,7 +286,6 @@ export class Instances implements SchemeProducer {
   }
 
   #changed(change: InstanceChange): void {
-    if (!('entry' in change)) return
     const { connections, updated } = this.#parts
     const { kind, entry } = change
     const { instanceId } = entry.record

@@ -16,8 +16,7 @@ export class VisibleInstances extends ChangeEmitter implements InstanceDirectory
     this.#viewer = viewer
     this.update(all.entries.map(entry => this.#findingOf(entry)))
     this.#stop = all.onChange(changes => {
-      const ofInstances = changes.filter(change => 'entry' in change)
-      this.update(ofInstances.map(({ entry, kind }) => this.#findingOf(entry, kind === 'gone')))
+      this.update(changes.map(({ entry, kind }) => this.#findingOf(entry, kind === 'gone')))
     })
   }
 
