@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
-import { hostname } from 'node:os'
 import type { AccountsUrl } from '../lib/config/accounts-url.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
 import { joinPath } from '../lib/instances/join-wire.ts'
@@ -180,7 +179,6 @@ export async function startGateway(
   const connections = aggregate
     ? new Connections({
         directory,
-        hostname: hostname(),
         instancesDir,
         joined,
         // A record that names the port of the gateway would have it ask itself.

@@ -25,7 +25,7 @@ export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory 
 
   /** Adds the instances, or replaces those of the same id; told at once, together. */
   put(...entries: readonly InstanceEntry[]): void {
-    this.update(entries.map(entry => [entry.record.instanceId, { entry }]))
+    this.update(entries.map(entry => [entry.record.instance_id, { entry }]))
   }
 
   /** Another verdict on an instance that is there. */
@@ -51,22 +51,23 @@ export function entry(
 ): InstanceEntry {
   return Object.freeze<InstanceEntry>({
     record: {
-      instanceId: randomUUID(),
-      dccType: 'blender',
-      displayName: 'Blender on desk',
+      schema_version: 1,
+      instance_id: randomUUID(),
+      dcc_type: 'blender',
+      display_name: 'Blender on desk',
       pid: 4711,
-      pidStart: '100',
+      pid_start: '100',
       hostname: 'desk',
-      mcpUrl: 'http://127.0.0.1:8765/mcp',
-      joined: null,
-      localUrl: 'http://127.0.0.1:8765',
-      host: { connected: true, appPid: 4712, version: '4.2.0', sinceMs: undefined },
+      mcp_url: 'http://127.0.0.1:8765/mcp',
+      host_url: 'http://127.0.0.1:8765/host',
+      host_token_file: null,
+      version: '0.1.0',
+      host: { connected: true, app_pid: 4712, version: '4.2.0', mode: 'gui' },
       scene: '/shots/010/layout.blend',
-      sceneSetMs: null,
+      scene_set_at: null,
       status: 'available',
-      startedMs: Date.parse('2026-01-02T03:04:05.678Z'),
+      started_at: '2026-01-02T03:04:05.678Z',
       metadata: {},
-      gateways: undefined,
       ...record,
     },
     verdict: {

@@ -63,5 +63,6 @@ export class ChangeEmitter {
 }
 
 function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
-  return a.startedMs - b.startedMs || (a.instanceId < b.instanceId ? -1 : 1)
+  if (a.started_at !== b.started_at) return a.started_at < b.started_at ? -1 : 1
+  return a.instance_id < b.instance_id ? -1 : 1
 }

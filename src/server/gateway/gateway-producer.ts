@@ -181,7 +181,7 @@ export class GatewayProducer implements SchemeProducer {
 
   complete(variable: string, prefix: string): readonly string[] {
     if (variable !== 'instance_id') return []
-    return this.#withPrefix(plainId(prefix)).map(({ record }) => record.instanceId)
+    return this.#withPrefix(plainId(prefix)).map(({ record }) => record.instance_id)
   }
 
   #process(dccType: string | undefined) {
@@ -257,7 +257,7 @@ export class GatewayProducer implements SchemeProducer {
 
   #withPrefix(digits: string): InstanceEntry[] {
     const { entries } = this.#parts.directory
-    return entries.filter(({ record }) => plainId(record.instanceId).startsWith(digits))
+    return entries.filter(({ record }) => plainId(record.instance_id).startsWith(digits))
   }
 }
 

@@ -77,7 +77,7 @@ function announceInstances(
     for (const change of changes) {
       const event = eventOf(change)
       if (event !== null) ring.record(event)
-      changed.add(plainId(change.entry.record.instanceId))
+      changed.add(plainId(change.entry.record.instance_id))
       const { kind, entry, before } = change
       isOtherList ||= isAlive(before) !== (kind !== 'gone' && isAlive(entry))
     }
@@ -103,9 +103,9 @@ const changeEvents = {
 
 /** What a change of the directory is as an event of the gateway; null: nothing to remember. */
 function eventOf({ kind, entry, before }: InstanceChange): GatewayEvent | null {
-  const { dccType, instanceId } = entry.record
+  const { dcc_type: dccType, instance_id: id } = entry.record
   const { reason, health } = entry.verdict
-  const facts = { dccType, instanceId: shortId(instanceId), reason }
+  const facts = { dccType, instanceId: shortId(id), reason }
   if (kind === 'appeared') return { event: 'instance_appeared', ...facts }
   if (kind === 'changed') {
     return health === before?.verdict.health ? null : { event: changeEvents[health], ...facts }

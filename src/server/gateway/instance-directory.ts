@@ -1,7 +1,5 @@
-import type { JoinAccepted } from '../../lib/instances/join-wire.ts'
+import type { JoinAccepted, Visibility } from '../../lib/instances/join-wire.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
-import type { Visibility } from '../../lib/instances/join-wire.ts'
-import { isLoopback } from '../../lib/util/net.ts'
 
 /** All known instances, alive or not: those of this machine, and those that joined. */
 export interface InstanceDirectory {
@@ -24,8 +22,11 @@ export interface InstanceEntry {
   readonly verdict: Verdict
 }
 
-/** What an instance record says; its texts are safe to show. */
-export type DirectoryRecord = Readonly<ReturnType<typeof shownRecord>>
+/**
+ * What an instance says of itself. `joined` is absent for one that left its record on this machine;
+ * the addresses of one that joined are those of another machine, and neither shown nor called.
+ */
+export type DirectoryRecord = Readonly<InstanceRecord & { joined?: JoinedAs }>
 
 /** Whose a joined instance is, as the token of its link says, and who sees it. */
 export interface JoinedAs extends JoinAccepted {
@@ -56,47 +57,4 @@ export interface InstanceChange {
   readonly before: InstanceEntry | undefined
   /** It goes on, where others see it. */
   readonly isHidden?: true
-}
-
-/** An instance record without how to feed the instance: of `host_url` only the origin is kept. */
-export function shownRecord(record: InstanceRecord) {
-  const { host, scene_set_at: setAt } = record
-  return {
-    instanceId: record.instance_id,
-    dccType: record.dcc_type,
-    displayName: record.display_name,
-    /** The server's process. */
-    pid: record.pid,
-    pidStart: record.pid_start,
-    hostname: record.hostname,
-    /** For clients. Null for a joined instance, which is reached over its link alone. */
-    mcpUrl: record.mcp_url as string | null,
-    /** Null: it runs on this machine, and left a record here. */
-    joined: null as JoinedAs | null,
-    localUrl: localUrlOf(record.host_url),
-    host: {
-      connected: host.connected,
-      appPid: host.app_pid,
-      version: host.version,
-      /** When the application connected, or went; absent before the first one. */
-      sinceMs: host.since === undefined ? undefined : Date.parse(host.since),
-    },
-    scene: record.scene,
-    /** When a scene that no application sent was set; null: there is none. */
-    sceneSetMs: setAt === null ? null : Date.parse(setAt),
-    status: record.status,
-    startedMs: Date.parse(record.started_at),
-    metadata: record.metadata,
-    /** Addresses of the gateways that it joins; absent for one that has joined this gateway. */
-    gateways: record.gateways,
-  }
-}
-
-/**
- * Where it answers programs of this machine without TLS, when that is literally an address of this
- * machine alone. Any other is never asked. Never shown.
- */
-function localUrlOf(hostUrl: string): string | null {
-  const url = URL.parse(hostUrl)
-  return url?.protocol === 'http:' && isLoopback(url.hostname) ? url.origin : null
 }

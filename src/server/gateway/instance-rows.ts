@@ -1,5 +1,4 @@
 import { plainId, shortId } from '../../lib/instances/select-instance.ts'
-import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
 import { switchParameter, textParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { InstanceEntry } from './instance-directory.ts'
@@ -47,7 +46,7 @@ export function ofType(
   const wanted = dccType?.toLowerCase()
   return wanted === undefined
     ? entries
-    : entries.filter(({ record }) => record.dccType.toLowerCase() === wanted)
+    : entries.filter(({ record }) => record.dcc_type.toLowerCase() === wanted)
 }
 
 /** Number of instances by health, for each health there is. */
@@ -82,30 +81,33 @@ export function instanceRow(entry: InstanceEntry) {
   const { record, verdict } = entry
   const { joined, host } = record
   return {
-    instance_id: record.instanceId,
-    instance_short: shortId(record.instanceId),
-    display_name: record.displayName,
-    dcc_type: record.dccType,
+    instance_id: record.instance_id,
+    instance_short: shortId(record.instance_id),
+    display_name: record.display_name,
+    dcc_type: record.dcc_type,
     /** Of the application; null until it has said so. */
     version: host.version,
     /** The application's process; null as long as none is connected. */
-    host_pid: host.appPid,
-    application: { connected: host.connected, since: rfc3339OrNull(host.sinceMs) },
+    host_pid: host.app_pid,
+    application: { connected: host.connected, since: host.since ?? null },
     /** Where a client opens a session with this very instance; null: it is read through the gateway. */
-    mcp_url: record.mcpUrl,
+    mcp_url: joined ? null : record.mcp_url,
     /** Whose a joined instance is, and who sees it; absent for one of this machine. */
-    joined: joined
-      ? { owner: joined.owner, team: joined.team, name: joined.name, visible_to: joined.visibility }
-      : undefined,
+    joined: joined && {
+      owner: joined.owner,
+      team: joined.team,
+      name: joined.name,
+      visible_to: joined.visibility,
+    },
     status: rowStatus(entry),
     health: verdict.health,
     reason: verdict.reason,
     scene: record.scene,
-    scene_set_at: rfc3339OrNull(record.sceneSetMs),
+    scene_set_at: record.scene_set_at,
     metadata: record.metadata,
     /** The server's process. */
     pid: record.pid,
     hostname: record.hostname,
-    started_at: toRfc3339(record.startedMs),
+    started_at: record.started_at,
   }
 }

@@ -10,12 +10,11 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { ChangeEmitter, type Finding } from './change-emitter.ts'
-import {
-  type DirectoryRecord,
-  type InstanceDirectory,
-  type InstanceEntry,
-  type RecordFault,
-  shownRecord,
+import type {
+  DirectoryRecord,
+  InstanceDirectory,
+  InstanceEntry,
+  RecordFault,
 } from './instance-directory.ts'
 import { askReady, probeUrl } from './probes.ts'
 
@@ -143,7 +142,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     const entry = this.entryOf(name)
     if (signal.aborted || entry === undefined) return
     const { record, verdict } = entry
-    const url = probeUrl(record, hostname())
+    const url = probeUrl(record)
     // One that is dead or stale cannot be expected to answer.
     if (!url.ok || verdict.health === 'dead' || verdict.health === 'stale') return
     tracked.probed(await askReady(url.value, signal))
@@ -167,21 +166,22 @@ class TrackedRecord {
 
   /** Returns the same entry as before unless there is something new to say. */
   judge(file: RecordFile): Finding {
-    const before = this.file?.record === file.record ? this.#entry : undefined
     this.file = file
     if (!file.record.ok) {
       this.#entry = undefined
       return { fault: { source: this.#source, reason: file.record.failure } }
     }
-    const record = before?.record ?? shownRecord(file.record.value)
+    const before = this.#entry
+    const record = file.record.value
     const heartbeatMs = file.modifiedMs
     const life = lifeOf(record, heartbeatMs)
     // What failed before the instance fell silent says nothing about it when it is back.
     if (life !== 'live') this.#failedProbes = 0
     const isUnhealthy = this.#failedProbes >= maxProbeFailures
     const reason = isUnhealthy ? `it is not ready: ${this.#failure}` : reasonOf(life, record)
-    if (before?.verdict.reason === reason) before.verdict.heartbeatMs = heartbeatMs
-    else {
+    if (before?.record === record && before.verdict.reason === reason) {
+      before.verdict.heartbeatMs = heartbeatMs
+    } else {
       const health = isUnhealthy ? 'unhealthy' : life
       this.#entry = { record, verdict: { health, reason, heartbeatMs } }
     }

@@ -23,7 +23,7 @@ function shape(value: unknown): unknown {
 
 describe('docs/gateway-resources.md', () => {
   const given = gateway()
-  given.directory.put(entry({ instanceId: id }))
+  given.directory.put(entry({ instance_id: id }))
 
   const payloads: [heading: string, uri: string][] = [
     ['`gateway://instances`', 'gateway://instances'],

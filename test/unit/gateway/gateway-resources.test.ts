@@ -19,7 +19,7 @@ describe('resources of a gateway', () => {
   for (const uri of unknown) {
     it(`throw resource_not_found for ${uri}`, async () => {
       const given = gateway()
-      given.directory.put(entry({ instanceId: id }))
+      given.directory.put(entry({ instance_id: id }))
       const error = await failureOf(() => given.resources.read(uri))
       expect(error.code).to.equal('resource_not_found')
       expect(error.data).to.deep.equal({ uri })
@@ -28,7 +28,7 @@ describe('resources of a gateway', () => {
 
   it('return the identical list until an instance changes', async () => {
     const given = gateway()
-    given.directory.put(entry({ instanceId: id }))
+    given.directory.put(entry({ instance_id: id }))
     const list = () => given.resources.read('gateway://instances')
     const first = await list()
     expect(await list()).to.equal(first)
@@ -48,8 +48,8 @@ describe('resources of a gateway', () => {
     it(`find ${found} by "${selector}", dead ones too`, async () => {
       const given = gateway()
       given.directory.put(
-        entry({ instanceId: id }),
-        entry({ instanceId: other }, { health: 'dead' }),
+        entry({ instance_id: id }),
+        entry({ instance_id: other }, { health: 'dead' }),
       )
       const row = json(given, `gateway://instances/${selector}`)
       const idFound = await row.then(
@@ -62,7 +62,7 @@ describe('resources of a gateway', () => {
 
   it('refuse a prefix that is too short, with the number of digits needed', async () => {
     const given = gateway()
-    given.directory.put(entry({ instanceId: id }))
+    given.directory.put(entry({ instance_id: id }))
     const error = await failureOf(() => given.resources.read('gateway://instances/a1b'))
     expect(error).to.include({ code: 'resource_uri_invalid' })
     expect(error.message).to.include('at least 4')
@@ -73,7 +73,7 @@ describe('resources of a gateway', () => {
     const given = gateway()
     for (let n = 0; n < 25; n++) {
       const instanceId = `abcd00${String(n).padStart(2, '0')}-0000-4000-8000-000000000000`
-      given.directory.put(entry({ instanceId }, { health: n === 1 ? 'dead' : 'live' }))
+      given.directory.put(entry({ instance_id: instanceId }, { health: n === 1 ? 'dead' : 'live' }))
     }
     const { code, data } = await failureOf(() => given.resources.read('gateway://instances/abcd'))
     expect(code).to.equal('resource_uri_invalid')
@@ -114,8 +114,8 @@ describe('gateway://diagnostics', () => {
   it('shows the process, counts by health, and invalid records', async () => {
     const given = gateway()
     given.directory.put(
-      entry({ instanceId: id, dccType: 'maya' }),
-      entry({ instanceId: other }, { health: 'dead', reason: 'ended' }),
+      entry({ instance_id: id, dcc_type: 'maya' }),
+      entry({ instance_id: other }, { health: 'dead', reason: 'ended' }),
     )
     given.directory.fault({ source: 'x.json', reason: 'no JSON' })
     const payload = await json(given, 'gateway://diagnostics/process')
@@ -153,9 +153,9 @@ describe('gateway://diagnostics', () => {
 describe('completion at a gateway', () => {
   const given = gateway()
   given.directory.put(
-    entry({ instanceId: id, dccType: 'maya' }, { health: 'dead' }),
-    entry({ instanceId: 'a1b2eeee-0000-4000-8000-000000000003', dccType: 'blender' }),
-    entry({ instanceId: other, dccType: 'maya' }),
+    entry({ instance_id: id, dcc_type: 'maya' }, { health: 'dead' }),
+    entry({ instance_id: 'a1b2eeee-0000-4000-8000-000000000003', dcc_type: 'blender' }),
+    entry({ instance_id: other, dcc_type: 'maya' }),
   )
   const list = given.resources.templates()[0]?.uriTemplate ?? ''
   const one = 'gateway://instances/{instance_id}'

@@ -13,7 +13,7 @@ describe('updates of a gateway', () => {
 
   it('are told of the list, the counts, and the instance under each beginning of its id', () => {
     const { directory, updates, time } = gateway()
-    directory.put(entry({ instanceId: id }))
+    directory.put(entry({ instance_id: id }))
     time.advance(50)
     const digits = id.replaceAll('-', '')
     const ones = Array.from(
@@ -27,13 +27,13 @@ describe('updates of a gateway', () => {
     const { directory, updates, lists, time } = gateway()
     const told = (uri: string) => updates.filter(one => one === uri).length
     for (let n = 0; n < 50; n++) {
-      directory.put(entry({ instanceId: id, scene: `/${n}` }))
-      directory.put(entry({ instanceId: other, scene: `/${n}` }))
+      directory.put(entry({ instance_id: id, scene: `/${n}` }))
+      directory.put(entry({ instance_id: other, scene: `/${n}` }))
     }
     time.advance(10_000)
     expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([1, 1])
     expect(lists.count).to.equal(1)
-    directory.put(entry({ instanceId: other, scene: '/x' }))
+    directory.put(entry({ instance_id: other, scene: '/x' }))
     time.advance(50)
     expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([2, 2])
   })
@@ -41,14 +41,14 @@ describe('updates of a gateway', () => {
   it('change the list when an instance comes, goes, dies or returns, and not else', () => {
     const { directory, lists, time } = gateway()
     const steps: [step: () => void, changes: number][] = [
-      [() => directory.put(entry({ instanceId: id })), 1],
-      [() => directory.put(entry({ instanceId: id, scene: '/b' })), 0],
+      [() => directory.put(entry({ instance_id: id })), 1],
+      [() => directory.put(entry({ instance_id: id, scene: '/b' })), 0],
       [() => directory.judge(id, 'stale', 'silent'), 0],
       [() => directory.judge(id, 'dead', 'ended'), 1],
       [() => directory.judge(id, 'live', 'back'), 1],
       [() => directory.judge(id, 'dead', 'ended'), 1],
       [() => directory.remove(id), 0],
-      [() => directory.put(entry({ instanceId: id })), 1],
+      [() => directory.put(entry({ instance_id: id })), 1],
       [() => directory.remove(id), 1],
       [() => directory.fault({ source: 'x.json', reason: 'no JSON' }), 0],
     ]
@@ -72,7 +72,7 @@ describe('updates of a gateway', () => {
 
 describe('events of a gateway', () => {
   const given = (health: InstanceEntry['verdict']['health'], status: 'available' | 'busy') =>
-    entry({ instanceId: id, status }, { health, reason: 'why' })
+    entry({ instance_id: id, status }, { health, reason: 'why' })
   const live = given('live', 'available')
   const stale = given('stale', 'available')
   const dead = given('dead', 'available')

@@ -13,7 +13,9 @@ const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'
 
 describe('instanceRow', () => {
   it('says what the instance is, in which state, and how to reach it', () => {
-    expect(instanceRow(entry({ instanceId, metadata: { shot: '010' } }))).to.deep.equal({
+    expect(
+      instanceRow(entry({ instance_id: instanceId, metadata: { shot: '010' } })),
+    ).to.deep.equal({
       instance_id: instanceId,
       instance_short: 'a1b2c3d4',
       display_name: 'Blender on desk',
@@ -36,8 +38,8 @@ describe('instanceRow', () => {
   })
 
   it('says null as long as no application is connected', () => {
-    const host = { connected: false, appPid: null, version: null, sinceMs: undefined }
-    expect(instanceRow(entry({ instanceId, host, scene: null }))).to.deep.include({
+    const host = { connected: false, app_pid: null, version: null, mode: null }
+    expect(instanceRow(entry({ instance_id: instanceId, host, scene: null }))).to.deep.include({
       version: null,
       host_pid: null,
       scene: null,
@@ -45,9 +47,9 @@ describe('instanceRow', () => {
   })
 
   it('says since when an application is gone, and when a scene was set without one', () => {
-    const host = { connected: false, appPid: null, version: null, sinceMs: 0 }
-    const row = instanceRow(entry({ instanceId, host, sceneSetMs: 0 }))
     const since = '1970-01-01T00:00:00.000Z'
+    const host = { connected: false, app_pid: null, version: null, mode: null, since }
+    const row = instanceRow(entry({ instance_id: instanceId, host, scene_set_at: since }))
     expect(row.application).to.deep.equal({ connected: false, since })
     expect(row.scene_set_at).to.equal(since)
   })
@@ -110,12 +112,12 @@ describe('parseInstanceQuery', () => {
 describe('listInstances', () => {
   const idOf = (letter: string) => `${letter.repeat(8)}-0000-4000-8000-000000000001`
   const entries = [
-    entry({ instanceId: idOf('a'), dccType: 'blender' }),
-    entry({ instanceId: idOf('b'), dccType: 'maya' }),
-    entry({ instanceId: idOf('c'), dccType: 'Maya' }, { health: 'stale' }),
-    entry({ instanceId: idOf('d') }, { health: 'dead' }),
-    entry({ instanceId: idOf('e'), status: 'busy' }),
-    entry({ instanceId: idOf('f') }, { health: 'unhealthy' }),
+    entry({ instance_id: idOf('a'), dcc_type: 'blender' }),
+    entry({ instance_id: idOf('b'), dcc_type: 'maya' }),
+    entry({ instance_id: idOf('c'), dcc_type: 'Maya' }, { health: 'stale' }),
+    entry({ instance_id: idOf('d') }, { health: 'dead' }),
+    entry({ instance_id: idOf('e'), status: 'busy' }),
+    entry({ instance_id: idOf('f') }, { health: 'unhealthy' }),
   ]
   const cases: [query: string, expected: string][] = [
     ['', 'abcef'],

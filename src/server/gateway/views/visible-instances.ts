@@ -26,7 +26,7 @@ export class VisibleInstances extends ChangeEmitter implements InstanceDirectory
   }
 
   #findingOf(entry: InstanceEntry, isGone = false): [id: string, Finding] {
-    const { instanceId } = entry.record
+    const { instance_id: instanceId } = entry.record
     if (!isGone) return [instanceId, sees(this.#viewer, entry) ? { entry } : { isHidden: true }]
     const seen = this.entryOf(instanceId)
     // As the user last saw it, and why it ended.
@@ -35,7 +35,7 @@ export class VisibleInstances extends ChangeEmitter implements InstanceDirectory
 }
 
 function sees(viewer: Viewer, { record: { joined } }: InstanceEntry): boolean {
-  if (joined === null) return false
+  if (joined === undefined) return false
   if (joined.visibility === 'all' || joined.accountId === viewer.accountId) return true
   return joined.visibility === 'team' && joined.team !== null && joined.team === viewer.team
 }
