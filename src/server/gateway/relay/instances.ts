@@ -92,11 +92,6 @@ export class Instances implements SchemeProducer {
     })
   }
 
-  /** Whether a request of a user from whom instances may be hidden is open. */
-  get isAsked(): boolean {
-    return this.#open.size > 0
-  }
-
   /** The scenes that the caller may read. */
   first({ schemes }: Reader): readonly Descriptor[] {
     if (schemes?.includes('scene') === false) return []

@@ -48,8 +48,6 @@ export interface View {
   readonly endpoint: McpEndpoint
   /** What follows `/instances/`. Absent: resources of instances are not passed on. */
   readonly download: NodeHandler | undefined
-  /** Whether something is open in it. */
-  isInUse(): boolean
   close(): void
 }
 
@@ -96,10 +94,6 @@ export function openView(parts: ViewParts, own: OwnParts): View {
   return {
     endpoint,
     download: instances && ((...asked) => relayDownload(...asked, instances)),
-    isInUse() {
-      const { sessions, streams, pendingCalls } = endpoint.activity()
-      return sessions + streams + pendingCalls > 0 || instances?.isAsked === true
-    },
     close() {
       endpoint.close()
       resources.close()
