@@ -8,8 +8,7 @@ import { processStart } from '../lib/instances/process.ts'
 import { shortId } from '../lib/instances/select-instance.ts'
 import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import type { Logger } from '../lib/util/logger.ts'
-import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/time.ts'
-import { version } from '../lib/util/version.ts'
+import { monotonicClock, systemClock } from '../lib/util/time.ts'
 import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
 import { type AuthSettings, createAuth } from './auth/auth.ts'
@@ -150,23 +149,10 @@ export async function startGateway(
   remember({ event, reason: `the gateway of port ${port}${behind}`, resident: null })
 
   const ownerToken = newOwnerToken()
-  const active = {
-    instance_id: instanceId,
-    pid: process.pid,
-    pid_start: processStart(process.pid),
-    version,
-    url,
-    started_at: toRfc3339(startedMs),
-    aggregate,
-  }
-  try {
-    await writeActiveGateway(registryDir, port, active, ownerToken)
-  } catch (error) {
-    // Other gateways cannot tell which process this one is, and commands of this account need a
-    // key. It serves all the same.
-    log.warn({ err: error }, 'the gateway cannot write down which process it is')
-  }
+  const { pid } = process
+  const active = { instance_id: instanceId, pid, pid_start: processStart(pid), url, aggregate }
   opened.defer(() => removeActiveGateway(registryDir, port, instanceId))
+  await writeActiveGateway(registryDir, port, active, ownerToken)
   const kept = await KeptSessions.open({ ...options, registryDir })
   opened.defer(() => kept?.close())
 
@@ -293,29 +279,20 @@ async function followTokens(server: AccountsUrl, checkMs: number): Promise<Accou
  * Runs the gateway beside another server of this process, active or standby. A failure of the
  * gateway is logged and never ends that server.
  */
-export function joinGateway(options: Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>): {
-  /** Resolves once it is active; with null when it never will be. */
-  readonly active: Promise<GatewayHandle | null>
-  stop(): Promise<void>
-} {
-  const { log } = options
+export function joinGateway(options: Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>) {
   const cancel = new AbortController()
-  const rules = { standby: true, patient: true }
-  const starting = startGateway({ ...options, ...rules }, cancel.signal).then(
-    handle => {
-      log.info({ url: handle.url, instance_id: handle.instanceId }, 'the gateway listens')
-      return handle
-    },
-    (error: unknown) => {
-      if (!cancel.signal.aborted) log.warn({ err: error }, 'the gateway cannot run here')
-      return null
-    },
-  )
+  const { signal } = cancel
+  const starting = startGateway({ ...options, standby: true, patient: true }, signal)
+  /** Resolves once it is active; with null when it never will be. */
+  const active = starting.catch((error: unknown) => {
+    if (!signal.aborted) options.log.warn({ err: error }, 'the gateway cannot run here')
+    return null
+  })
   return {
-    active: starting,
-    async stop() {
+    active,
+    async stop(): Promise<void> {
       cancel.abort()
-      await (await starting)?.stop()
+      await (await active)?.stop()
     },
   }
 }

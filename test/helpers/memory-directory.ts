@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { ChangeEmitter } from '../../src/server/gateway/change-emitter.ts'
-import type {
-  DirectoryRecord,
+import {
+  type DirectoryRecord,
   InstanceDirectory,
-  InstanceEntry,
-  RecordFault,
-  Verdict,
+  type InstanceEntry,
+  type RecordFault,
+  type Verdict,
 } from '../../src/server/gateway/instance-directory.ts'
 
 /** A directory of instances that a test fills by hand. */
-export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory {
+export class MemoryDirectory extends InstanceDirectory {
   listening = 0
 
-  override onChange(notify: Parameters<ChangeEmitter['onChange']>[0]): () => void {
+  override onChange(notify: Parameters<InstanceDirectory['onChange']>[0]): () => void {
     const stop = super.onChange(notify)
     this.listening++
     return () => {
@@ -20,8 +19,6 @@ export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory 
       this.listening--
     }
   }
-
-  async close(): Promise<void> {}
 
   /** Adds the instances, or replaces those of the same id; told at once, together. */
   put(...entries: readonly InstanceEntry[]): void {

@@ -76,8 +76,7 @@ async function tryBind({ bind }: ElectionParts): Promise<ServiceError | null> {
 }
 
 function heldByGateway({ host, port }: ElectionParts, active: ActiveGateway): ServiceError {
-  const { pid, version, started_at, instance_id } = active
-  const holder = `the gateway of process ${pid} (${instance_id}, version ${version}, since ${started_at})`
+  const holder = `the gateway of process ${active.pid} (${active.instance_id})`
   return new ServiceError('port_in_use', `port ${port} on ${host} is held by ${holder}`, {
     hint: 'leave out --no-standby to wait for it, or choose another --port',
     data: { host, port, holder },

@@ -1,21 +1,6 @@
 import type { JoinAccepted, Visibility } from '../../lib/instances/join-wire.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
 
-/** All known instances, alive or not: those of this machine, and those that joined. */
-export interface InstanceDirectory {
-  /**
-   * Dead ones included, oldest first. The identical array, of identical entries, until `onChange`
-   * tells of a change.
-   */
-  readonly entries: readonly InstanceEntry[]
-  /** Invalid records; they hide no other. The same array likewise. */
-  readonly faults: readonly RecordFault[]
-  /** Called after `entries` or `faults` changed, with the changes of entries. Returns the unsubscribe. */
-  onChange(listener: (changes: InstanceChange[]) => void): () => void
-  /** Resolves when nothing will be looked at or told any more. */
-  close(): Promise<void>
-}
-
 /** One instance: what it says of itself, and what is known of its life. */
 export interface InstanceEntry {
   readonly record: DirectoryRecord
@@ -57,4 +42,77 @@ export interface InstanceChange {
   readonly before: InstanceEntry | undefined
   /** It goes on, where others see it. */
   readonly isHidden?: true
+}
+
+/** What one source of instances says now. Neither entry nor fault: it is gone. */
+export interface Finding {
+  readonly entry?: InstanceEntry
+  readonly fault?: RecordFault
+  /** How an instance that is gone is to be told of; by default as it was last known. */
+  readonly ended?: InstanceEntry
+  /** It goes on, where others see it. */
+  readonly isHidden?: true
+}
+
+type Listener = (changes: InstanceChange[]) => void
+
+/** All known instances, alive or not: those of this machine, and those that joined. */
+export class InstanceDirectory {
+  readonly #findings = new Map<string, Finding>()
+  readonly #listeners = new Set<Listener>()
+  #entries: readonly InstanceEntry[] | null = null
+  #faults: readonly RecordFault[] | null = null
+
+  /**
+   * Dead ones included, oldest first. The identical array, of identical entries, until `onChange`
+   * tells of a change.
+   */
+  get entries(): readonly InstanceEntry[] {
+    const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
+    return (this.#entries ??= Object.freeze(all().sort(byAge)))
+  }
+
+  /** Invalid records; they hide no other. The same array likewise. */
+  get faults(): readonly RecordFault[] {
+    const all = () => [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
+    return (this.#faults ??= Object.freeze(all()))
+  }
+
+  /** What the source is now. */
+  entryOf(source: string): InstanceEntry | undefined {
+    return this.#findings.get(source)?.entry
+  }
+
+  /** Called after `entries` or `faults` changed, with the changes of entries. Returns the unsubscribe. */
+  onChange(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Takes over what sources say now, and notifies listeners once of what changed by it. */
+  update(findings: Iterable<readonly [source: string, finding: Finding]>): void {
+    const changes: InstanceChange[] = []
+    let isFault = false
+    for (const [source, finding] of findings) {
+      const { entry, fault, ended, isHidden } = finding
+      const known = this.#findings.get(source)
+      const before = known?.entry
+      if (entry === undefined && fault === undefined) this.#findings.delete(source)
+      else this.#findings.set(source, finding)
+      if (before !== entry) {
+        if (entry) changes.push({ kind: before ? 'changed' : 'appeared', entry, before })
+        else if (before) changes.push({ kind: 'gone', entry: ended ?? before, before, isHidden })
+      }
+      isFault ||= known?.fault?.reason !== fault?.reason
+    }
+    if (changes.length > 0) this.#entries = null
+    if (isFault) this.#faults = null
+    else if (changes.length === 0) return
+    for (const notify of this.#listeners) notify(changes)
+  }
+}
+
+function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
+  if (a.started_at !== b.started_at) return a.started_at < b.started_at ? -1 : 1
+  return a.instance_id < b.instance_id ? -1 : 1
 }

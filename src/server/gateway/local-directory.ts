@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { instanceStaleMs, lifeOf } from '../../lib/instances/instance.ts'
 import { reapInstances } from '../../lib/instances/reap.ts'
@@ -9,12 +8,12 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
-import { ChangeEmitter, type Finding } from './change-emitter.ts'
-import type {
-  DirectoryRecord,
+import {
+  type DirectoryRecord,
+  type Finding,
   InstanceDirectory,
-  InstanceEntry,
-  RecordFault,
+  type InstanceEntry,
+  type RecordFault,
 } from './instance-directory.ts'
 import { askReady, probeUrl } from './probes.ts'
 
@@ -36,9 +35,6 @@ interface LocalDirectoryOptions {
 /** Records and processes are looked at this often. */
 const directoryPollMs = 500
 
-/** Files that are looked at before other work of this process has its turn. */
-const maxFilesAtOnce = 100
-
 /** Live instances are asked this often whether they are ready. */
 const probeEveryMs = 5000
 
@@ -55,7 +51,7 @@ const maxProbes = 32
  * The instances that made themselves known by a file. Those that joined a gateway are updated by
  * their links.
  */
-export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
+export class LocalDirectory extends InstanceDirectory {
   readonly #options: LocalDirectoryOptions
   /** By the name of the file. */
   readonly #tracked = new Map<string, TrackedRecord>()
@@ -97,6 +93,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     return this.#nextPoll
   }
 
+  /** Resolves when nothing will be looked at or told any more. */
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     this.#closed.abort()
@@ -115,12 +112,6 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     const findings = new Map<string, Finding>([['instances', { fault }]])
     // A name that is missing may only have been moved while the listing was read.
     for (const name of new Set([...this.#tracked.keys(), ...listed])) {
-      if (findings.size === maxFilesAtOnce) {
-        this.update(findings)
-        findings.clear()
-        await setImmediate()
-        if (this.#closed.signal.aborted) return
-      }
       const known = this.#tracked.get(name)
       const file = fault ? null : readRecordFile(join(instancesDir, name), known?.file)
       const tracked = known ?? new TrackedRecord(name)

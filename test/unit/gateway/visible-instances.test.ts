@@ -74,7 +74,7 @@ describe('the instances that a user may see', () => {
 
   it('tell nothing of faults, nor after the end, and leave the directory of all open', async () => {
     all.fault({ source: 'x.json', reason: 'invalid' })
-    await visible.close()
+    visible.close()
     all.put(ofAda())
     expect([told, all.listening]).to.deep.equal([[], 0])
   })

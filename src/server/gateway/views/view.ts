@@ -59,7 +59,7 @@ export function openUserView(parts: ViewParts, all: InstanceDirectory, viewer: V
     ...view,
     close() {
       view.close()
-      void directory.close()
+      directory.close()
     },
   }
 }
