@@ -48,9 +48,6 @@ function instance(more: Partial<Instance> = {}): Instance {
     displayName: 'blender on here',
     scene: null,
     url: record.mcp_url,
-    pid: 1,
-    pidStart: null,
-    hostname: 'here',
     startedMs: 0,
     ...more,
   }
@@ -65,7 +62,7 @@ describe('the instance of a record', () => {
 
   it('takes what a client needs', () => {
     expect(parse({})).to.deep.equal({
-      ...instance({ scene: '/shots/a.blend', pid: process.pid, hostname: hostname() }),
+      ...instance({ scene: '/shots/a.blend' }),
       startedMs: Date.parse(record.started_at),
     })
   })
@@ -102,7 +99,7 @@ describe('liveInstances', () => {
   }
 
   const live = async () => {
-    const found = await liveInstances({ registryDir: dir, log: silentLogger })
+    const found = await liveInstances(dir, silentLogger)
     return found.map(({ id }) => names.get(id))
   }
 

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { access, lstat } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { hostname } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { ApiKeyConfig, keyVariable } from '../../lib/auth/api-key-config.ts'
 import { readClientKeys } from '../../lib/auth/client-keys.ts'
@@ -55,13 +54,14 @@ export async function examine(
 
 async function factsOf(entry: InstanceEntry, instancesDir: string): Promise<InstanceFacts> {
   const { instanceRow } = await import('../../server/gateway/instance-rows.ts')
-  const { localUrl, instanceId, pid, gateways = [] } = entry.record
-  const isHere = entry.record.hostname === hostname() && localUrl !== null
+  const { probeUrl } = await import('../../server/gateway/probes.ts')
+  const { instance_id: instanceId, pid, gateways = [] } = entry.record
+  const at = probeUrl(entry.record)
   const ownerToken = await readOwnerToken(ownerFile(instancesDir, instanceId))
   return {
     row: instanceRow(entry),
     pid,
-    url: isHere ? `${localUrl}/mcp` : null,
+    url: at.ok ? new URL('/mcp', at.value).href : null,
     gateways,
     ownerToken,
   }

@@ -67,7 +67,7 @@ machine need none.`
 /** The running servers of the account, which follow its keys file unless they were told otherwise. */
 async function findServers(log: Logger): Promise<{ name: string; url: string }[]> {
   const registryDir = selectStateDirectory(undefined, process.env)
-  const instances = await liveInstances({ registryDir, log })
+  const instances = await liveInstances(registryDir, log)
   const gateways = await runningGateways(registryDir)
   return [
     ...instances.map(({ displayName: name, url }) => ({ name, url })),

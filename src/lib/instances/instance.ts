@@ -17,10 +17,6 @@ export function instanceOf(record: InstanceRecord) {
      * proxy and out of this machine, or have a certificate that is unknown here.
      */
     url: URL.parse('/mcp', record.host_url)?.href ?? record.mcp_url,
-    pid: record.pid,
-    /** Tells processes apart that had the same pid; null where the system does not tell. */
-    pidStart: record.pid_start,
-    hostname: record.hostname,
     startedMs: Date.parse(record.started_at),
   }
 }
@@ -33,10 +29,10 @@ export const instanceStaleMs = 30_000
  * milliseconds since the epoch.
  */
 export function lifeOf(
-  { hostname: owner, pid, pidStart }: Pick<Instance, 'hostname' | 'pid' | 'pidStart'>,
+  { hostname: owner, pid, pid_start: start }: InstanceRecord,
   heartbeatMs: number,
 ): 'live' | 'stale' | 'dead' {
-  if (owner === hostname() && !isRunning(pid, pidStart)) return 'dead'
+  if (owner === hostname() && !isRunning(pid, start)) return 'dead'
   return Date.now() - heartbeatMs > instanceStaleMs ? 'stale' : 'live'
 }
 
