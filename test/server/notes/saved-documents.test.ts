@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -25,8 +25,7 @@ for (const where of ['of their own', 'on a share']) {
 
     beforeEach(async () => {
       home = await mkdtemp(join(tmpdir(), 'saved-'))
-      const own = join(home, 'data/service-cli/documents')
-      documents = where === 'on a share' ? join(home, 'share') : own
+      documents = where === 'on a share' ? join(home, 'share') : own()
       await mkdir(documents, { recursive: true, mode: 0o700 })
       const flags = where === 'on a share' ? ['--documents-dir', documents] : []
       const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
@@ -44,6 +43,7 @@ for (const where of ['of their own', 'on a share']) {
       await rm(home, { recursive: true, force: true })
     })
 
+    const own = () => join(home, 'data/service-cli/documents')
     const open = (document: object) => app.done({ type: 'app.update', document })
     const list = async (): Promise<any[]> => ((await session.readJson('notes://all')) as any).notes
     /** A note with an answer that is proved, and its whole JSON. */
@@ -67,7 +67,6 @@ for (const where of ['of their own', 'on a share']) {
     it('move with a document that is saved for the first time', async () => {
       const note = await answered()
       await serve.post('checkpoints', { name: 'mine' })
-      const own = join(home, 'data/service-cli/documents')
       await open({ path: '/shots/010.paint', saved_from: unsaved.name })
       await until(async () => (await list()).length === 1, 'the notes')
       expect(await whole(note.id)).to.deep.equal(note)
@@ -78,10 +77,31 @@ for (const where of ['of their own', 'on a share']) {
       await serve.post(`notes/${note.id}/reopen`, { text: 'Again' })
       const again = (await serve.post(`notes/${note.id}/answer`, { text: 'Done' })).json.note
       expect(again.entries.at(-1).proof.asked).to.deep.equal(['Cube moved 3.00 along x'])
-      expect((await readdir(own)).filter(name => name.endsWith('.local'))).to.deep.equal([])
+      expect((await readdir(own())).filter(name => name.endsWith('.local'))).to.deep.equal([])
       expect(await folderOfNote(documents, note.id)).to.contain(documents)
       await open(unsaved)
       expect(await list()).to.deep.equal([])
+    })
+
+    it('that are damaged or being answered move, too, and nothing is left behind', async () => {
+      const damaged = await answered()
+      const members = { text: 'Higher', targets: ['Cube'], view: { zoom: 1 } }
+      const { id } = (await serve.post('notes', members)).json.note
+      const half = await folderOfNote(own(), damaged.id)
+      const answer = await readFile(join(half, '0001-answer.json'), 'utf8')
+      await writeFile(join(half, '0001-answer.json'), answer.slice(0, 20))
+      const { ino } = await stat(dirname(dirname(half)))
+      await app.done({ type: 'scene.set', scene: cube(5) })
+      const answering = serve.post(`notes/${id}/answer`, { text: 'Raised' })
+      await until(async () => (await whole(id)).state === 'answered', 'the answer')
+      await open({ path: '/shots/010.paint', saved_from: unsaved.name })
+      const { proof } = (await answering).json.note.entries[0]
+      expect(proof.asked).to.deep.equal(['Cube moved 2.00 along x'])
+      expect(await whole(id)).to.deep.equal((await answering).json.note)
+      const moved = await folderOfNote(documents, damaged.id)
+      if (where === 'of their own') expect((await stat(dirname(dirname(moved)))).ino).to.equal(ino)
+      await writeFile(join(moved, '0001-answer.json'), answer)
+      expect(await whole(damaged.id)).to.deep.equal(damaged)
     })
 
     it('are copied when the document is saved under another path', async () => {
