@@ -35,7 +35,8 @@ export class DocumentFolder {
 
   /**
    * Names of its files and folders; none where it is missing. Throws `registry_dir_unsafe` when
-   * other users can change a folder that is not shared.
+   * other users can change a folder that is not shared, and `storage_failed`, also for a share that is
+   * away.
    */
   async list(): Promise<string[]> {
     if (!this.isShared) return listPrivateFolder(this.path)
@@ -44,9 +45,14 @@ export class DocumentFolder {
       const entries = await readdir(this.path, { withFileTypes: true })
       return entries.filter(each => each.isFile() || each.isDirectory()).map(({ name }) => name)
     } catch (error) {
-      if (isMissing(error)) return []
-      throw error
+      if (isMissing(error) && (await isThere(this.#root))) return []
+      throw storageError(this.path, error)
     }
+  }
+
+  /** The folder of all documents. */
+  get #root(): string {
+    return this.#parent === null ? dirname(this.path) : this.#parent.#root
   }
 
   /** Null: no file has this name. Rejects for a link and for a file of more than `maxBytes`. */
