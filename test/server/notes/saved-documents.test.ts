@@ -28,8 +28,7 @@ for (const where of ['of their own', 'on a share']) {
       documents = where === 'on a share' ? join(home, 'share') : own()
       await mkdir(documents, { recursive: true, mode: 0o700 })
       const flags = where === 'on a share' ? ['--documents-dir', documents] : []
-      const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-      serve = await serveInProcess({ env, registryDir: home, flags })
+      serve = await serveInProcess({ env: envOf(), registryDir: home, flags })
       session = await RawSession.open(serve.url)
       const capture = { targets: ['viewport'], shots: true }
       const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
@@ -43,6 +42,7 @@ for (const where of ['of their own', 'on a share']) {
       await rm(home, { recursive: true, force: true })
     })
 
+    const envOf = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
     const own = () => join(home, 'data/service-cli/documents')
     const open = (document: object) => app.done({ type: 'app.update', document })
     const list = async (): Promise<any[]> => ((await session.readJson('notes://all')) as any).notes
@@ -130,6 +130,19 @@ for (const where of ['of their own', 'on a share']) {
       expect(await list()).to.deep.equal([])
       await open(unsaved)
       expect(await list()).to.have.length(1)
+    })
+
+    it('stay where they are when another application saves a document of the same name', async () => {
+      const note = await answered()
+      const other = await serveInProcess({ env: envOf(), registryDir: home })
+      const path = '/shots/070.paint'
+      for (const document of [unsaved, { path, saved_from: unsaved.name }]) {
+        await other.post('app', { document, dcc_type: 'paint' })
+      }
+      const { number } = (await other.post('notes', { text: 'Mine' })).json.note
+      await other.stop()
+      expect(number).to.equal(1)
+      expect(await whole(note.id)).to.deep.equal(note)
     })
 
     it('stay where they are when they cannot follow, and the log has the reason', async () => {
