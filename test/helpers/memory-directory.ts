@@ -21,8 +21,6 @@ export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory 
     }
   }
 
-  async refresh(): Promise<void> {}
-
   async close(): Promise<void> {}
 
   /** Adds the instances, or replaces those of the same id; told at once, together. */

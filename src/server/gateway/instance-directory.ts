@@ -14,8 +14,6 @@ export interface InstanceDirectory {
   readonly faults: readonly RecordFault[]
   /** Called after `entries` or `faults` changed. Returns the unsubscribe. */
   onChange(listener: (changes: InstanceChange[]) => void): () => void
-  /** Resolves when everything that was true at the call has been seen, and told. */
-  refresh(): Promise<void>
   /** Resolves when nothing will be looked at or told any more. */
   close(): Promise<void>
 }

@@ -85,6 +85,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     )
   }
 
+  /** Resolves when everything that was true at the call has been seen, and told. */
   refresh(): Promise<void> {
     this.#nextPoll ??= this.#polling = this.#polling.then(async () => {
       this.#nextPoll = null

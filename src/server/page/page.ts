@@ -42,10 +42,9 @@ export interface PageParts {
   readonly limits: HostLimits
 }
 
-/** A link that logs a browser in. Member names are those on the wire. */
+/** A link that logs a browser in within so many seconds. Member names are those on the wire. */
 export interface PageLogin {
   readonly url: string
-  /** Seconds. */
   readonly expires_in: number
 }
 

@@ -105,11 +105,7 @@ describe('a gateway that aggregates', () => {
       await keyed.stop()
     })
 
-    it('drains no events, and shows nothing that is for the owner of the instance', async () => {
-      for (const drain of ['drain=true', '%64rain=true', 'cursor=0&drain=%74rue', 'drain=']) {
-        const drained = await read(at(blender, `events/session/1?${drain}`))
-        expect(drained.error.message, drain).to.include('never drains')
-      }
+    it('shows nothing that is for the owner of the instance', async () => {
       const clients = await read(at(blender, 'server/clients'))
       expect(clients.error.message).to.include('no resource')
       const instance = 'blender'
@@ -289,6 +285,18 @@ describe('a gateway that aggregates', () => {
       expect(stderr).to.match(/error: houdini.* has ended; last seen: 20.*; cause: /)
       const again = await session.call('resources/subscribe', { uri })
       expect(again.error.message).to.include('has ended')
+    })
+
+    it('is told of by an update when its process ends and its record stays', async () => {
+      const killed = await writeInstance(registryDir, { heartbeatMs: 600_000 })
+      const uri = `instance://${killed.record.instance_id}/scene/current`
+      await until(async () => !(await read(uri)).error.message.includes('no such'), 'the record')
+      await session.call('resources/subscribe', { uri })
+      const record = { ...killed.record, pid: 2 ** 22 + 5, pid_start: null }
+      await writeFile(killed.path, JSON.stringify(record))
+      await events.until(() => events.updates.includes(uri), 'the update')
+      expect((await read(uri)).error.data.reason).to.equal('instance_gone')
+      await killed.remove()
     })
 
     it('was last seen at its last heartbeat, also when a later gateway or a removed record tells', async () => {

@@ -222,15 +222,6 @@ describe('what a gateway passes on', () => {
     expect(instance.asked.length).to.equal(asked)
   })
 
-  it('fails with the code of the revision of the caller', async () => {
-    const error = { code: -32602, message: 'no such', data: { uri: at(instance) } }
-    instance.onRead = ({ res, id }) => void res.end(JSON.stringify({ jsonrpc: '2.0', id, error }))
-    expect((await read(at(instance))).error.code).to.equal(-32602)
-    const session = await RawSession.open(gateway.url)
-    const answer = await session.call('resources/read', { uri: at(instance) })
-    expect([answer.error.code, answer.error.data.uri]).to.deep.equal([-32002, at(instance)])
-  })
-
   describe('for equal reads', () => {
     it('is two requests for 50 readers: the one under way, and one for all who come', async () => {
       hold()

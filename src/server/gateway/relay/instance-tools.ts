@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { arrayOf, type JsonObject } from '../../../lib/util/json.ts'
 import type { RelayedContents } from '../../resources/producer.ts'
@@ -17,11 +16,6 @@ import { applicationDefinitions, gatewayTools } from '../../mcp/tools/tools.ts'
 import { batchRefused, sinceArguments, stopping } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import type { Instances } from './instances.ts'
-
-/** A call that waits for a change ends by itself before. */
-const waitMs = longestWaitSeconds * 1000 + 15_000
-/** Any other tool: an application draws a picture in some seconds. */
-const toolMs = 30_000
 
 /** A gateway has no tool for it. */
 const answeredThere = 'Notes are answered at the instance itself, not through the gateway.'
@@ -46,11 +40,6 @@ const otherInstance = z
  * application. The instance that is meant answers the call, which is passed on as it is.
  */
 export function instanceTools(parts: ToolParts, instances: Instances): readonly Tool[] {
-  const forward = (name: string, id: string, args: JsonObject, caller: Caller, isData: boolean) => {
-    const answerMs = name === 'wait_for_change' ? waitMs : toolMs
-    return instances.callTool(id, { name, args, isData, answerMs }, caller)
-  }
-
   /** A tool of the gateway that an instance answers when one is named. */
   function withInstance(tool: Tool): Tool {
     const isWait = tool.name === 'wait_for_change'
@@ -62,7 +51,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
         if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
         const id = namedInstance(args, instances, caller)
         if (id !== null) {
-          const answer = forward(tool.name, id, args, caller, isData)
+          const answer = instances.callTool(id, tool.name, args, caller, isData)
           return isWait ? untilStop(parts.stopped, answer) : answer
         }
         if (args.since == null) return null
@@ -81,7 +70,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       relay(args, caller, isData) {
         const word = args.instance == null ? undefined : String(args.instance)
         const { instanceId } = instances.known.choose(word).record
-        return forward(name, instanceId, args, caller, isData)
+        return instances.callTool(instanceId, name, args, caller, isData)
       },
       call: () => failedResult('argument_invalid', 'no instance is named'),
     }

@@ -2,6 +2,11 @@ import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { plainId } from '../../../lib/instances/select-instance.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
+import { withoutSecrets } from '../../../lib/util/secret.ts'
+import { cleanText } from '../../../lib/util/text.ts'
+import type { Viewer } from '../../http/authentication.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { Descriptor, Reader, RelayedContents, Template } from '../../resources/producer.ts'
 import {
@@ -13,7 +18,6 @@ import {
 import { builtIn, type SchemeProducer } from '../../resources/scheme-producer.ts'
 import { polledSchemes } from '../../resources/schemes.ts'
 import type { InstanceChange, InstanceDirectory } from '../instance-directory.ts'
-import type { AccessTrail } from './access-trail.ts'
 import type { Connections } from './connections.ts'
 import type { InstanceConnection } from './instance-connection.ts'
 import { LargeResult } from './instance-answer.ts'
@@ -22,6 +26,11 @@ import { assertCall, assertScheme } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
 const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
+
+/** A call that waits for a change ends by itself before. */
+const waitMs = longestWaitSeconds * 1000 + 15_000
+/** Any other tool must answer within this: an application draws a picture in some seconds. */
+const toolMs = 30_000
 
 /** Requests of one user that are open at one instance: the others must be able to read it, too. */
 const maxOpen = 64
@@ -43,31 +52,23 @@ const templates: readonly Template[] = builtIn([
 interface InstancesParts {
   readonly directory: InstanceDirectory
   readonly connections: Connections
-  /** The callers are one user, from whom an instance may be hidden later. */
-  readonly isOfUser: boolean
-  /** Absent: nothing is written down. */
-  readonly trail?: AccessTrail
+  /**
+   * The user who calls, from whom an instance may be hidden later; null: holders of the gateway's
+   * key. Absent: accesses are not logged.
+   */
+  readonly viewer?: Viewer | null
+  readonly log: Logger
   /** `uri`: canonical. */
   readonly updated: (uri: string) => void
 }
 
 /** What a caller wants of an instance. */
-export interface Wanted {
+interface Wanted {
   readonly instanceId: string
   /** The method, and of a tool its name. */
   readonly rpc: string
   /** As the caller wrote it; of a call, the address of the instance. */
   readonly uri: string
-}
-
-/** A call of a tool of an instance. */
-interface ToolCall {
-  readonly name: string
-  readonly args: JsonObject
-  /** The caller wants the answer as data, too. */
-  readonly isData: boolean
-  /** The answer must begin within this time. */
-  readonly answerMs: number
 }
 
 /**
@@ -179,11 +180,13 @@ export class Instances implements SchemeProducer {
     return this.known.idOf(parsed.selector, text)
   }
 
-  /** The members of the result of a tool, as they come from the instance. */
+  /** The members of the result of a tool. `isData`: the caller wants the answer as data, too. */
   callTool(
     instanceId: string,
-    { name, args, isData, answerMs }: ToolCall,
+    name: string,
+    args: JsonObject,
     reader: Reader,
+    isData: boolean,
   ): Promise<RelayedContents> {
     assertCall(reader.schemes, name, args)
     const call = {
@@ -191,13 +194,13 @@ export class Instances implements SchemeProducer {
       params: { name, arguments: args },
       member: 'content',
       about: `instance://${instanceId}/`,
-      answerMs,
+      answerMs: name === 'wait_for_change' ? waitMs : toolMs,
       meta: isData ? { [dataKey]: true } : {},
     }
     const uri = `gateway://instances/${instanceId}`
     const wanted = { instanceId, rpc: `tools/call ${name}`, uri }
-    return this.asked(wanted, reader, (connection, own) =>
-      connection.call(call, own?.client, own?.signal),
+    return this.asked(wanted, reader, (connection, { client, signal } = reader) =>
+      connection.call(call, client, signal),
     )
   }
 
@@ -214,7 +217,7 @@ export class Instances implements SchemeProducer {
       const { instanceId, uri } = wanted
       this.known.assertThere(instanceId, uri)
       const connection = this.#parts.connections.to(instanceId)
-      if (!this.#parts.isOfUser) return ask(connection, caller)
+      if (this.#parts.viewer == null) return ask(connection, caller)
       return this.#whileVisible(wanted, caller, reader => ask(connection, reader))
     })
   }
@@ -256,8 +259,30 @@ export class Instances implements SchemeProducer {
     }
   }
 
-  #trailed<Answer>(wanted: Wanted, run: () => Promise<Answer>): Promise<Answer> {
-    return this.#parts.trail?.of(wanted, run) ?? run()
+  /** Runs what a caller wants of an instance, and logs how it ended when the instance has joined. */
+  async #trailed<Answer>(
+    { instanceId, rpc, uri }: Wanted,
+    run: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const { directory, viewer, log } = this.#parts
+    if (viewer === undefined) return run()
+    const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
+    if (!entry?.record.joined) return run()
+    const { owner } = entry.record.joined
+    const { username: user = null, accountId = null } = viewer ?? {}
+    const facts = { user, account_id: accountId, instance_id: instanceId, owner, rpc }
+    const write = (outcome: string) => {
+      const asked = cleanText(withoutSecrets(uri), 200)
+      log.info({ ...facts, uri: asked, outcome }, 'an instance was accessed')
+    }
+    try {
+      const answer = await run()
+      write('ok')
+      return answer
+    } catch (error) {
+      write(error instanceof ServiceError ? error.code : 'internal')
+      throw error
+    }
   }
 
   #changed(change: InstanceChange): void {

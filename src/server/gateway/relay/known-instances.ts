@@ -50,9 +50,7 @@ export class KnownInstances {
 
   /** Throws for an instance that has ended; `uri`: what was asked for. */
   assertThere(instanceId: string, uri = `gateway://instances/${instanceId}`): void {
-    const { entries } = this.#directory
-    const known = entries.find(({ record }) => record.instanceId === instanceId)
-    const entry = known ?? this.#removed.get(instanceId)
+    const entry = this.#entryOf(instanceId)
     if (entry?.verdict.health !== 'dead') return
     const { heartbeatMs, reason: cause } = entry.verdict
     const seen = toRfc3339(heartbeatMs)
@@ -65,11 +63,11 @@ export class KnownInstances {
 
   /** The ids that are the selector or begin with it. */
   idsOf(selector: string): readonly string[] {
+    if (this.#entryOf(selector) !== undefined) return [selector]
     const digits = idPrefix(selector)
     if (digits === null || digits.length < minPrefixChars) return []
     const known = this.#directory.entries.map(({ record }) => record.instanceId)
-    const ids = [...known, ...this.#removed.keys()]
-    return ids.includes(selector) ? [selector] : ids.filter(id => plainId(id).startsWith(digits))
+    return [...known, ...this.#removed.keys()].filter(id => plainId(id).startsWith(digits))
   }
 
   /** The id of the one instance. Throws for `uri`, which has the selector. */
@@ -103,6 +101,11 @@ export class KnownInstances {
     const found = isSeveral ? `${candidates.length} instances run` : 'no instance runs'
     const message = `${found}${which}; name one of them as "instance":\n${lines.join('\n')}`
     throw new ServiceError('argument_invalid', message)
+  }
+
+  #entryOf(instanceId: string): InstanceEntry | undefined {
+    const known = this.#directory.entries.find(({ record }) => record.instanceId === instanceId)
+    return known ?? this.#removed.get(instanceId)
   }
 }
 

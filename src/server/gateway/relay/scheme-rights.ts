@@ -5,13 +5,13 @@ import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import type { Reader } from '../../resources/producer.ts'
 import { parseInstanceUri } from '../../resources/resource-uri.ts'
 
-/** What tools read that name no resource; of others see `schemesOf`. */
-const schemesOfTools: ReadonlyMap<unknown, readonly string[]> = new Map([
-  ['query_scene', ['scene']],
-  ['scene_changes', ['scene']],
-  ['look', ['capture']],
-  ['list_notes', ['notes']],
-])
+/** What tools read that name no resource. */
+const schemeOfTool: Record<string, string> = {
+  query_scene: 'scene',
+  scene_changes: 'scene',
+  look: 'capture',
+  list_notes: 'notes',
+}
 /** What `wait_for_change` waits for when it names nothing. */
 const defaultWaits = ['scene', 'notes']
 
@@ -35,7 +35,7 @@ function schemesOf(name: string, { uri, uris }: JsonObject): readonly string[] {
   if (name === 'wait_for_change') {
     return Array.isArray(uris) && uris.length > 0 ? uris.map(schemeOf) : defaultWaits
   }
-  return schemesOfTools.get(name) ?? ['every resource']
+  return [schemeOfTool[name] ?? 'every resource']
 }
 
 function schemeOf(uri: unknown): string {

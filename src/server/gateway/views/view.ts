@@ -13,7 +13,6 @@ import type { GatewaySelf } from '../diagnostics.ts'
 import { EventRing } from '../event-ring.ts'
 import { createGatewayResources } from '../gateway-resources.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
-import { AccessTrail } from '../relay/access-trail.ts'
 import type { Connections } from '../relay/connections.ts'
 import { relayDownload } from '../relay/instance-downloads.ts'
 import { instanceTools } from '../relay/instance-tools.ts'
@@ -73,13 +72,7 @@ export function openView(parts: ViewParts, own: OwnParts): View {
   const clients = new ClientTable()
   const instances =
     connections &&
-    new Instances({
-      directory,
-      connections,
-      isOfUser: viewer != null,
-      trail: viewer === undefined ? undefined : new AccessTrail(directory, viewer, log),
-      updated: uri => resources.updated(uri),
-    })
+    new Instances({ directory, connections, viewer, log, updated: uri => resources.updated(uri) })
   const resources = createGatewayResources({
     ...parts,
     ...own,

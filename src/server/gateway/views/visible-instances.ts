@@ -8,23 +8,17 @@ import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
  * the user last saw it.
  */
 export class VisibleInstances extends ChangeEmitter implements InstanceDirectory {
-  readonly #all: InstanceDirectory
   readonly #viewer: Viewer
   readonly #stop: () => void
 
   constructor(all: InstanceDirectory, viewer: Viewer) {
     super()
-    this.#all = all
     this.#viewer = viewer
     this.update(all.entries.map(entry => this.#findingOf(entry)))
     this.#stop = all.onChange(changes => {
       const ofInstances = changes.filter(change => 'entry' in change)
       this.update(ofInstances.map(({ entry, kind }) => this.#findingOf(entry, kind === 'gone')))
     })
-  }
-
-  async refresh(): Promise<void> {
-    await this.#all.refresh()
   }
 
   /** The directory of all goes on. */
