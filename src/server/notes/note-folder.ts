@@ -61,6 +61,12 @@ export class NoteFolder {
     return [...this.#known.values()].flatMap(({ note }) => note ?? [])
   }
 
+  /** Those of all notes, also of damaged ones. */
+  async numbers(): Promise<readonly number[]> {
+    await this.notes()
+    return [...this.#known.keys()]
+  }
+
   /** Runs writes of this server one after the other. Other servers may write between them. */
   serially<Value>(write: () => Promise<Value>): Promise<Value> {
     const written = this.#writing.then(write)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
+import { type ErrorCode, messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { repeat, systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
 import { indexObjects } from '../checkpoints/compare-scenes.ts'
@@ -273,17 +273,35 @@ export class Notes {
     throw new ServiceError('resource_not_found', `note ${note.number} has no picture "${name}"`)
   }
 
-  /** The text of a JSON document with all notes, their proofs and pictures, in pieces. */
-  async *exported(): AsyncGenerator<string> {
+  /**
+   * The text of a JSON document with all notes, their proofs and pictures, in pieces; last the numbers
+   * of those that are left out: they are damaged, or as JSON larger than `maxBytes`.
+   */
+  async *exported(maxBytes: number): AsyncGenerator<string> {
     this.#assertShared()
     const folder = this.#open()
-    const notes = await folder.notes()
+    const leftOut: number[] = []
+    let before = ''
+    const numbers = await folder.numbers()
     yield '{"notes":['
-    for (const [at, note] of notes.entries()) {
-      const text = JSON.stringify(exportedNote(await folder.filesOf(note.number)))
-      yield at === 0 ? text : `,\n${text}`
+    for (const number of numbers) {
+      const text = await this.#exported(folder, number, maxBytes)
+      if (text === null) leftOut.push(number)
+      else yield before + text
+      before = text === null ? before : ',\n'
     }
-    yield ']}\n'
+    yield leftOut.length === 0 ? ']}\n' : `],\n"left_out":${JSON.stringify(leftOut)}}\n`
+  }
+
+  async #exported(folder: NoteFolder, number: number, maxBytes: number): Promise<string | null> {
+    try {
+      const text = JSON.stringify(exportedNote(await folder.filesOf(number)))
+      if (Buffer.byteLength(text) <= maxBytes) return text
+      throw new Error(`it has more than ${maxBytes} bytes`)
+    } catch (error) {
+      this.#parts.log.warn({ note: number, reason: messageOf(error) }, 'a note is not exported')
+      return null
+    }
   }
 
   /** Adds an exported note. Resolves with false when the document has it. Throws as `add`. */

@@ -27,7 +27,10 @@ for (const where of ['of their own', 'on a share']) {
       home = await mkdtemp(join(tmpdir(), 'saved-'))
       documents = where === 'on a share' ? join(home, 'share') : own()
       await mkdir(documents, { recursive: true, mode: 0o700 })
-      const flags = where === 'on a share' ? ['--documents-dir', documents] : []
+      const flags =
+        where === 'on a share'
+          ? ['--documents-dir', documents]
+          : ['--limit', 'maxMessageBytes=100000']
       serve = await serveInProcess({ env: envOf(), registryDir: home, flags })
       session = await RawSession.open(serve.url)
       const capture = { targets: ['viewport'], shots: true }
@@ -179,6 +182,30 @@ for (const where of ['of their own', 'on a share']) {
       expect(await list()).to.have.length(2)
       const audit = (await session.readJson('audit://recent?limit=1')) as any
       expect(audit.entries[0]).to.include({ action: 'note.import' })
+    })
+
+    it('are exported and imported without one that cannot be, which is named', async () => {
+      await open({ path: '/shots/010.paint' })
+      const note = await answered()
+      const [half, large] = await Promise.all([
+        serve.post('notes', { text: 'Half' }),
+        serve.post('notes', { text: 'Large' }),
+      ])
+      const folderOf = async ({ json }: any) => folderOfNote(documents, json.note.id)
+      await writeFile(join(await folderOf(half), '0001-close.json'), '{"half')
+      await writeFile(join(await folderOf(large), 'before.png'), Buffer.alloc(100_000))
+      const exported = await command('notes', 'export')
+      expect(exported.code).to.equal(1)
+      expect(exported.stderr).to.contain('damaged, or too large for an import: 2, 3;')
+      const { notes } = JSON.parse(exported.stdout)
+      expect(notes).to.have.length(1)
+      const file = join(home, 'notes.json')
+      await writeFile(file, JSON.stringify({ notes: [{}, ...notes] }))
+      await open({ path: '/shots/050.paint' })
+      const imported = await command('notes', 'import', file)
+      expect(imported).to.include({ code: 1, stdout: 'imported 1 note\n' })
+      expect(imported.stderr).to.contain('note 1 of the file is not imported')
+      expect(await whole(note.id)).to.deep.equal({ ...note, checkpoint: null })
     })
 
     it('are not imported from anything else', async () => {
