@@ -123,10 +123,10 @@ export class NoteFolder {
     return this.#of(number).read(name, maxBytesOf(name))
   }
 
-  /** All that is kept of a note. */
-  async filesOf(number: number): Promise<NoteFiles> {
+  /** All that is kept of a note, or its files with these names. */
+  async filesOf(number: number, names?: readonly string[]): Promise<NoteFiles> {
     const files = new Map<string, Buffer>()
-    for (const name of await this.#namesIn(number)) {
+    for (const name of names ?? (await this.#namesIn(number))) {
       files.set(name, (await this.#of(number).read(name, maxBytesOf(name))) ?? Buffer.alloc(0))
     }
     return files
@@ -152,9 +152,7 @@ export class NoteFolder {
     const names = (await this.#folder.list()).filter(name => /^\d{4}$/.test(name)).toSorted()
     const found = await Promise.all(names.map(name => this.#read(Number(name))))
     this.#known = new Map(found.map(each => [each.number, each]))
-    // Two servers that copy the same note at the same time may both make it.
-    const ids = new Set<string>()
-    return this.known.filter(({ id }) => !ids.has(id) && ids.add(id))
+    return this.known
   }
 
   /** A damaged note is named in the log and left where it is; the others are not lost with it. */
@@ -164,11 +162,7 @@ export class NoteFolder {
       const steps = (await this.#namesIn(number)).filter(isStepName)
       const names = steps.join()
       if (before?.note && before.names === names) return before
-      const files = new Map<string, Buffer>()
-      for (const name of steps) {
-        files.set(name, (await this.#of(number).read(name, maxBytesOf(name))) ?? Buffer.alloc(0))
-      }
-      return { number, names, note: noteOf(number, files) }
+      return { number, names, note: noteOf(number, await this.filesOf(number, steps)) }
     } catch (error) {
       if (before?.note !== null) {
         const { path } = this.#of(number)

@@ -142,15 +142,10 @@ export class Notes {
   documentChanged(saved: SavedDocument | null = null): void {
     const document = this.#parts.document()
     if (this.#opened?.document.path === document.path) return
-    if (saved !== null) {
-      this.#opened = this.#folderOf(saved.from)
-      void this.#opened
-        .follow(document, () => this.#bring(saved, document))
-        .then(() => this.#tell())
-    } else {
-      this.#open()
-      this.#tell()
-    }
+    const folder = this.#folderOf(saved?.from ?? document)
+    this.#opened = folder
+    if (saved === null) return this.#tell()
+    void folder.follow(document, () => this.#bring(saved, document)).then(() => this.#tell())
   }
 
   /** Moves notes and checkpoints of a saved document to its new folder, or copies them. */
@@ -279,29 +274,25 @@ export class Notes {
    */
   async *exported(maxBytes: number): AsyncGenerator<string> {
     this.#assertShared()
+    const { log } = this.#parts
     const folder = this.#open()
     const leftOut: number[] = []
     let before = ''
     const numbers = await folder.numbers()
     yield '{"notes":['
     for (const number of numbers) {
-      const text = await this.#exported(folder, number, maxBytes)
-      if (text === null) leftOut.push(number)
-      else yield before + text
-      before = text === null ? before : ',\n'
+      try {
+        const text = JSON.stringify(exportedNote(await folder.filesOf(number)))
+        if (Buffer.byteLength(text) > maxBytes)
+          throw new Error(`it has more than ${maxBytes} bytes`)
+        yield before + text
+        before = ',\n'
+      } catch (error) {
+        log.warn({ note: number, reason: messageOf(error) }, 'a note is not exported')
+        leftOut.push(number)
+      }
     }
     yield leftOut.length === 0 ? ']}\n' : `],\n"left_out":${JSON.stringify(leftOut)}}\n`
-  }
-
-  async #exported(folder: NoteFolder, number: number, maxBytes: number): Promise<string | null> {
-    try {
-      const text = JSON.stringify(exportedNote(await folder.filesOf(number)))
-      if (Buffer.byteLength(text) <= maxBytes) return text
-      throw new Error(`it has more than ${maxBytes} bytes`)
-    } catch (error) {
-      this.#parts.log.warn({ note: number, reason: messageOf(error) }, 'a note is not exported')
-      return null
-    }
   }
 
   /** Adds an exported note. Resolves with false when the document has it. Throws as `add`. */
