@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { hostname } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountsUrl } from '../lib/config/accounts-url.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
 import { joinPath } from '../lib/instances/join-wire.ts'
@@ -259,8 +260,15 @@ interface Ready {
   readonly acceptJoin: Upgrade | undefined
 }
 
+/** Instances that were joined before a restart are back within this time. */
+const rejoinMs = 3000
+
 /** Handlers for a socket that is bound before there is anything to serve. */
 function waitingFor(ready: Promise<Ready>, options: GatewayOptions): Handlers {
+  // Joins are accepted first, so that no client is told that an instance is unknown which comes back.
+  const rejoined = options.acceptJoins && ready.then(() => delay(rejoinMs, null, { ref: false }))
+  const complete = Promise.all([ready, rejoined])
+  complete.catch(() => {})
   const acceptJoin: Upgrade = (...asked) => {
     ready.then(
       gateway => gateway.acceptJoin?.(...asked),
@@ -269,8 +277,8 @@ function waitingFor(ready: Promise<Ready>, options: GatewayOptions): Handlers {
   }
   return {
     listener(req, res) {
-      ready.then(
-        ({ listener }) => listener(req, res),
+      complete.then(
+        ([{ listener }]) => listener(req, res),
         () => res.destroy(),
       )
     },

@@ -104,6 +104,13 @@ describe('a command whose server is another program', () => {
     expect([code, stdout]).to.deep.equal([0, 'http://127.0.0.1/#%1B[31mred%07%E2%80%AE\n'])
   })
 
+  it('says why the server cannot check the key', async () => {
+    status = 503
+    answer = { error: 'temporarily_unavailable', error_description: 'the accounts are away' }
+    const { stderr } = await run('resources list')
+    expect(stderr).to.contain('/mcp refused the request (HTTP 503): the accounts are away')
+  })
+
   it('reads a resource and lists one page with one request each', async () => {
     answer = { resources: [] }
     for (const words of ['resources read scene://current', 'resources list']) {

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { until } from '../helpers/until.ts'
 import { RawSession } from '../helpers/mcp.ts'
+import { runProgram } from '../helpers/program.ts'
 import { type ServeProcess, runServe, startServeProcess } from '../helpers/serve-process.ts'
 import { newPlace, type Place } from './bucket-stores.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
@@ -106,6 +107,19 @@ describe('servers that keep artefacts in one bucket', () => {
       const answer = await download(two, hex)
       expect(answer.status).to.equal(503)
       expect(await answer.json()).to.include({ code: 'storage-unavailable' })
+      const session = await RawSession.open(two.url)
+      const { result } = await session.call('resources/list', {})
+      expect(result.resources.map((each: { uri: string }) => each.uri)).to.include(
+        'scene://current',
+      )
+      const incomplete = 'artefacts cannot be listed now'
+      expect(result._meta).to.deep.equal({ 'service-cli/incomplete': incomplete })
+      const tool = { name: 'list_resources', arguments: { query: 'kept' } }
+      const { content } = (await session.call('tools/call', tool)).result
+      expect(content[0].text).to.equal(`no resource matches\n${incomplete}`)
+      const list = await runProgram(['artefacts', 'list', '--url', two.url])
+      expect(list.code).to.equal(1)
+      expect(list.stderr).to.contain(incomplete)
       await until(async () => (await health(two)).database.state === 'away', 'it is noticed')
       const { bucket, database } = await health(two)
       expect(bucket).to.deep.equal(ok)

@@ -1,5 +1,5 @@
 import type { McpServer } from '../../lib/mcp/client/call.ts'
-import { listResources } from '../../lib/mcp/client/resources.ts'
+import { type Listed, listResources } from '../../lib/mcp/client/resources.ts'
 import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/uris.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -12,11 +12,18 @@ export function hashIn(word: string): string | null {
   return isArtefactHex(digits) ? digits : null
 }
 
+/** Rejects with `storage_unavailable` when the server cannot list its artefacts. */
+export function listArtefacts(server: McpServer): Promise<Listed[]> {
+  return listResources(server, 'resources', what => {
+    throw new ServiceError('storage_unavailable', what, { hint: 'try again later' })
+  })
+}
+
 /** Finds an artefact by its display name or the start of its SHA-256. Rejects with `ServiceError`. */
 export async function findArtefact(word: string, server: McpServer): Promise<string> {
   const digits = word.replace(prefix, '')
   const isStart = /^[0-9a-f]{4,64}$/.test(digits)
-  const found = (await listResources(server)).flatMap(({ uri, name }) => {
+  const found = (await listArtefacts(server)).flatMap(({ uri, name }) => {
     const hex = parseArtefactUri(uri)
     const isMeant = name === word || (isStart && hex?.startsWith(digits))
     return hex !== null && isMeant ? hex : []

@@ -2,7 +2,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { columns } from '../../lib/cli/format.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
 import { shownUrl } from '../../lib/mcp/bridge/context.ts'
-import { type Listed, listResources } from '../../lib/mcp/client/resources.ts'
+import type { Listed } from '../../lib/mcp/client/resources.ts'
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 import { ageText, expiryText, sizeText } from '../../lib/util/amounts.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
@@ -10,6 +10,7 @@ import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { parseRfc3339 } from '../../lib/util/time.ts'
 import { withServer } from '../resources/client.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { listArtefacts } from './find-artefact.ts'
 
 /** Lists artefacts. */
 export default class ArtefactsList extends BaseCommand {
@@ -33,7 +34,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   override async run(): Promise<void> {
     const { flags } = await this.parse(ArtefactsList)
     await withServer(flags, async (server, output) => {
-      const artefacts = (await listResources(server)).flatMap(artefactOf)
+      const artefacts = (await listArtefacts(server)).flatMap(artefactOf)
       const url = shownUrl(server.url)
       if (flags.json) return writeStdout(jsonLine({ list_ok: true, url, artefacts }))
       if (artefacts.length === 0) output.note(`${url} has no artefacts`)

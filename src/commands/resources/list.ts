@@ -66,7 +66,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     const { templates, all, json } = flags
     await withServer(flags, async (server, output) => {
       const member = templates ? 'resourceTemplates' : 'resources'
-      const listed = await listResources(server, member)
+      const listed = await listResources(server, member, what => output.warn(what))
       const wanted = filter.toLowerCase()
       const entries = listed.filter(({ uri, name, title }) =>
         [uri, name, title].some(text => text?.toLowerCase().includes(wanted)),

@@ -15,7 +15,7 @@ export function checkUri(uri: string): void {
 export async function withNearest(error: unknown, uri: string, server: McpServer) {
   if (!(error instanceof ServiceError) || error.code !== 'resource_not_found') return error
   if (error.hint !== undefined) return error
-  const known = await listResources(server).catch(() => [])
+  const known = await listResources(server, 'resources', () => {}).catch(() => [])
   const uris = known.map(entry => entry.uri)
   // The start of a URI, as copied from a narrow terminal, or the one with the fewest typos.
   const begun = uri.length >= 6 ? uris.filter(each => each.startsWith(uri)) : []

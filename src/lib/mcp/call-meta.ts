@@ -3,3 +3,6 @@ export const liveAppKey = 'service-cli/live'
 
 /** In `_meta` of the calls of programs, which want the answer as data, too. */
 export const dataKey = 'service-cli/data'
+
+/** In `_meta` of a list: what it lacks because it could not be had. */
+export const incompleteKey = 'service-cli/incomplete'

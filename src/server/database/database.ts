@@ -48,7 +48,7 @@ export function noAccountsServer(place: string): ServiceError {
 async function openPostgres<Tables>(url: URL): Promise<Database<Tables>> {
   const name = databaseName(url)
   const driver = await import('pg').catch(error => {
-    const hint = 'npm install pg, where service-cli is installed'
+    const hint = 'npm install --global pg, or without --global as service-cli was installed'
     const message = 'the package pg, which PostgreSQL needs, is missing'
     throw new ServiceError('config_invalid', message, { cause: error, hint })
   })

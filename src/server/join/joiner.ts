@@ -107,6 +107,8 @@ interface GatewayLinkParts extends JoinerParts {
 
 /** Pause after a refusal: an operator may have made a new token meanwhile. */
 const refusedRetryMs = 60_000
+/** Pauses grow to 2 s, less than a gateway waits for its instances after a restart. */
+const maxDoublings = 3
 
 /** Keeps a link to one address of a gateway, and logs when it is lost or back. */
 class GatewayLink {
@@ -137,7 +139,8 @@ class GatewayLink {
         loggedReason = reason
       }
       this.state = isRefused ? 'refused' : 'lost'
-      const delayMs = isRefused ? refusedRetryMs : retryDelay(attempt, Math.random)
+      const retryMs = retryDelay(Math.min(attempt, maxDoublings), Math.random)
+      const delayMs = isRefused ? refusedRetryMs : retryMs
       await pause(systemTimer, delayMs, signal)
       if (!signal.aborted && !(await isWanted())) return
     }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { incompleteKey } from '../../lib/mcp/call-meta.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ListPage } from '../resources/listing.ts'
@@ -154,9 +155,10 @@ function kept<Key extends object>(
 }
 
 function pageText(page: ListPage): JsonText {
-  return kept(pages, page, ({ descriptors: resources, nextCursor }) =>
-    JsonText.membersOf({ resources, nextCursor }),
-  )
+  return kept(pages, page, ({ descriptors: resources, nextCursor, incomplete }) => {
+    const _meta = incomplete === undefined ? undefined : { [incompleteKey]: incomplete }
+    return JsonText.membersOf({ resources, nextCursor, _meta })
+  })
 }
 
 function templatesText(resources: ServedResources, params: JsonObject): JsonText {

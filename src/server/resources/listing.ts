@@ -9,11 +9,15 @@ export interface ListPage {
   readonly descriptors: readonly Descriptor[]
   /** Absent on the last page. */
   readonly nextCursor?: string
+  /** What the listing lacks because it could not be had. */
+  readonly incomplete?: string
 }
 
 const maxKeptPages = 16
 const none: readonly Descriptor[] = Object.freeze([])
 const nothing: DescriptorPage = { descriptors: none }
+const unavailable: DescriptorPage = { descriptors: none }
+const incomplete = 'artefacts cannot be listed now'
 const invalidCursor = 'invalid cursor; start again without one'
 
 /**
@@ -61,7 +65,11 @@ export class Listing {
     else if (paged && free === 0) next = 'a'
     else if (tail.next !== undefined) next = `a${tail.next}`
     const nextCursor = next && Buffer.from(next).toString('base64url')
-    const page = Object.freeze({ descriptors, ...(nextCursor && { nextCursor }) })
+    const page = Object.freeze({
+      descriptors,
+      ...(nextCursor && { nextCursor }),
+      ...(tail === unavailable && { incomplete }),
+    })
     if (this.#kept.size >= maxKeptPages) this.#kept.clear()
     this.#kept.set(start, { parts, page })
     return page
@@ -74,7 +82,7 @@ export class Listing {
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'resource_uri_invalid') throw error
       this.#log.error({ err: error }, 'artefacts cannot be listed')
-      return nothing
+      return unavailable
     }
   }
 }

@@ -60,8 +60,8 @@ export function httpFailure(
   if (rpc !== null && requestCodes.includes(rpc.code)) return rpcFailure(rpc, asked)
   const parsed = parseText(String(body))
   const value = isJsonObject(parsed) ? parsed : {}
-  const { detail, title, code: problem } = value
-  const said = textOf(rpc?.message ?? detail ?? title)
+  const { detail, title, error_description: described, code: problem } = value
+  const said = textOf(rpc?.message ?? detail ?? title ?? described)
   const words = `(HTTP ${status})${said === undefined ? '' : `: ${said}`}`
   const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
   const hint = textOf(value.hint) ?? root

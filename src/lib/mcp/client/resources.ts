@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../util/json.ts'
 import { cleanText } from '../../util/text.ts'
+import { incompleteKey } from '../call-meta.ts'
 import { unconfirmedLine } from '../unconfirmed.ts'
 import { callMethod, type McpServer } from './call.ts'
 import { unexpectedAnswer } from './failure.ts'
@@ -17,16 +18,23 @@ export interface Listed {
   readonly raw: JsonObject
 }
 
-/** Reads all pages of resources, or of URI templates. Rejects with `ServiceError`. */
+/**
+ * Reads all pages of resources, or of URI templates; `incomplete` is told what the server could not
+ * list. Rejects with `ServiceError`.
+ */
 export async function listResources(
   server: McpServer,
-  member: 'resources' | 'resourceTemplates' = 'resources',
+  member: 'resources' | 'resourceTemplates',
+  incomplete: (what: string) => void,
 ): Promise<Listed[]> {
   const method = member === 'resources' ? 'resources/list' : 'resources/templates/list'
   const listed: Listed[] = []
   for (let params: JsonObject = {}; ;) {
-    const { [member]: values, nextCursor: cursor } = await callMethod(server, method, params)
+    const result = await callMethod(server, method, params)
+    const { [member]: values, nextCursor: cursor, _meta: meta } = result
     if (!Array.isArray(values)) throw unexpectedAnswer(server.url, method)
+    const lacks = isJsonObject(meta) ? textOf(meta[incompleteKey]) : null
+    if (lacks !== null) incomplete(cleanText(lacks, 300))
     listed.push(...values.flatMap(value => parseListed(value) ?? []))
     if (typeof cursor !== 'string') return listed
     params = { cursor }

@@ -188,7 +188,7 @@ async function loadClient() {
     const names = '@aws-sdk/client-s3 @aws-sdk/lib-storage'
     throw new ServiceError('config_invalid', `a package that buckets need is missing: ${names}`, {
       cause: error,
-      hint: `npm install ${names}, where service-cli is installed`,
+      hint: `npm install --global ${names}, or without --global as service-cli was installed`,
     })
   }
 }

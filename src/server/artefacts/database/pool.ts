@@ -221,7 +221,7 @@ async function loadDriver(): Promise<typeof pg> {
   } catch (error) {
     throw new ServiceError('config_invalid', 'the package pg, which PostgreSQL needs, is missing', {
       cause: error,
-      hint: 'npm install pg, where service-cli is installed',
+      hint: 'npm install --global pg, or without --global as service-cli was installed',
     })
   }
 }

@@ -51,7 +51,7 @@ function isMissing(error: unknown): boolean {
 const missing: Unavailable = {
   reason: 'not_installed',
   message: 'the package node-screenshots is not installed',
-  hint: 'npm install node-screenshots, where service-cli is installed',
+  hint: 'npm install --global node-screenshots, or without --global as service-cli was installed',
 }
 
 function unusable(why: string): Unavailable {

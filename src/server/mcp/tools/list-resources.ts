@@ -31,14 +31,13 @@ export const listResources = createTool({
   async call({ query, scheme, limit, cursor }, caller, { registry }: ToolParts) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean)
     const from = Number(cursor)
-    const found = await firstMatching(registry, matcher(words, scheme), from + limit + 1, caller)
+    const most = from + limit + 1
+    const { found, lacks } = await firstMatching(registry, matcher(words, scheme), most, caller)
     const lines = found.slice(from, from + limit).map(lineOf)
     const shown = lines.slice(0, Math.max(1, fitting(lines, defaultChars, String)))
-    if (shown.length === 0) return textResult('no resource matches')
-    const next = from + shown.length
-    return textResult(
-      [...shown, ...(next < found.length ? [`more: cursor="${next}"`] : [])].join('\n'),
-    )
+    if (shown.length === 0) shown.push('no resource matches')
+    else if (from + shown.length < found.length) shown.push(`more: cursor="${from + shown.length}"`)
+    return textResult([...shown, ...lacks].join('\n'))
   },
 })
 
@@ -65,16 +64,18 @@ async function firstMatching(
   wants: (entry: Entry) => boolean,
   most: number,
   caller: Caller,
-): Promise<readonly Entry[]> {
+): Promise<{ found: readonly Entry[]; lacks: readonly string[] }> {
+  const lacks: string[] = []
   const matching: Entry[] = [...registry.first(caller), ...registry.templates()].filter(wants)
   let cursor: string | undefined
   do {
     const page: ListPage = await registry.page(cursor)
     matching.push(...page.descriptors.filter(wants))
+    if (page.incomplete !== undefined) lacks.push(page.incomplete)
     cursor = page.nextCursor
     await setImmediate()
   } while (cursor !== undefined && matching.length < most && !caller.signal.aborted)
-  return matching
+  return { found: matching, lacks }
 }
 
 function lineOf(entry: Entry): string {
