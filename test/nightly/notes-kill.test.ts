@@ -103,7 +103,8 @@ async function checkNotes(server: ServeProcess, kept: Kept): Promise<void> {
 
 async function checkFiles(documents: string): Promise<void> {
   const files = await readdir(documents, { recursive: true })
-  const notes = files.filter(file => /\d{4}-(add|answer|proof)\.json$/.test(file))
+  // A note that was being made lies in a folder whose name ends with .tmp.
+  const notes = files.filter(file => /(?<!\.tmp.)\d{4}-(add|answer|proof)\.json$/.test(file))
   expect(notes).not.to.be.empty
   for (const file of notes) {
     const text = await readFile(join(documents, file), 'utf8')

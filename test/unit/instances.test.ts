@@ -13,8 +13,12 @@ import {
 } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Instance, instanceOf } from '../../src/lib/instances/instance.ts'
-import { findNextRun, liveInstances } from '../../src/lib/instances/live-instances.ts'
+import {
+  findNextRun,
+  type Instance,
+  instanceOf,
+  liveInstances,
+} from '../../src/lib/instances/live-instances.ts'
 import { parseRecord } from '../../src/lib/instances/record.ts'
 import { selectInstances } from '../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'

@@ -1,6 +1,6 @@
 import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
-import type { Instance } from '../../lib/instances/instance.ts'
+import type { Instance } from '../../lib/instances/live-instances.ts'
 import { selectInstances, shortId } from '../../lib/instances/select-instance.ts'
 import { sceneText } from '../instances/lines.ts'
 

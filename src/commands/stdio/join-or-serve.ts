@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { withFileLock } from '../../lib/config/private-file.ts'
-import type { Instance } from '../../lib/instances/instance.ts'
-import { findNextRun, liveInstances } from '../../lib/instances/live-instances.ts'
+import { findNextRun, type Instance, liveInstances } from '../../lib/instances/live-instances.ts'
 import type { Target } from '../../lib/mcp/bridge/context.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'

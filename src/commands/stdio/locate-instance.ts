@@ -1,6 +1,5 @@
 import { ownerFile } from '../../lib/instances/files.ts'
-import type { Instance } from '../../lib/instances/instance.ts'
-import { findNextRun } from '../../lib/instances/live-instances.ts'
+import { findNextRun, type Instance } from '../../lib/instances/live-instances.ts'
 import { selectInstances } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/util/result.ts'
 import type { Locate } from '../../lib/mcp/bridge/context.ts'

@@ -2,8 +2,29 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { type Instance, instanceOf, lifeOf } from './instance.ts'
+import { lifeOf } from './instance.ts'
 import { readInstances } from './record-files.ts'
+import type { InstanceRecord } from './record.ts'
+
+/** A `serve` as its record describes it to a client of this machine. */
+export type Instance = ReturnType<typeof instanceOf>
+
+export function instanceOf(record: InstanceRecord) {
+  return {
+    id: record.instance_id,
+    /** `blender`; `unknown` as long as no application has said. */
+    dccType: record.dcc_type,
+    displayName: record.display_name,
+    scene: record.scene,
+    sceneSetAt: record.scene_set_at,
+    /**
+     * The MCP endpoint at the address that the server itself listens on: `mcp_url` may lead over a
+     * proxy and out of this machine, or have a certificate that is unknown here.
+     */
+    url: URL.parse('/mcp', record.host_url)?.href ?? record.mcp_url,
+    startedMs: Date.parse(record.started_at),
+  }
+}
 
 /** The instances of this user on this machine that can be used now, oldest first. Never rejects. */
 export async function liveInstances(registryDir: string, log: Logger): Promise<Instance[]> {

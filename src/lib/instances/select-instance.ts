@@ -1,4 +1,4 @@
-import type { Instance } from './instance.ts'
+import type { Instance } from './live-instances.ts'
 
 export type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
 

@@ -42,7 +42,7 @@ export async function winPort(parts: ElectionParts): Promise<ActiveGateway | nul
   // Ended by the signal, if by nothing else.
   for (;;) {
     signal.throwIfAborted()
-    const taken = await tryBind(parts)
+    const taken = await parts.bind().then(() => null, portInUse)
     if (taken === null) return behind
     const holder = await readActiveGateway(registryDir, port)
     if (holder !== null) {
@@ -64,15 +64,10 @@ export async function winPort(parts: ElectionParts): Promise<ActiveGateway | nul
   }
 }
 
-/** Null: it is bound. */
-async function tryBind({ bind }: ElectionParts): Promise<ServiceError | null> {
-  try {
-    await bind()
-    return null
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'port_in_use') return error
-    throw error
-  }
+/** Throws any other error. */
+function portInUse(error: unknown): ServiceError {
+  if (error instanceof ServiceError && error.code === 'port_in_use') return error
+  throw error
 }
 
 function heldByGateway({ host, port }: ElectionParts, active: ActiveGateway): ServiceError {

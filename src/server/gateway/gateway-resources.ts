@@ -15,8 +15,7 @@ const gatherMs = 50
 
 interface GatewayParts extends GatewayProducerParts {
   readonly ring: EventRing
-  /** Default: `server://clients` does not exist. */
-  readonly clients?: ClientTable
+  readonly clients: ClientTable
   readonly limits: Pick<Limits, 'pageSize'>
   readonly log?: Logger
   readonly timer?: Timer
@@ -30,7 +29,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
   const producers = {
     gateway: new GatewayProducer(parts),
     resources: ring,
-    ...(clients && { server: clientsProducer(clients) }),
+    server: clientsProducer(clients),
     ...(instances && { instance: instances }),
   }
   const served = new ServedResources({
@@ -38,8 +37,8 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
     producers,
     whereToLook: instances ? whereToLookHere : whereToLook,
   })
-  clients?.onChange(() => served.updated(clientsUri))
-  served.onClose(() => clients?.close())
+  clients.onChange(() => served.updated(clientsUri))
+  served.onClose(() => clients.close())
   served.onClose(announceInstances(served, parts))
   return served
 }

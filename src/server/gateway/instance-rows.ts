@@ -3,16 +3,8 @@ import { switchParameter, textParameter } from '../resources/query-parameters.ts
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import type { InstanceEntry } from './instance-directory.ts'
 
-/** What a reader asks of the directory. */
-export interface InstanceQuery {
-  readonly includeStale: boolean
-  readonly includeDead: boolean
-  /** The kind of application, compared without case. */
-  readonly dccType?: string
-}
-
 /** The query of `gateway://instances`; throws `ResourceUriInvalid`. */
-export function parseInstanceQuery(uri: ResourceUri): InstanceQuery {
+export function parseInstanceQuery(uri: ResourceUri) {
   return {
     includeStale: switchParameter(uri, 'include_stale') ?? true,
     includeDead: switchParameter(uri, 'include_dead') ?? false,
@@ -23,7 +15,7 @@ export function parseInstanceQuery(uri: ResourceUri): InstanceQuery {
 /** `gateway://instances`: the rows that the query shows, in their order. */
 export function listInstances(
   entries: readonly InstanceEntry[],
-  { includeStale, includeDead, dccType }: InstanceQuery,
+  { includeStale, includeDead, dccType }: ReturnType<typeof parseInstanceQuery>,
 ) {
   const asked = ofType(entries, dccType)
   const shown = asked.filter(
@@ -65,21 +57,16 @@ export function idPrefix(selector: string): string | null {
   return /^[0-9a-f]{1,32}$/.test(digits) ? digits : null
 }
 
-/** What to expect of an instance: what it says of itself, unless its life says otherwise. */
-export function rowStatus({ record, verdict: { health } }: InstanceEntry) {
-  if (health === 'live') return record.status
-  return health === 'unhealthy' ? 'unreachable' : health
-}
-
 export type InstanceRow = ReturnType<typeof instanceRow>
 
 /**
  * One instance as clients read it. Member names are those on the wire. The texts of a record are safe
  * to show: `parseRecord` made them so.
  */
-export function instanceRow(entry: InstanceEntry) {
-  const { record, verdict } = entry
+export function instanceRow({ record, verdict }: InstanceEntry) {
   const { joined, host } = record
+  const { health } = verdict
+  const silent = health === 'unhealthy' ? 'unreachable' : health
   return {
     instance_id: record.instance_id,
     instance_short: shortId(record.instance_id),
@@ -99,8 +86,9 @@ export function instanceRow(entry: InstanceEntry) {
       name: joined.name,
       visible_to: joined.visibility,
     },
-    status: rowStatus(entry),
-    health: verdict.health,
+    /** What it says of itself, unless its life says otherwise. */
+    status: health === 'live' ? record.status : silent,
+    health,
     reason: verdict.reason,
     scene: record.scene,
     scene_set_at: record.scene_set_at,

@@ -58,8 +58,6 @@ export class LocalDirectory extends InstanceDirectory {
   readonly #stops: (() => void)[]
   readonly #closed = new AbortController()
   #polling: Promise<void> = Promise.resolve()
-  /** A look that has not begun serves every caller until then. */
-  #nextPoll: Promise<void> | null = null
 
   /** Resolves when the first look is done. */
   static async open(options: LocalDirectoryOptions): Promise<LocalDirectory> {
@@ -82,15 +80,12 @@ export class LocalDirectory extends InstanceDirectory {
 
   /** Resolves when everything that was true at the call has been seen, and told. */
   refresh(): Promise<void> {
-    this.#nextPoll ??= this.#polling = this.#polling.then(async () => {
-      this.#nextPoll = null
-      try {
-        await this.#poll()
-      } catch (error) {
+    this.#polling = this.#polling
+      .then(() => this.#poll())
+      .catch((error: unknown) => {
         this.#options.log.error({ err: error }, 'instance records could not be looked at')
-      }
-    })
-    return this.#nextPoll
+      })
+    return this.#polling
   }
 
   /** Resolves when nothing will be looked at or told any more. */

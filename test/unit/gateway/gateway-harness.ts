@@ -1,6 +1,7 @@
 import { Catalog } from '../../../src/server/gateway/catalog.ts'
 import { EventRing } from '../../../src/server/gateway/event-ring.ts'
 import { createGatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
+import { ClientTable } from '../../../src/server/mcp/client-table.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 import { MemoryDirectory } from '../../helpers/memory-directory.ts'
 import { ManualTime } from '../resources/manual-time.ts'
@@ -20,6 +21,7 @@ export function gateway() {
     directory,
     ring,
     catalog,
+    clients: new ClientTable({ clock: time, timer: time }),
     limits: boundsWith(),
     timer: time,
     self: {

@@ -4,7 +4,6 @@ import {
   instanceRow,
   listInstances,
   parseInstanceQuery,
-  rowStatus,
 } from '../../../src/server/gateway/instance-rows.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
@@ -61,7 +60,7 @@ describe('instanceRow', () => {
   })
 })
 
-describe('rowStatus', () => {
+describe('the status of a row', () => {
   const cases: [health: 'live' | 'stale' | 'unhealthy' | 'dead', said: any, expected: string][] = [
     ['live', 'available', 'available'],
     ['live', 'busy', 'busy'],
@@ -72,7 +71,6 @@ describe('rowStatus', () => {
   for (const [health, said, expected] of cases) {
     it(`is ${expected} for one that is ${health} and says ${said}`, () => {
       const given = entry({ status: said }, { health })
-      expect(rowStatus(given)).to.equal(expected)
       expect(instanceRow(given).status).to.equal(expected)
     })
   }
