@@ -58,7 +58,7 @@ export async function findEndpoint(
     const locate: Locate = async () => {
       if (key !== null || !isLoopback(url.hostname)) return ok({ url })
       // It may be the address of an instance or a gateway of this account.
-      const live = await liveInstances({ registryDir, log })
+      const live = await liveInstances(registryDir, log)
       const instance = live.find(one => new URL(one.url).href === url.href)
       if (instance !== undefined) {
         return ok({ url, ownerFile: ownerFile(instancesDir, instance.id) })
@@ -74,10 +74,9 @@ export async function findEndpoint(
     const { url, aggregate } = await findGateway(registryDir)
     return { ...withOwnerToken(locateGateway(registryDir)), found: { url, aggregate }, key }
   }
-  const here = { registryDir, log }
-  const first = await chooseInstance(here, word, naming)
+  const live = () => liveInstances(registryDir, log)
+  const first = chooseInstance(await live(), word, naming)
   const { url, id, dccType, displayName } = first
-  const live = () => liveInstances(here)
   return {
     ...withOwnerToken(locateInstance(first, word, instancesDir, live)),
     found: { url, instance: id, dcc_type: dccType, name: displayName },

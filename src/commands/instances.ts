@@ -77,23 +77,14 @@ async function printList(
   { dccType, includeDead }: Query,
   { output, json, registryDir }: { output: Output; json: boolean; registryDir: string },
 ): Promise<void> {
-  const { maxInstanceRows, queryInstances } = await import('../server/gateway/instance-query.ts')
-  const { instanceRow } = await import('../server/gateway/instance-rows.ts')
+  const { listInstances } = await import('../server/gateway/instance-rows.ts')
   for (const { source, reason } of faults) {
     output.warn(`invalid instance record ${source}: ${reason}`)
   }
-  const list = queryInstances(entries.map(instanceRow), faults, {
-    dccType,
-    includeStale: true,
-    includeDead,
-    limit: maxInstanceRows,
-    offset: 0,
-  })
-  if (json) return writeStdout(jsonLine({ list_ok: true, ...list }))
+  const list = listInstances(entries, { dccType, includeStale: true, includeDead })
+  if (json) return writeStdout(jsonLine(list))
   if (list.instances.length > 0) {
-    await writeStdout(`${instanceTable(list.instances)}\n`)
-    if (list.capped) output.note(`only the first ${list.limit} of ${list.total} are shown`)
-    return
+    return writeStdout(`${instanceTable(list.instances)}\n`)
   }
   const dead = includeDead ? 0 : list.dead_count
   await writeStdout(`${emptyText(registryDir, dead, dccType !== undefined)}\n`)
@@ -104,14 +95,12 @@ async function printChanges(
   { dccType }: Query,
   json: boolean,
 ): Promise<void> {
-  const { isOfType } = await import('../server/gateway/instance-query.ts')
-  const { instanceRow } = await import('../server/gateway/instance-rows.ts')
+  const { instanceRow, ofType } = await import('../server/gateway/instance-rows.ts')
   const lines = openLiveLines()
   const stop = instances.onChange(changes => {
     for (const change of changes) {
-      if (!('entry' in change)) continue
+      if (ofType([change.entry], dccType).length === 0) continue
       const row = instanceRow(change.entry)
-      if (!isOfType(row.dcc_type, dccType)) continue
       const line = json
         ? jsonLine({ event: change.kind, instance: row })
         : `${changeLine(change.kind, row, new Date(), terminalWidth(process.stdout))}\n`

@@ -219,9 +219,7 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
   }
   const { 'dcc-type': dccType, instance: word = dccType } = flags
   if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
-  const log = warningsTo(output)
-  const parts = { registryDir, log }
-  const live = await liveInstances(parts)
+  const live = await liveInstances(registryDir, warningsTo(output))
   if (flags.url !== undefined) {
     const url = endpointUrl(flags.url).href
     const known = live.find(instance => instance.url === url)
@@ -240,7 +238,7 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
     return { url, name: entryName(dccType), bridge: serves ? serve(kind) : ['connect', url] }
   }
   const naming = '--instance ID, or --gateway for all of them'
-  const { url, dccType: kind } = await chooseInstance(parts, word, naming)
+  const { url, dccType: kind } = chooseInstance(live, word, naming)
   const name = entryName(kind)
   // A restart changes the id and maybe the port, but not the kind of application.
   const isOnlyOfKind = kind !== 'unknown' && live.filter(one => one.dccType === kind).length === 1

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
-import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountsUrl } from '../lib/config/accounts-url.ts'
 import { selectStateDirectory } from '../lib/config/paths.ts'
@@ -9,21 +8,16 @@ import { processStart } from '../lib/instances/process.ts'
 import { shortId } from '../lib/instances/select-instance.ts'
 import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import type { Logger } from '../lib/util/logger.ts'
-import { monotonicClock, systemClock, toRfc3339 } from '../lib/util/time.ts'
-import { version } from '../lib/util/version.ts'
+import { monotonicClock, systemClock } from '../lib/util/time.ts'
 import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
 import { type AuthSettings, createAuth } from './auth/auth.ts'
-import {
-  type ActiveGateway,
-  removeActiveGateway,
-  writeActiveGateway,
-} from './gateway/active-gateway.ts'
+import { removeActiveGateway, writeActiveGateway } from './gateway/active-gateway.ts'
 import { Catalog } from './gateway/catalog.ts'
-import { countByHealth } from './gateway/diagnostics.ts'
 import { type ElectionNews, winPort } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import type { InstanceDirectory } from './gateway/instance-directory.ts'
+import { countByHealth } from './gateway/instance-rows.ts'
 import { JoinedInstances } from './gateway/join/joined-instances.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { LocalDirectory } from './gateway/local-directory.ts'
@@ -68,22 +62,12 @@ export interface GatewayOptions extends ListenOptions {
   page?: boolean
   /** Who may use `/mcp`; absent: everyone. */
   auth?: AuthSettings
-  /** Told while it is not the gateway yet. */
-  onElection?: (news: ElectionLine) => void
+  /** Told while it is not the gateway yet; the event is `standby` or `port_taken`. */
+  onElection?: (news: Omit<ElectionNews, 'event'> & { event: string; port: number }) => void
   log: Logger
   accessLog: AccessLog
   /** Checked; bounds that are not public come from tests. */
   limits?: Partial<GatewayLimits>
-}
-
-/** One piece of news of the election. Member names are those on the wire. */
-export interface ElectionLine {
-  readonly event: 'standby' | 'port_taken'
-  readonly port: number
-  /** A sentence for people. */
-  readonly reason: string
-  /** The gateway that has the port. */
-  readonly resident: ActiveGateway | null
 }
 
 /** A gateway that has its port. */
@@ -113,13 +97,10 @@ export async function startGateway(
   )
   const instanceId = randomUUID()
   const ring = new EventRing()
-  const notify = ({ event, message, holder }: ElectionNews): void => {
-    ring.record({ event, instanceId: shortId(holder?.instance_id ?? instanceId), reason: message })
-    const fields = holder && { active: holder.instance_id, active_pid: holder.pid, url: holder.url }
-    log[event === 'port_taken' ? 'warn' : 'info']({ event, ...fields }, message)
-    const line = { port: options.port, reason: message, resident: holder }
-    if (event === 'contention') options.onElection?.({ event: 'standby', ...line })
-    if (event === 'port_taken') options.onElection?.({ event, ...line })
+  const remember = ({ event, reason, resident: active }: ElectionNews): void => {
+    ring.record({ event, instanceId: shortId(active?.instance_id ?? instanceId), reason })
+    const fields = active && { active: active.instance_id, active_pid: active.pid, url: active.url }
+    log[event === 'port_taken' ? 'warn' : 'info']({ event, ...fields }, reason)
   }
 
   // Ended in reverse order: at once when a later step of the start fails.
@@ -153,7 +134,11 @@ export async function startGateway(
     ...options,
     registryDir,
     bind: () => socket.bind(waitingFor(ready.promise, options)),
-    notify,
+    notify(news) {
+      remember(news)
+      const event = news.event === 'contention' ? 'standby' : news.event
+      options.onElection?.({ ...news, event, port: options.port })
+    },
     signal: cancelled,
   })
   const startedMs = systemClock.now()
@@ -161,26 +146,13 @@ export async function startGateway(
   const url = `${socket.url}/mcp`
   const behind = before === null ? '' : `, after that of process ${before.pid}`
   const event = before === null ? 'election_won' : 'takeover'
-  notify({ event, message: `the gateway of port ${port}${behind}`, holder: null })
+  remember({ event, reason: `the gateway of port ${port}${behind}`, resident: null })
 
   const ownerToken = newOwnerToken()
-  const active = {
-    instance_id: instanceId,
-    pid: process.pid,
-    pid_start: processStart(process.pid),
-    version,
-    url,
-    started_at: toRfc3339(startedMs),
-    aggregate,
-  }
-  try {
-    await writeActiveGateway(registryDir, port, active, ownerToken)
-  } catch (error) {
-    // Other gateways cannot tell which process this one is, and commands of this account need a
-    // key. It serves all the same.
-    log.warn({ err: error }, 'the gateway cannot write down which process it is')
-  }
+  const { pid } = process
+  const active = { instance_id: instanceId, pid, pid_start: processStart(pid), url, aggregate }
   opened.defer(() => removeActiveGateway(registryDir, port, instanceId))
+  await writeActiveGateway(registryDir, port, active, ownerToken)
   const kept = await KeptSessions.open({ ...options, registryDir })
   opened.defer(() => kept?.close())
 
@@ -194,7 +166,6 @@ export async function startGateway(
   const connections = aggregate
     ? new Connections({
         directory,
-        hostname: hostname(),
         instancesDir,
         joined,
         // A record that names the port of the gateway would have it ask itself.
@@ -245,8 +216,8 @@ export async function startGateway(
   })
   ready.resolve({ listener: listenerOf(app), acceptJoin: joined?.upgrade })
   opened.defer(() => {
-    const message = `this gateway leaves port ${port} to others`
-    notify({ event: 'voluntary_yield', message, holder: null })
+    const reason = `this gateway leaves port ${port} to others`
+    remember({ event: 'voluntary_yield', reason, resident: null })
   })
   const running = opened.move()
   const pageLogin = () => page?.login()?.url ?? null
@@ -308,29 +279,20 @@ async function followTokens(server: AccountsUrl, checkMs: number): Promise<Accou
  * Runs the gateway beside another server of this process, active or standby. A failure of the
  * gateway is logged and never ends that server.
  */
-export function joinGateway(options: Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>): {
-  /** Resolves once it is active; with null when it never will be. */
-  readonly active: Promise<GatewayHandle | null>
-  stop(): Promise<void>
-} {
-  const { log } = options
+export function joinGateway(options: Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>) {
   const cancel = new AbortController()
-  const rules = { standby: true, patient: true }
-  const starting = startGateway({ ...options, ...rules }, cancel.signal).then(
-    handle => {
-      log.info({ url: handle.url, instance_id: handle.instanceId }, 'the gateway listens')
-      return handle
-    },
-    (error: unknown) => {
-      if (!cancel.signal.aborted) log.warn({ err: error }, 'the gateway cannot run here')
-      return null
-    },
-  )
+  const { signal } = cancel
+  const starting = startGateway({ ...options, standby: true, patient: true }, signal)
+  /** Resolves once it is active; with null when it never will be. */
+  const active = starting.catch((error: unknown) => {
+    if (!signal.aborted) options.log.warn({ err: error }, 'the gateway cannot run here')
+    return null
+  })
   return {
-    active: starting,
-    async stop() {
+    active,
+    async stop(): Promise<void> {
       cancel.abort()
-      await (await starting)?.stop()
+      await (await active)?.stop()
     },
   }
 }

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { Catalog } from '../../src/server/gateway/catalog.ts'
@@ -54,11 +53,14 @@ for (const aggregate of [false, true]) {
     })
     // Blender is alive, Maya stale and Houdini dead. An update of this may still be on its way.
     beforeEach(async () => {
-      for (const { record } of directory.entries) directory.remove(record.instanceId)
+      for (const { record } of directory.entries) directory.remove(record.instance_id)
       directory.put(
-        entry({ instanceId: ids.blender }),
-        entry({ instanceId: ids.maya, dccType: 'maya' }, { health: 'stale', reason: 'silent' }),
-        entry({ instanceId: ids.houdini, dccType: 'houdini' }, { health: 'dead', reason: 'ended' }),
+        entry({ instance_id: ids.blender }),
+        entry({ instance_id: ids.maya, dcc_type: 'maya' }, { health: 'stale', reason: 'silent' }),
+        entry(
+          { instance_id: ids.houdini, dcc_type: 'houdini' },
+          { health: 'dead', reason: 'ended' },
+        ),
       )
       session = await RawSession.open(url)
     })
@@ -75,7 +77,7 @@ for (const aggregate of [false, true]) {
 
     it('has instance_id, dcc_type, health, status, metadata and mcp_url of each instance', async () => {
       const metadata = { seat: '7' }
-      directory.put(entry({ instanceId: ids.blender, metadata }))
+      directory.put(entry({ instance_id: ids.blender, metadata }))
       const content = await contentOf(session, 'gateway://instances')
       expect(content).to.include({ mimeType: 'application/json' })
       expect(JSON.parse(content.text).instances[0]).to.deep.include({
@@ -211,8 +213,8 @@ for (const aggregate of [false, true]) {
       const events = await listen(session, uri)
       const id = '00000000-0000-4000-8000-000000000009'
       const steps = [
-        () => directory.put(entry({ instanceId: id })),
-        () => directory.put(entry({ instanceId: id, scene: '/other.blend' })),
+        () => directory.put(entry({ instance_id: id })),
+        () => directory.put(entry({ instance_id: id, scene: '/other.blend' })),
         () => directory.judge(id, 'stale', 'silent'),
         () => directory.judge(id, 'dead', 'its process has ended'),
         () => directory.remove(id),
@@ -272,7 +274,7 @@ for (const aggregate of [false, true]) {
       const several = await read('gateway://instances/a1b2')
       expect(several.error).to.include({ code: -32602 })
       expect(several.error.data.candidates).to.have.length(2)
-      expect((await read(`${uri}?limit=x`)).error).to.include({ code: -32602 })
+      expect((await read(`${uri}?include_dead=x`)).error).to.include({ code: -32602 })
     })
   })
 }
@@ -286,7 +288,6 @@ async function startGatewayServer(aggregate: boolean) {
   const ring = new EventRing()
   const connections = new Connections({
     directory,
-    hostname: hostname(),
     instancesDir: '/none',
     mayUseKey: () => false,
     isOwn: () => false,

@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { ChangeEmitter } from '../../src/server/gateway/change-emitter.ts'
-import type {
-  DirectoryRecord,
+import {
+  type DirectoryRecord,
   InstanceDirectory,
-  InstanceEntry,
-  RecordFault,
-  Verdict,
+  type InstanceEntry,
+  type RecordFault,
+  type Verdict,
 } from '../../src/server/gateway/instance-directory.ts'
 
 /** A directory of instances that a test fills by hand. */
-export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory {
+export class MemoryDirectory extends InstanceDirectory {
   listening = 0
 
-  override onChange(notify: Parameters<ChangeEmitter['onChange']>[0]): () => void {
+  override onChange(notify: Parameters<InstanceDirectory['onChange']>[0]): () => void {
     const stop = super.onChange(notify)
     this.listening++
     return () => {
@@ -21,11 +20,9 @@ export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory 
     }
   }
 
-  async close(): Promise<void> {}
-
   /** Adds the instances, or replaces those of the same id; told at once, together. */
   put(...entries: readonly InstanceEntry[]): void {
-    this.update(entries.map(entry => [entry.record.instanceId, { entry }]))
+    this.update(entries.map(entry => [entry.record.instance_id, { entry }]))
   }
 
   /** Another verdict on an instance that is there. */
@@ -42,10 +39,6 @@ export class MemoryDirectory extends ChangeEmitter implements InstanceDirectory 
   fault(fault: RecordFault): void {
     this.update([[fault.source, { fault }]])
   }
-
-  mend({ source }: RecordFault): void {
-    this.update([[source, {}]])
-  }
 }
 
 /** A live instance of Blender, but for what is given. */
@@ -55,23 +48,23 @@ export function entry(
 ): InstanceEntry {
   return Object.freeze<InstanceEntry>({
     record: {
-      instanceId: randomUUID(),
-      dccType: 'blender',
-      displayName: 'Blender on desk',
+      schema_version: 1,
+      instance_id: randomUUID(),
+      dcc_type: 'blender',
+      display_name: 'Blender on desk',
       pid: 4711,
-      pidStart: '100',
+      pid_start: '100',
       hostname: 'desk',
-      mcpUrl: 'http://127.0.0.1:8765/mcp',
-      joined: null,
-      localUrl: 'http://127.0.0.1:8765',
+      mcp_url: 'http://127.0.0.1:8765/mcp',
+      host_url: 'http://127.0.0.1:8765/host',
+      host_token_file: null,
       version: '0.1.0',
-      host: { connected: true, appPid: 4712, version: '4.2.0', mode: 'gui', sinceMs: undefined },
+      host: { connected: true, app_pid: 4712, version: '4.2.0', mode: 'gui' },
       scene: '/shots/010/layout.blend',
-      sceneSetMs: null,
+      scene_set_at: null,
       status: 'available',
-      startedMs: Date.parse('2026-01-02T03:04:05.678Z'),
+      started_at: '2026-01-02T03:04:05.678Z',
       metadata: {},
-      gateways: undefined,
       ...record,
     },
     verdict: {

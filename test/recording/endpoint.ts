@@ -180,7 +180,7 @@ export const mcpExchanges: readonly Exchange[] = [
 const gatewayUris = [
   'gateway://instances',
   'gateway://instances?include_stale=false',
-  'gateway://instances?limit=x',
+  'gateway://instances?include_dead=x',
   'gateway://instances?dcc_type=maya',
   'gateway://instances/{serve_instance_id}',
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
 import { type InstanceRecord, parseRecord } from '../../src/lib/instances/record.ts'
-import { shownRecord } from '../../src/server/gateway/instance-directory.ts'
 import { makeRecord } from '../server/gateway/support.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
@@ -73,30 +72,12 @@ describe('parseRecord', () => {
     })
     expect(record.scene).to.have.length(1024).and.match(/…$/)
   })
-})
 
-describe('shownRecord', () => {
-  it('says nothing of how the application feeds the instance', () => {
-    const shown = shownRecord(parse({}))
-    expect(shown).to.include({ instanceId: id, localUrl: 'http://127.0.0.1:8765' })
-    expect(JSON.stringify(shown)).to.not.match(/host\.token|8765\/host/)
-  })
-
-  it('keeps of the address of the application only where to ask on this machine', () => {
-    const table: [hostUrl: string, kept: string | null][] = [
-      ['http://[::1]:1/host?a#b', 'http://[::1]:1'],
-      ['http://localhost/host', 'http://localhost'],
-      ['http://169.254.169.254/latest', null],
-      ['https://127.0.0.1:1/host', null],
-      ['', null],
-    ]
-    for (const [host_url, kept] of table) {
-      expect(shownRecord(parse({ host_url })).localUrl, host_url).to.equal(kept)
-    }
-  })
-
-  it('shows the address for clients in its normal form', () => {
-    const { mcpUrl } = shownRecord(parse({ mcp_url: 'HTTP://2130706433/' }))
-    expect(mcpUrl).to.equal('http://127.0.0.1/')
+  it('normalises the address for clients, and times', () => {
+    const record = parse({ mcp_url: 'HTTP://2130706433/', started_at: '2026-01-02T05:04:05+02:00' })
+    expect(record).to.include({
+      mcp_url: 'http://127.0.0.1/',
+      started_at: '2026-01-02T03:04:05.000Z',
+    })
   })
 })

@@ -47,10 +47,8 @@ function instance(more: Partial<Instance> = {}): Instance {
     dccType: 'blender',
     displayName: 'blender on here',
     scene: null,
+    sceneSetAt: null,
     url: record.mcp_url,
-    pid: 1,
-    pidStart: null,
-    hostname: 'here',
     startedMs: 0,
     ...more,
   }
@@ -65,7 +63,7 @@ describe('the instance of a record', () => {
 
   it('takes what a client needs', () => {
     expect(parse({})).to.deep.equal({
-      ...instance({ scene: '/shots/a.blend', pid: process.pid, hostname: hostname() }),
+      ...instance({ scene: '/shots/a.blend' }),
       startedMs: Date.parse(record.started_at),
     })
   })
@@ -102,7 +100,7 @@ describe('liveInstances', () => {
   }
 
   const live = async () => {
-    const found = await liveInstances({ registryDir: dir, log: silentLogger })
+    const found = await liveInstances(dir, silentLogger)
     return found.map(({ id }) => names.get(id))
   }
 

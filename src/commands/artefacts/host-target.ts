@@ -12,6 +12,7 @@ import { Secret } from '../../lib/util/secret.ts'
 import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
 import type { ClientFlags } from '../resources/client.ts'
 import { readStateDirectory } from '../path-flags.ts'
+import { liveInstances } from '../../lib/instances/live-instances.ts'
 import { chooseInstance } from '../stdio/choose-instance.ts'
 
 /** The flags of a command that sends something over the host link of a running instance. */
@@ -34,8 +35,8 @@ export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarge
     return foundAt(hostUrl, hostToken, 'SERVICE_HOST_URL')
   }
   const registryDir = readStateDirectory(flags, env)
-  const parts = { registryDir, log }
-  const { id } = await chooseInstance(parts, word, '--instance ID')
+  const live = await liveInstances(registryDir, log)
+  const { id } = chooseInstance(live, word, '--instance ID')
   const read = readRecordFile(recordFile(join(registryDir, 'instances'), id))
   if (read?.record.ok !== true) {
     throw new ServiceError('network_failed', 'the instance has ended', {

@@ -1,22 +1,21 @@
 import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/instance.ts'
-import { liveInstances, type LiveInstancesParts } from '../../lib/instances/live-instances.ts'
 import { selectInstances, shortId } from '../../lib/instances/select-instance.ts'
+import { sceneText } from '../instances/lines.ts'
 
 const startHint = 'start one with: service-cli serve'
 
 /**
- * Chooses the live instance that `word` names, or the only one. Rejects with `usage_invalid` for an
- * ambiguous or invalid word, `network_failed` when no such instance answers. `naming` shows how to
+ * Chooses the instance that `word` names, or the only one. Throws `usage_invalid` for an
+ * ambiguous or invalid word, `network_failed` when there is no such instance. `naming` shows how to
  * name one of several.
  */
-export async function chooseInstance(
-  parts: LiveInstancesParts,
+export function chooseInstance(
+  instances: Instance[],
   word: string | undefined,
   naming?: string,
-): Promise<Instance> {
-  const instances = await liveInstances(parts)
+): Instance {
   const selected = selectInstances(instances, word)
   const [instance] = selected
   if (instance === undefined) throw word === undefined ? noneFound() : notFound(instances, word)
@@ -53,11 +52,11 @@ function notFound(instances: Instance[], word: string): ServiceError {
 }
 
 function table(instances: readonly Instance[]): string {
-  const rows = instances.map(({ id, dccType, displayName, scene }) => [
+  const rows = instances.map(({ id, dccType, displayName, scene, sceneSetAt }) => [
     shortId(id),
     dccType,
     displayName,
-    scene ?? '',
+    sceneText({ scene, scene_set_at: sceneSetAt }, Date.now()),
   ])
   return columns(['ID', 'TYPE', 'NAME', 'SCENE'], rows)
 }

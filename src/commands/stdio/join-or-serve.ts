@@ -84,7 +84,7 @@ export class JoinOrServe {
 
   #live(): Promise<Instance[]> {
     const { registryDir, log } = this.#parts
-    return liveInstances({ registryDir, log })
+    return liveInstances(registryDir, log)
   }
 
   /** Two clients must not start two servers. */

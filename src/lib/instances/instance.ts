@@ -12,15 +12,12 @@ export function instanceOf(record: InstanceRecord) {
     dccType: record.dcc_type,
     displayName: record.display_name,
     scene: record.scene,
+    sceneSetAt: record.scene_set_at,
     /**
      * The MCP endpoint at the address that the server itself listens on: `mcp_url` may lead over a
      * proxy and out of this machine, or have a certificate that is unknown here.
      */
     url: URL.parse('/mcp', record.host_url)?.href ?? record.mcp_url,
-    pid: record.pid,
-    /** Tells processes apart that had the same pid; null where the system does not tell. */
-    pidStart: record.pid_start,
-    hostname: record.hostname,
     startedMs: Date.parse(record.started_at),
   }
 }
@@ -33,10 +30,10 @@ export const instanceStaleMs = 30_000
  * milliseconds since the epoch.
  */
 export function lifeOf(
-  { hostname: owner, pid, pidStart }: Pick<Instance, 'hostname' | 'pid' | 'pidStart'>,
+  { hostname: owner, pid, pid_start: start }: InstanceRecord,
   heartbeatMs: number,
 ): 'live' | 'stale' | 'dead' {
-  if (owner === hostname() && !isRunning(pid, pidStart)) return 'dead'
+  if (owner === hostname() && !isRunning(pid, start)) return 'dead'
   return Date.now() - heartbeatMs > instanceStaleMs ? 'stale' : 'live'
 }
 

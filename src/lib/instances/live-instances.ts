@@ -2,26 +2,21 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { type Instance, lifeOf } from './instance.ts'
+import { type Instance, instanceOf, lifeOf } from './instance.ts'
 import { readInstances } from './record-files.ts'
 
-export interface LiveInstancesParts {
-  readonly registryDir: string
-  readonly log: Logger
-}
-
 /** The instances of this user on this machine that can be used now, oldest first. Never rejects. */
-export async function liveInstances({ registryDir, log }: LiveInstancesParts): Promise<Instance[]> {
+export async function liveInstances(registryDir: string, log: Logger): Promise<Instance[]> {
   const folder = join(registryDir, 'instances')
   const all = await readInstances(folder).catch((error: unknown) => {
     log.warn({ folder }, messageOf(error))
     return []
   })
-  const live = all.filter(({ instance, heartbeatMs }) => {
-    return instance.hostname === hostname() && lifeOf(instance, heartbeatMs) === 'live'
+  const live = all.filter(({ record, heartbeatMs }) => {
+    return record.hostname === hostname() && lifeOf(record, heartbeatMs) === 'live'
   })
   return live
-    .map(({ instance }) => instance)
+    .map(({ record }) => instanceOf(record))
     .toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
 }
 

@@ -4,7 +4,6 @@ import { listPrivateFolder } from '../config/private-file.ts'
 import { errnoOf, isMissing } from '../util/errors.ts'
 import { isOwn, noFollow } from '../util/posix.ts'
 import { fail, type Result } from '../util/result.ts'
-import { type Instance, instanceOf } from './instance.ts'
 import { type InstanceRecord, maxRecordBytes, parseRecord } from './record.ts'
 
 /** One file among the instance records. */
@@ -21,11 +20,11 @@ export interface RecordFile {
 /** The instances with a valid record. Throws as `listRecords`. */
 export async function readInstances(
   instancesDir: string,
-): Promise<{ instance: Instance; heartbeatMs: number }[]> {
+): Promise<{ record: InstanceRecord; heartbeatMs: number }[]> {
   return (await listRecords(instancesDir)).flatMap(name => {
     const file = readRecordFile(join(instancesDir, name))
     if (file?.record.ok !== true) return []
-    return { instance: instanceOf(file.record.value), heartbeatMs: file.modifiedMs }
+    return { record: file.record.value, heartbeatMs: file.modifiedMs }
   })
 }
 

@@ -3,7 +3,7 @@ import { firstIssue } from '../util/first-issue.ts'
 import { maxJsonDepth, parseJson } from '../util/json.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 import { cleanText, isUuid } from '../util/text.ts'
-import { isRfc3339 } from '../util/time.ts'
+import { isRfc3339, toRfc3339 } from '../util/time.ts'
 import { visibilities } from './join-wire.ts'
 
 /** Bytes of one instance record. */
@@ -17,7 +17,11 @@ const line = (most: number) => z.string().transform(text => cleanText(text, most
 const text = line(255)
 const name = text.refine(shown => shown !== '', 'must not be empty')
 const pid = z.int32().positive()
-const time = z.string().refine(isRfc3339, 'must be a time as in RFC 3339')
+/** In UTC with milliseconds, as all times are shown. */
+const time = z
+  .string()
+  .refine(isRfc3339, 'must be a time as in RFC 3339')
+  .transform(shown => toRfc3339(Date.parse(shown)))
 
 /** Without a user name and a password: every client of a gateway may read it. */
 const address = z
@@ -60,7 +64,7 @@ const instanceRecord = z.object({
   host,
   /** Path of the open document, else its name. */
   scene: line(1024).nullable(),
-  /** When a scene that no application sent was set, to the minute. */
+  /** When a scene that no application sent was set; updated at most once a minute. */
   scene_set_at: time.nullable(),
   status: z.enum(['available', 'busy']),
   started_at: time,

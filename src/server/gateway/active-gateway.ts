@@ -13,11 +13,8 @@ const activeGateway = z.object({
   pid: z.int().positive(),
   /** `processStart(pid)` */
   pid_start: z.string().nullable(),
-  version: z.string(),
   /** Its MCP endpoint. */
   url: z.url(),
-  /** RFC 3339 */
-  started_at: z.string(),
   /** Whether it passes the resources of instances on. */
   aggregate: z.boolean(),
 })

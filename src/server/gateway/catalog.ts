@@ -15,72 +15,33 @@ const bundledCatalog = fileURLToPath(new URL('../../../adapters/catalog.json', i
 
 const text = z.string().min(1)
 const texts = z.array(text).optional()
-// Pages may show them as links.
-const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-const hexadecimal = (digits: number) =>
-  z.string().regex(new RegExp(`^[0-9a-f]{${digits}}$`), `must be ${digits} lower-case hex digits`)
+// Clients may show them as links.
+const url = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional()
 
-/** How the package is installed; shown to clients, never executed. */
-const install = z.strictObject({
-  type: z.enum(['git', 'zip', 'path', 'pip', 'command']),
-  url: url.optional(),
-  ref: hexadecimal(40).optional(),
-  sha256: hexadecimal(64).optional(),
-  skillRoots: texts,
-  pip_package: text.optional(),
-  pip_extras: texts,
-  python_path: text.optional(),
-  entry_point: text.optional(),
-  instructions_url: url.optional(),
-  command: texts,
-})
-
-const content = z.strictObject({
-  format: z.enum(['adapter', 'skill', 'skill-bundle', 'agent-plugin', 'cua-profile', 'composite']),
-  skills: texts,
-  components: z.array(z.strictObject({ kind: text, id: text, root: text.optional() })).optional(),
-})
-
-const catalogEntry = z.strictObject({
+const catalogEntry = z.looseObject({
   // Stands in a URI without any escape.
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'must be letters, digits, ".", "_", "-"'),
   description: text,
   dcc: texts,
-  targets: z
-    .array(z.strictObject({ kind: z.enum(['dcc', 'application', 'game', 'web']), id: text }))
-    .optional(),
-  url: url.optional(),
+  targets: z.array(z.looseObject({ id: text })).optional(),
   tags: texts,
-  version: text.optional(),
-  min_core_version: text.optional(),
-  install: install.optional(),
-  package: content.optional(),
-  maintainer: text.optional(),
-  category: text.optional(),
-  policy: z.strictObject({ installation: text.optional() }).optional(),
-  requires: z
-    .strictObject({ env: texts, bins: texts, python: text.optional(), skills: texts })
-    .optional(),
-  icon: url.optional(),
-  showcase: z.array(url).optional(),
-  docs: url.optional(),
-  license: text.optional(),
+  url,
+  docs: url,
+  icon: url,
 })
 
-const catalogFile = z.strictObject({
+const catalogFile = z.object({
   schema_version: z.literal(1),
-  name: text.optional(),
   entries: z
     .array(catalogEntry)
     .refine(all => new Set(all.map(({ name }) => name)).size === all.length, 'two have one name'),
 })
 
-/** One package of a catalog. Member names are those of the file and of the wire (docs/catalog.md). */
+/** One package of a catalog, as its file has it (docs/catalog.md): what is not checked is shown, too. */
 export type CatalogEntry = z.infer<typeof catalogEntry>
 
 /** A catalog in a file, which is read again when it changed. */
 export class Catalog {
-  readonly source: 'bundled' | 'file'
   /** Those that were valid last, in the order of the file. */
   entries: readonly CatalogEntry[] = []
   /** What is wrong with the file since then; null: nothing. */
@@ -92,20 +53,19 @@ export class Catalog {
    * The bundled catalog without a `path`. Throws `config_invalid` for a file that cannot be read or
    * is no valid catalog.
    */
-  static async open(path?: string): Promise<Catalog> {
+  static async open(path = bundledCatalog): Promise<Catalog> {
     const catalog = new Catalog(path)
     await catalog.refresh()
     const { problem } = catalog
     if (problem === null) return catalog
-    const message = `the catalog ${catalog.#path} is unusable: ${problem}`
+    const message = `the catalog ${path} is unusable: ${problem}`
     throw new ServiceError('config_invalid', message, {
       hint: 'correct the file; its format is in docs/catalog.md',
     })
   }
 
-  private constructor(path?: string) {
-    this.source = path === undefined ? 'bundled' : 'file'
-    this.#path = path ?? bundledCatalog
+  private constructor(path: string) {
+    this.#path = path
     this.#follower = new FileFollower(this.#path)
   }
 

@@ -6,9 +6,9 @@ import { type ActiveGateway, readActiveGateway } from './active-gateway.ts'
 export interface ElectionNews {
   readonly event: 'election_won' | 'takeover' | 'contention' | 'port_taken' | 'voluntary_yield'
   /** A sentence for people. */
-  readonly message: string
-  /** The gateway that has the port, or had it. */
-  readonly holder: ActiveGateway | null
+  readonly reason: string
+  /** The gateway that has the port. */
+  readonly resident: ActiveGateway | null
 }
 
 interface ElectionParts {
@@ -49,15 +49,15 @@ export async function winPort(parts: ElectionParts): Promise<ActiveGateway | nul
       unnamedTries = 0
       if (!parts.standby) throw heldByGateway(parts, holder)
       if (holder.instance_id !== behind?.instance_id) {
-        const message = `process ${holder.pid} is the gateway of port ${port}; standing by`
-        notify({ event: 'contention', message, holder })
+        const reason = `process ${holder.pid} is the gateway of port ${port}; standing by`
+        notify({ event: 'contention', reason, resident: holder })
       }
       behind = holder
     } else if (++unnamedTries === maxUnnamedTries) {
       // A standby keeps waiting while an unrelated program holds the port.
       if (parts.patient !== true && behind === null) throw taken
-      const message = `port ${port} is in use by another program`
-      notify({ event: 'port_taken', message, holder: null })
+      const reason = `port ${port} is in use by another program`
+      notify({ event: 'port_taken', reason, resident: null })
     }
     // Keeps the process alive: to wait is all that it does.
     await delay(retryMs, undefined, { signal }).catch(() => {})
@@ -76,8 +76,7 @@ async function tryBind({ bind }: ElectionParts): Promise<ServiceError | null> {
 }
 
 function heldByGateway({ host, port }: ElectionParts, active: ActiveGateway): ServiceError {
-  const { pid, version, started_at, instance_id } = active
-  const holder = `the gateway of process ${pid} (${instance_id}, version ${version}, since ${started_at})`
+  const holder = `the gateway of process ${active.pid} (${active.instance_id})`
   return new ServiceError('port_in_use', `port ${port} on ${host} is held by ${holder}`, {
     hint: 'leave out --no-standby to wait for it, or choose another --port',
     data: { host, port, holder },

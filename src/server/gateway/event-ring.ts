@@ -25,16 +25,13 @@ export const gatewayEventKinds = [
   'instance_died',
   'instance_recovered',
   'probe_unreachable',
-  'ghost_reaped',
-  'record_fault',
-  'record_mended',
 ] as const
 
 export interface GatewayEvent {
   readonly event: (typeof gatewayEventKinds)[number]
   /** Kind of application; the gateway itself by default. */
   readonly dccType?: string
-  /** The first 8 digits of an id, or a label. */
+  /** The first 8 digits of an id. */
   readonly instanceId: string
   readonly reason: string
 }

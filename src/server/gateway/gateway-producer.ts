@@ -1,4 +1,8 @@
+import { instanceStaleMs } from '../../lib/instances/instance.ts'
+import { reapAfterMs } from '../../lib/instances/reap.ts'
 import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
+import { version } from '../../lib/util/version.ts'
 import type { EndpointActivity } from '../mcp/endpoint.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
@@ -7,15 +11,17 @@ import { textParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 import { builtIn, jsonContents, type SchemeProducer } from '../resources/scheme-producer.ts'
 import type { Catalog } from './catalog.ts'
-import {
-  auditDiagnostics,
-  type GatewaySelf,
-  metricsDiagnostics,
-  processDiagnostics,
-} from './diagnostics.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
-import { idPrefix, parseInstanceQuery, queryInstances } from './instance-query.ts'
-import { instanceRow } from './instance-rows.ts'
+import {
+  countByHealth,
+  idPrefix,
+  instanceRow,
+  listInstances,
+  ofType,
+  parseInstanceQuery,
+} from './instance-rows.ts'
+import { reapEveryMs } from './local-directory.ts'
+import { probeTimeoutMs } from './probes.ts'
 
 /** Resources that change with the directory. */
 export const directoryUris = [
@@ -64,9 +70,9 @@ const descriptors: readonly Descriptor[] = builtIn([
 
 const templates: readonly Template[] = builtIn([
   {
-    uriTemplate: 'gateway://instances{?dcc_type,query,include_stale,include_dead,limit,offset}',
+    uriTemplate: 'gateway://instances{?dcc_type,include_stale,include_dead}',
     name: 'Instances, filtered',
-    description: 'Of one kind, or with a text in name, id, version or scene; dead ones too',
+    description: 'Of one kind of application, without stale ones, or with dead ones',
   },
   {
     uriTemplate: 'gateway://instances/{instance_id}',
@@ -95,6 +101,15 @@ const entryPrefix = 'catalog/'
 /** Instances that are named when the beginning of an id fits several. */
 const maxCandidates = 20
 
+/** What the gateway's process knows of itself. */
+export interface GatewaySelf {
+  readonly host: string
+  readonly port: number
+  readonly mcpUrl: string
+  /** Milliseconds since the epoch. */
+  readonly startedMs: number
+}
+
 export interface GatewayProducerParts {
   readonly directory: InstanceDirectory
   readonly catalog: Catalog
@@ -108,7 +123,7 @@ export class GatewayProducer implements SchemeProducer {
   readonly #parts: GatewayProducerParts
   readonly #lists = new KeptAnswers()
   /** The state of the directory that `#version` is a number of. */
-  #state: Pick<InstanceDirectory, 'entries' | 'faults'> = { entries: [], faults: [] }
+  #entries: readonly InstanceEntry[] = []
   #version = 0
 
   constructor(parts: GatewayProducerParts) {
@@ -128,26 +143,24 @@ export class GatewayProducer implements SchemeProducer {
   }
 
   async read(uri: ResourceUri): Promise<readonly Content[]> {
-    const { directory, catalog, self, activity } = this.#parts
+    const { catalog } = this.#parts
     const { path, text } = uri
     const json = (value: object) => jsonContents(text, JSON.stringify(value))
     switch (path) {
       case 'instances':
         return this.#list(uri)
       case 'diagnostics/process':
-        return json(processDiagnostics(directory, self, textParameter(uri, 'dcc_type')))
+        return json(this.#process(textParameter(uri, 'dcc_type')))
       case 'diagnostics/audit':
-        return json(auditDiagnostics(activity()))
+        return json(this.#audit())
       case 'diagnostics/metrics':
-        return json(metricsDiagnostics(directory.entries, activity()))
+        return json(this.#metrics())
     }
     if (path.startsWith(onePrefix)) return json(instanceRow(this.#find(uri)))
     await catalog.refresh()
     if (path === 'catalog') {
-      const query = textParameter(uri, 'query') ?? null
-      const entries = catalog.search(query ?? '')
-      const { source, problem } = catalog
-      return json({ total: entries.length, query, source, problem, entries })
+      const entries = catalog.search(textParameter(uri, 'query') ?? '')
+      return json({ total: entries.length, problem: catalog.problem, entries })
     }
     const entry = catalog.entries.find(({ name }) => path === entryPrefix + name)
     if (entry === undefined) throw new ResourceNotFound(text)
@@ -156,40 +169,72 @@ export class GatewayProducer implements SchemeProducer {
 
   /** However an instance is selected: by the digits that its id begins with. */
   canonical({ path }: ResourceUri): string | undefined {
-    if (!path.startsWith(onePrefix)) return undefined
-    const prefix = idPrefix(path.slice(onePrefix.length))
-    return prefix === null ? undefined : `gateway://instances/${prefix}`
+    const prefix = prefixIn(path)
+    return prefix === null ? undefined : `gateway://${onePrefix}${prefix}`
   }
 
   pushes({ path }: ResourceUri): boolean {
     if (!path.startsWith(onePrefix)) return directoryUris.some(uri => uri === `gateway://${path}`)
     // A prefix that matches no instance fails at once.
-    const prefix = idPrefix(path.slice(onePrefix.length))
-    return prefix !== null && prefix.length >= minPrefixChars
+    return (prefixIn(path)?.length ?? 0) >= minPrefixChars
   }
 
   complete(variable: string, prefix: string): readonly string[] {
     if (variable !== 'instance_id') return []
-    return this.#withPrefix(plainId(prefix)).map(({ record }) => record.instanceId)
+    return this.#withPrefix(plainId(prefix)).map(({ record }) => record.instance_id)
+  }
+
+  #process(dccType: string | undefined) {
+    const { directory, self } = this.#parts
+    const counted = ofType(directory.entries, dccType)
+    return {
+      gateway: {
+        server_version: version,
+        own_host: self.host,
+        own_port: self.port,
+        mcp_url: self.mcpUrl,
+        pid: process.pid,
+        started_at: toRfc3339(self.startedMs),
+      },
+      counts: { total: counted.length, ...countByHealth(counted) },
+      faults: directory.faults,
+    }
+  }
+
+  #audit() {
+    const { pendingCalls, subscriptions } = this.#parts.activity()
+    return { summary: { pending_calls: pendingCalls, resource_subscriptions: subscriptions } }
+  }
+
+  #metrics() {
+    const { directory, activity } = this.#parts
+    return {
+      metrics: {
+        gateway_local_tools: activity().tools,
+        live_instances: countByHealth(directory.entries).live,
+        backend_timeout_ms: probeTimeoutMs,
+        stale_after_ms: instanceStaleMs,
+        // From its last heartbeat, at most.
+        dead_shown_ms: reapAfterMs + reapEveryMs,
+        publishes_backend_tools: false,
+      },
+    }
   }
 
   /** Many clients read the same list after each change: it is serialised once. */
   #list(uri: ResourceUri): readonly Content[] {
-    const { entries, faults } = this.#parts.directory
+    const { entries } = this.#parts.directory
     const query = parseInstanceQuery(uri)
-    if (entries !== this.#state.entries || faults !== this.#state.faults) {
-      this.#state = { entries, faults }
-      this.#version++
-    }
-    return this.#lists.get(this.#version, uri.text, () => {
-      const found = queryInstances(entries.map(instanceRow), faults, query)
-      return JSON.stringify({ list_ok: true, ...found })
-    })
+    if (entries !== this.#entries) this.#version++
+    this.#entries = entries
+    return this.#lists.get(this.#version, uri.text, () =>
+      JSON.stringify(listInstances(entries, query)),
+    )
   }
 
   /** The one instance whose id the path names or begins, alive or dead. */
   #find({ path, text: uri }: ResourceUri): InstanceEntry {
-    const prefix = idPrefix(path.slice(onePrefix.length))
+    const prefix = prefixIn(path)
     if (prefix !== null && prefix.length < minPrefixChars) {
       throw new ResourceUriInvalid(
         `an instance is selected by its id or by at least ${minPrefixChars} digits of it`,
@@ -212,6 +257,11 @@ export class GatewayProducer implements SchemeProducer {
 
   #withPrefix(digits: string): InstanceEntry[] {
     const { entries } = this.#parts.directory
-    return entries.filter(({ record }) => plainId(record.instanceId).startsWith(digits))
+    return entries.filter(({ record }) => plainId(record.instance_id).startsWith(digits))
   }
+}
+
+/** The digits by which the path selects one instance; null: it selects none. */
+function prefixIn(path: string): string | null {
+  return path.startsWith(onePrefix) ? idPrefix(path.slice(onePrefix.length)) : null
 }

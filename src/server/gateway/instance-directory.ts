@@ -1,22 +1,5 @@
-import type { JoinAccepted } from '../../lib/instances/join-wire.ts'
+import type { JoinAccepted, Visibility } from '../../lib/instances/join-wire.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
-import type { Visibility } from '../../lib/instances/join-wire.ts'
-import { isLoopback } from '../../lib/util/net.ts'
-
-/** All known instances, alive or not: those of this machine, and those that joined. */
-export interface InstanceDirectory {
-  /**
-   * Dead ones included, oldest first. The identical array, of identical entries, until `onChange`
-   * tells of a change.
-   */
-  readonly entries: readonly InstanceEntry[]
-  /** Invalid records; they hide no other. The same array likewise. */
-  readonly faults: readonly RecordFault[]
-  /** Called after `entries` or `faults` changed. Returns the unsubscribe. */
-  onChange(listener: (changes: InstanceChange[]) => void): () => void
-  /** Resolves when nothing will be looked at or told any more. */
-  close(): Promise<void>
-}
 
 /** One instance: what it says of itself, and what is known of its life. */
 export interface InstanceEntry {
@@ -24,8 +7,11 @@ export interface InstanceEntry {
   readonly verdict: Verdict
 }
 
-/** What an instance record says; its texts are safe to show. */
-export type DirectoryRecord = Readonly<ReturnType<typeof shownRecord>>
+/**
+ * What an instance says of itself. `joined` is absent for one that left its record on this machine;
+ * the addresses of one that joined are those of another machine, and neither shown nor called.
+ */
+export type DirectoryRecord = Readonly<InstanceRecord & { joined?: JoinedAs }>
 
 /** Whose a joined instance is, as the token of its link says, and who sees it. */
 export interface JoinedAs extends JoinAccepted {
@@ -48,62 +34,85 @@ export interface RecordFault {
   readonly reason: string
 }
 
-export type InstanceChange =
-  | { readonly kind: 'appeared'; readonly entry: InstanceEntry }
-  /** Its record or its verdict. */
-  | { readonly kind: 'changed'; readonly entry: InstanceEntry; readonly before: InstanceEntry }
-  /** No entry any more; how it ended, or was last known. `isHidden`: it goes on, where others see it. */
-  | {
-      readonly kind: 'gone'
-      readonly entry: InstanceEntry
-      readonly before: InstanceEntry
-      readonly isHidden?: true
-    }
-  | { readonly kind: 'fault'; readonly fault: RecordFault }
-  /** What was wrong there is no more. */
-  | { readonly kind: 'mended'; readonly fault: RecordFault }
+export interface InstanceChange {
+  /** `changed`: its record or its verdict. `gone`: no entry any more. */
+  readonly kind: 'appeared' | 'changed' | 'gone'
+  /** Of one that is gone: how it ended, or was last known. */
+  readonly entry: InstanceEntry
+  readonly before: InstanceEntry | undefined
+  /** It goes on, where others see it. */
+  readonly isHidden?: true
+}
 
-/** An instance record without how to feed the instance: of `host_url` only the origin is kept. */
-export function shownRecord(record: InstanceRecord) {
-  const { host, scene_set_at: setAt } = record
-  return {
-    instanceId: record.instance_id,
-    dccType: record.dcc_type,
-    displayName: record.display_name,
-    /** The server's process. */
-    pid: record.pid,
-    pidStart: record.pid_start,
-    hostname: record.hostname,
-    /** For clients. Null for a joined instance, which is reached over its link alone. */
-    mcpUrl: record.mcp_url as string | null,
-    /** Null: it runs on this machine, and left a record here. */
-    joined: null as JoinedAs | null,
-    localUrl: localUrlOf(record.host_url),
-    version: record.version,
-    host: {
-      connected: host.connected,
-      appPid: host.app_pid,
-      version: host.version,
-      mode: host.mode,
-      /** When the application connected, or went; absent before the first one. */
-      sinceMs: host.since === undefined ? undefined : Date.parse(host.since),
-    },
-    scene: record.scene,
-    /** When a scene that no application sent was set; null: there is none. */
-    sceneSetMs: setAt === null ? null : Date.parse(setAt),
-    status: record.status,
-    startedMs: Date.parse(record.started_at),
-    metadata: record.metadata,
-    /** Addresses of the gateways that it joins; absent for one that has joined this gateway. */
-    gateways: record.gateways,
+/** What one source of instances says now. Neither entry nor fault: it is gone. */
+export interface Finding {
+  readonly entry?: InstanceEntry
+  readonly fault?: RecordFault
+  /** How an instance that is gone is to be told of; by default as it was last known. */
+  readonly ended?: InstanceEntry
+  /** It goes on, where others see it. */
+  readonly isHidden?: true
+}
+
+type Listener = (changes: InstanceChange[]) => void
+
+/** All known instances, alive or not: those of this machine, and those that joined. */
+export class InstanceDirectory {
+  readonly #findings = new Map<string, Finding>()
+  readonly #listeners = new Set<Listener>()
+  #entries: readonly InstanceEntry[] | null = null
+  #faults: readonly RecordFault[] | null = null
+
+  /**
+   * Dead ones included, oldest first. The identical array, of identical entries, until `onChange`
+   * tells of a change.
+   */
+  get entries(): readonly InstanceEntry[] {
+    const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
+    return (this.#entries ??= Object.freeze(all().sort(byAge)))
+  }
+
+  /** Invalid records; they hide no other. The same array likewise. */
+  get faults(): readonly RecordFault[] {
+    const all = () => [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
+    return (this.#faults ??= Object.freeze(all()))
+  }
+
+  /** What the source is now. */
+  entryOf(source: string): InstanceEntry | undefined {
+    return this.#findings.get(source)?.entry
+  }
+
+  /** Called after `entries` or `faults` changed, with the changes of entries. Returns the unsubscribe. */
+  onChange(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Takes over what sources say now, and notifies listeners once of what changed by it. */
+  update(findings: Iterable<readonly [source: string, finding: Finding]>): void {
+    const changes: InstanceChange[] = []
+    let isFault = false
+    for (const [source, finding] of findings) {
+      const { entry, fault, ended, isHidden } = finding
+      const known = this.#findings.get(source)
+      const before = known?.entry
+      if (entry === undefined && fault === undefined) this.#findings.delete(source)
+      else this.#findings.set(source, finding)
+      if (before !== entry) {
+        if (entry) changes.push({ kind: before ? 'changed' : 'appeared', entry, before })
+        else if (before) changes.push({ kind: 'gone', entry: ended ?? before, before, isHidden })
+      }
+      isFault ||= known?.fault?.reason !== fault?.reason
+    }
+    if (changes.length > 0) this.#entries = null
+    if (isFault) this.#faults = null
+    else if (changes.length === 0) return
+    for (const notify of this.#listeners) notify(changes)
   }
 }
 
-/**
- * Where it answers programs of this machine without TLS, when that is literally an address of this
- * machine alone. Any other is never asked. Never shown.
- */
-function localUrlOf(hostUrl: string): string | null {
-  const url = URL.parse(hostUrl)
-  return url?.protocol === 'http:' && isLoopback(url.hostname) ? url.origin : null
+function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
+  if (a.started_at !== b.started_at) return a.started_at < b.started_at ? -1 : 1
+  return a.instance_id < b.instance_id ? -1 : 1
 }

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import { instanceStaleMs, lifeOf } from '../../lib/instances/instance.ts'
 import { reapInstances } from '../../lib/instances/reap.ts'
@@ -9,13 +8,12 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
-import { ChangeEmitter, type Finding } from './change-emitter.ts'
 import {
   type DirectoryRecord,
-  type InstanceDirectory,
+  type Finding,
+  InstanceDirectory,
   type InstanceEntry,
   type RecordFault,
-  shownRecord,
 } from './instance-directory.ts'
 import { askReady, probeUrl } from './probes.ts'
 
@@ -37,11 +35,8 @@ interface LocalDirectoryOptions {
 /** Records and processes are looked at this often. */
 const directoryPollMs = 500
 
-/** Files that are looked at before other work of this process has its turn. */
-const maxFilesAtOnce = 100
-
 /** Live instances are asked this often whether they are ready. */
-export const probeEveryMs = 5000
+const probeEveryMs = 5000
 
 /** What dead instances left is looked for this often. */
 export const reapEveryMs = 60_000
@@ -56,7 +51,7 @@ const maxProbes = 32
  * The instances that made themselves known by a file. Those that joined a gateway are updated by
  * their links.
  */
-export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
+export class LocalDirectory extends InstanceDirectory {
   readonly #options: LocalDirectoryOptions
   /** By the name of the file. */
   readonly #tracked = new Map<string, TrackedRecord>()
@@ -98,6 +93,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     return this.#nextPoll
   }
 
+  /** Resolves when nothing will be looked at or told any more. */
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     this.#closed.abort()
@@ -116,12 +112,6 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     const findings = new Map<string, Finding>([['instances', { fault }]])
     // A name that is missing may only have been moved while the listing was read.
     for (const name of new Set([...this.#tracked.keys(), ...listed])) {
-      if (findings.size === maxFilesAtOnce) {
-        this.update(findings)
-        findings.clear()
-        await setImmediate()
-        if (this.#closed.signal.aborted) return
-      }
       const known = this.#tracked.get(name)
       const file = fault ? null : readRecordFile(join(instancesDir, name), known?.file)
       const tracked = known ?? new TrackedRecord(name)
@@ -143,7 +133,7 @@ export class LocalDirectory extends ChangeEmitter implements InstanceDirectory {
     const entry = this.entryOf(name)
     if (signal.aborted || entry === undefined) return
     const { record, verdict } = entry
-    const url = probeUrl(record, hostname())
+    const url = probeUrl(record)
     // One that is dead or stale cannot be expected to answer.
     if (!url.ok || verdict.health === 'dead' || verdict.health === 'stale') return
     tracked.probed(await askReady(url.value, signal))
@@ -167,21 +157,22 @@ class TrackedRecord {
 
   /** Returns the same entry as before unless there is something new to say. */
   judge(file: RecordFile): Finding {
-    const before = this.file?.record === file.record ? this.#entry : undefined
     this.file = file
     if (!file.record.ok) {
       this.#entry = undefined
       return { fault: { source: this.#source, reason: file.record.failure } }
     }
-    const record = before?.record ?? shownRecord(file.record.value)
+    const before = this.#entry
+    const record = file.record.value
     const heartbeatMs = file.modifiedMs
     const life = lifeOf(record, heartbeatMs)
     // What failed before the instance fell silent says nothing about it when it is back.
     if (life !== 'live') this.#failedProbes = 0
     const isUnhealthy = this.#failedProbes >= maxProbeFailures
     const reason = isUnhealthy ? `it is not ready: ${this.#failure}` : reasonOf(life, record)
-    if (before?.verdict.reason === reason) before.verdict.heartbeatMs = heartbeatMs
-    else {
+    if (before?.record === record && before.verdict.reason === reason) {
+      before.verdict.heartbeatMs = heartbeatMs
+    } else {
       const health = isUnhealthy ? 'unhealthy' : life
       this.#entry = { record, verdict: { health, reason, heartbeatMs } }
     }

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
+import { hostname } from 'node:os'
+import { isLoopback } from '../../lib/util/net.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { userAgent } from '../../lib/util/version.ts'
 import type { DirectoryRecord } from './instance-directory.ts'
@@ -12,14 +14,16 @@ export const probeTimeoutMs = 5000
  * address: only one that is literally of this machine is ever called, and only `/readyz` of it.
  */
 export function probeUrl(
-  record: Pick<DirectoryRecord, 'mcpUrl' | 'localUrl' | 'hostname'>,
-  hostname: string,
+  record: Pick<DirectoryRecord, 'joined' | 'host_url' | 'hostname'>,
 ): Result<URL, string> {
-  if (record.mcpUrl === null) return fail('it answers over its link')
+  if (record.joined) return fail('it answers over its link')
   // Its 127.0.0.1 is not ours.
-  if (record.hostname !== hostname) return fail('it runs on another machine')
+  if (record.hostname !== hostname()) return fail('it runs on another machine')
   // `mcp_url` may lead over a proxy, or have a certificate that is unknown here.
-  if (record.localUrl !== null) return ok(new URL('/readyz', record.localUrl))
+  const url = URL.parse(record.host_url)
+  if (url?.protocol === 'http:' && isLoopback(url.hostname)) {
+    return ok(new URL('/readyz', url.origin))
+  }
   return fail('it has no http address of this machine alone')
 }
 

@@ -120,18 +120,13 @@ describe('a gateway that instances join', () => {
     await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
     const row = await rowOf(far.instanceId)
     const ofAda = { owner: 'ada', team: null, name: 'ada-ws' }
-    expect([row.origin, row.joined, row.display_name]).to.deep.equal([
-      'joined',
+    expect([row.joined, row.display_name]).to.deep.equal([
       { ...ofAda, visible_to: 'owner' },
       'far away',
     ])
     expect(row.mcp_url).to.equal(null)
     const other = await rowOf(local.instanceId)
-    expect([other.origin, other.joined, other.mcp_url]).to.deep.equal([
-      'local',
-      undefined,
-      local.url,
-    ])
+    expect([other.joined, other.mcp_url]).to.deep.equal([undefined, local.url])
     await local.stop()
   })
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { recordFile } from '../../../src/lib/instances/files.ts'
@@ -46,10 +46,10 @@ describe('LocalDirectory', () => {
     await utimes(recordFile(folder, id), at, at)
   }
   const remove = (id: string) => rm(recordFile(folder, id))
-  const ids = () => directory.entries.map(({ record }) => record.instanceId)
+  const ids = () => directory.entries.map(({ record }) => record.instance_id)
   const faults = () => directory.faults.map(({ source, reason }) => `${source}: ${reason}`)
   const verdict = (id: string) =>
-    directory.entries.find(({ record }) => record.instanceId === id)?.verdict
+    directory.entries.find(({ record }) => record.instance_id === id)?.verdict
   const isIt = (id: string, health: string) =>
     until(() => verdict(id)?.health === health, `it is ${health}`)
 
@@ -150,7 +150,7 @@ describe('LocalDirectory', () => {
         expect(faults()[0]).to.include(`${name}: `).and.include(reason)
         await rm(join(folder, name))
         await directory.refresh()
-        expect([faults(), told]).to.deep.equal([[], [['mended']]])
+        expect([faults(), told]).to.deep.equal([[], [[]]])
       })
     }
 
@@ -294,16 +294,22 @@ describe('LocalDirectory', () => {
 })
 
 describe('probeUrl', () => {
-  const local = 'http://127.0.0.1:4000'
-  const table: [mcpUrl: string | null, host: string, localUrl: string | null, asked: string][] = [
-    ['https://dcc.studio.example/mcp', 'here', local, `${local}/readyz`],
-    ['https://dcc.studio.example/mcp', 'elsewhere', local, 'it runs on another machine'],
-    ['http://10.0.0.5/mcp', 'here', null, 'it has no http address of this machine alone'],
-    [null, 'far', null, 'it answers over its link'],
+  const here = hostname()
+  const none = 'it has no http address of this machine alone'
+  const joined = { accountId: 'a', owner: 'a', team: null, name: 'a', visibility: 'all' } as const
+  const table: [given: Parameters<typeof probeUrl>[0], asked: string][] = [
+    [{ hostname: here, host_url: 'http://127.0.0.1:1/host' }, 'http://127.0.0.1:1/readyz'],
+    [{ hostname: here, host_url: 'http://u:p@[::1]:1/host?a#b' }, 'http://[::1]:1/readyz'],
+    [{ hostname: here, host_url: 'http://localhost/host' }, 'http://localhost/readyz'],
+    [{ hostname: here, host_url: 'http://169.254.169.254/latest' }, none],
+    [{ hostname: here, host_url: 'https://127.0.0.1:1/host' }, none],
+    [{ hostname: here, host_url: '' }, none],
+    [{ hostname: 'far', host_url: 'http://127.0.0.1:1/host' }, 'it runs on another machine'],
+    [{ hostname: here, host_url: 'http://127.0.0.1:1/host', joined }, 'it answers over its link'],
   ]
-  for (const [mcpUrl, hostname, localUrl, asked] of table) {
-    it(`is ${asked} for ${mcpUrl} ${hostname}, local address ${localUrl}`, () => {
-      const found = probeUrl({ mcpUrl, localUrl, hostname }, 'here')
+  for (const [given, asked] of table) {
+    it(`is ${asked} for ${JSON.stringify(given)}`, () => {
+      const found = probeUrl(given)
       expect(found.ok ? found.value.href : found.failure).to.equal(asked)
     })
   }

@@ -23,7 +23,7 @@ function shape(value: unknown): unknown {
 
 describe('docs/gateway-resources.md', () => {
   const given = gateway()
-  given.directory.put(entry({ instanceId: id }))
+  given.directory.put(entry({ instance_id: id }))
 
   const payloads: [heading: string, uri: string][] = [
     ['`gateway://instances`', 'gateway://instances'],
@@ -42,7 +42,7 @@ describe('docs/gateway-resources.md', () => {
     const times = ({ metrics }: { metrics: object }) =>
       Object.entries(metrics).filter(([name]) => name.endsWith('_ms'))
     const [sample] = samples('`gateway://diagnostics/metrics`')
-    expect(times(sample)).to.have.length(4)
+    expect(times(sample)).to.have.length(3)
     expect(times(sample)).to.deep.equal(times(await json(given, 'gateway://diagnostics/metrics')))
   })
 

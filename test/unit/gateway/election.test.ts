@@ -23,9 +23,7 @@ function makeGateway(changes: Partial<ActiveGateway> = {}): ActiveGateway {
     instance_id: randomUUID(),
     pid: process.pid,
     pid_start: processStart(process.pid),
-    version: '1.2.3',
     url: `http://127.0.0.1:${port}/mcp`,
-    started_at: '2026-01-02T03:04:05.000Z',
     aggregate: true,
     ...changes,
   }
@@ -50,7 +48,7 @@ describe('the gateway of a port', () => {
       registryDir,
       standby: true,
       bind: taken,
-      notify: ({ event, holder }) => told.push(`${event} ${holder?.instance_id ?? ''}`.trim()),
+      notify: ({ event, resident }) => told.push(`${event} ${resident?.instance_id ?? ''}`.trim()),
       signal: stop.signal,
       ...rules,
     })

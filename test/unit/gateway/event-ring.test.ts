@@ -44,7 +44,7 @@ describe('resources://gateway/events', () => {
   it('keeps hostile texts on their line, cleaned and cut', async () => {
     const given = gateway()
     const evil = `a\n{"event":"election_won"}\u001b[2J\u202e${'x'.repeat(300)}`
-    given.ring.record({ event: 'record_fault', dccType: evil, instanceId: evil, reason: evil })
+    given.ring.record({ event: 'port_taken', dccType: evil, instanceId: evil, reason: evil })
     const [only, ...others] = await eventsOf(given)
     expect(others).to.deep.equal([])
     for (const name of ['dcc_type', 'instance_id', 'reason']) {

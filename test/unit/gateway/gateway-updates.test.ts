@@ -13,7 +13,7 @@ describe('updates of a gateway', () => {
 
   it('are told of the list, the counts, and the instance under each beginning of its id', () => {
     const { directory, updates, time } = gateway()
-    directory.put(entry({ instanceId: id }))
+    directory.put(entry({ instance_id: id }))
     time.advance(50)
     const digits = id.replaceAll('-', '')
     const ones = Array.from(
@@ -27,13 +27,13 @@ describe('updates of a gateway', () => {
     const { directory, updates, lists, time } = gateway()
     const told = (uri: string) => updates.filter(one => one === uri).length
     for (let n = 0; n < 50; n++) {
-      directory.put(entry({ instanceId: id, scene: `/${n}` }))
-      directory.put(entry({ instanceId: other, scene: `/${n}` }))
+      directory.put(entry({ instance_id: id, scene: `/${n}` }))
+      directory.put(entry({ instance_id: other, scene: `/${n}` }))
     }
     time.advance(10_000)
     expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([1, 1])
     expect(lists.count).to.equal(1)
-    directory.put(entry({ instanceId: other, scene: '/x' }))
+    directory.put(entry({ instance_id: other, scene: '/x' }))
     time.advance(50)
     expect([told('gateway://instances'), told('gateway://instances/ffff')]).to.deep.equal([2, 2])
   })
@@ -41,14 +41,14 @@ describe('updates of a gateway', () => {
   it('change the list when an instance comes, goes, dies or returns, and not else', () => {
     const { directory, lists, time } = gateway()
     const steps: [step: () => void, changes: number][] = [
-      [() => directory.put(entry({ instanceId: id })), 1],
-      [() => directory.put(entry({ instanceId: id, scene: '/b' })), 0],
+      [() => directory.put(entry({ instance_id: id })), 1],
+      [() => directory.put(entry({ instance_id: id, scene: '/b' })), 0],
       [() => directory.judge(id, 'stale', 'silent'), 0],
       [() => directory.judge(id, 'dead', 'ended'), 1],
       [() => directory.judge(id, 'live', 'back'), 1],
       [() => directory.judge(id, 'dead', 'ended'), 1],
       [() => directory.remove(id), 0],
-      [() => directory.put(entry({ instanceId: id })), 1],
+      [() => directory.put(entry({ instance_id: id })), 1],
       [() => directory.remove(id), 1],
       [() => directory.fault({ source: 'x.json', reason: 'no JSON' }), 0],
     ]
@@ -72,17 +72,10 @@ describe('updates of a gateway', () => {
 
 describe('events of a gateway', () => {
   const given = (health: InstanceEntry['verdict']['health'], status: 'available' | 'busy') =>
-    entry({ instanceId: id, status }, { health, reason: 'why' })
+    entry({ instance_id: id, status }, { health, reason: 'why' })
   const live = given('live', 'available')
   const stale = given('stale', 'available')
   const dead = given('dead', 'available')
-  const joined = {
-    accountId: 'a',
-    owner: 'ada',
-    team: null,
-    name: 'ws',
-    visibility: 'all',
-  } as const
   const turns: [before: InstanceEntry, now: InstanceEntry | null, event: string | null][] = [
     [live, given('live', 'busy'), null],
     [live, stale, 'instance_stale'],
@@ -92,8 +85,7 @@ describe('events of a gateway', () => {
     [dead, live, 'instance_recovered'],
     [dead, stale, 'instance_stale'],
     [live, null, 'instance_gone'],
-    [dead, null, 'ghost_reaped'],
-    [{ ...dead, record: { ...dead.record, joined } }, null, 'instance_gone'],
+    [dead, null, 'instance_gone'],
   ]
   for (const [before, now, event] of turns) {
     const to = now === null ? 'goes' : `becomes ${now.verdict.health}, ${now.record.status}`
@@ -108,17 +100,6 @@ describe('events of a gateway', () => {
       if (now !== null && event !== null) expect(others[0]).to.include({ reason: 'why' })
     })
   }
-
-  it('name the record that is not understood, and when it is again', async () => {
-    const own = gateway()
-    const fault = { source: 'x.json', reason: 'no JSON' }
-    own.directory.fault(fault)
-    own.directory.mend(fault)
-    const expected = { dcc_type: 'unknown', instance_id: 'x.json', reason: 'no JSON' }
-    const [faulty, mended] = await eventsOf(own)
-    expect(faulty).to.include({ event: 'record_fault', ...expected })
-    expect(mended).to.include({ event: 'record_mended', ...expected })
-  })
 })
 
 describe('subscriptions at a gateway', () => {

@@ -1,22 +1,29 @@
 import { expect } from 'chai'
-import { instanceRow, rowStatus } from '../../../src/server/gateway/instance-rows.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import {
+  instanceRow,
+  listInstances,
+  parseInstanceQuery,
+  rowStatus,
+} from '../../../src/server/gateway/instance-rows.ts'
+import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import { entry } from '../../helpers/memory-directory.ts'
 
 const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'
 
 describe('instanceRow', () => {
   it('says what the instance is, in which state, and how to reach it', () => {
-    expect(instanceRow(entry({ instanceId, metadata: { shot: '010' } }))).to.deep.equal({
+    expect(
+      instanceRow(entry({ instance_id: instanceId, metadata: { shot: '010' } })),
+    ).to.deep.equal({
       instance_id: instanceId,
       instance_short: 'a1b2c3d4',
-      display_id: 'blender@4.2.0-a1b2c3d4',
       display_name: 'Blender on desk',
       dcc_type: 'blender',
       version: '4.2.0',
       host_pid: 4712,
       application: { connected: true, since: null },
       mcp_url: 'http://127.0.0.1:8765/mcp',
-      origin: 'local',
       joined: undefined,
       status: 'available',
       health: 'live',
@@ -26,16 +33,13 @@ describe('instanceRow', () => {
       metadata: { shot: '010' },
       pid: 4711,
       hostname: 'desk',
-      server_version: '0.1.0',
       started_at: '2026-01-02T03:04:05.678Z',
-      host_mode: 'gui',
     })
   })
 
-  it('says unknown in the id and null elsewhere as long as no application is connected', () => {
-    const host = { connected: false, appPid: null, version: null, mode: null, sinceMs: undefined }
-    expect(instanceRow(entry({ instanceId, host, scene: null }))).to.deep.include({
-      display_id: 'blender@unknown-a1b2c3d4',
+  it('says null as long as no application is connected', () => {
+    const host = { connected: false, app_pid: null, version: null, mode: null }
+    expect(instanceRow(entry({ instance_id: instanceId, host, scene: null }))).to.deep.include({
       version: null,
       host_pid: null,
       scene: null,
@@ -43,9 +47,9 @@ describe('instanceRow', () => {
   })
 
   it('says since when an application is gone, and when a scene was set without one', () => {
-    const host = { connected: false, appPid: null, version: null, mode: null, sinceMs: 0 }
-    const row = instanceRow(entry({ instanceId, host, sceneSetMs: 0 }))
     const since = '1970-01-01T00:00:00.000Z'
+    const host = { connected: false, app_pid: null, version: null, mode: null, since }
+    const row = instanceRow(entry({ instance_id: instanceId, host, scene_set_at: since }))
     expect(row.application).to.deep.equal({ connected: false, since })
     expect(row.scene_set_at).to.equal(since)
   })
@@ -72,4 +76,67 @@ describe('rowStatus', () => {
       expect(instanceRow(given).status).to.equal(expected)
     })
   }
+})
+
+function parsed(query: string): ReturnType<typeof parseInstanceQuery> {
+  const uri = parseResourceUri(`gateway://instances${query}`)
+  if (!uri.ok) throw new Error(uri.failure)
+  return parseInstanceQuery(uri.value)
+}
+
+describe('parseInstanceQuery', () => {
+  const usual = { includeStale: true, includeDead: false, dccType: undefined }
+  const cases: [query: string, expected: Partial<ReturnType<typeof parseInstanceQuery>>][] = [
+    ['', {}],
+    ['?unknown=1&view=all&INCLUDE_DEAD=1', {}],
+    ['?include_stale=False', { includeStale: false }],
+    ['?include_dead', { includeDead: true }],
+    ['?include_dead=1', { includeDead: true }],
+    ['?dcc_type=%20Maya%20', { dccType: 'Maya' }],
+    // Once, not twice: this is a percent sign and two digits.
+    ['?dcc_type=%2541', { dccType: '%41' }],
+  ]
+  for (const [query, expected] of cases) {
+    it(`reads "${query}"`, () => {
+      expect(parsed(query)).to.deep.equal({ ...usual, ...expected })
+    })
+  }
+
+  it('refuses an invalid value, naming the parameter', () => {
+    expect(() => parsed('?include_stale=maybe'))
+      .to.throw(ServiceError, '"include_stale"')
+      .with.property('code', 'resource_uri_invalid')
+  })
+})
+
+describe('listInstances', () => {
+  const idOf = (letter: string) => `${letter.repeat(8)}-0000-4000-8000-000000000001`
+  const entries = [
+    entry({ instance_id: idOf('a'), dcc_type: 'blender' }),
+    entry({ instance_id: idOf('b'), dcc_type: 'maya' }),
+    entry({ instance_id: idOf('c'), dcc_type: 'Maya' }, { health: 'stale' }),
+    entry({ instance_id: idOf('d') }, { health: 'dead' }),
+    entry({ instance_id: idOf('e'), status: 'busy' }),
+    entry({ instance_id: idOf('f') }, { health: 'unhealthy' }),
+  ]
+  const cases: [query: string, expected: string][] = [
+    ['', 'abcef'],
+    ['?include_dead', 'abcdef'],
+    ['?include_stale=false&include_dead=true', 'abdef'],
+    ['?dcc_type=MAYA', 'bc'],
+    ['?dcc_type=MAYA&include_stale=0', 'b'],
+    ['?dcc_type=houdini', ''],
+  ]
+  for (const [query, expected] of cases) {
+    it(`shows "${expected}" for "${query}"`, () => {
+      const { total, instances } = listInstances(entries, parsed(query))
+      expect(instances.map(each => each.instance_short[0]).join('')).to.equal(expected)
+      expect(total).to.equal(expected.length)
+    })
+  }
+
+  it('counts the dead of the kind that is asked for, shown or not', () => {
+    const dead = (query: string) => listInstances(entries, parsed(query)).dead_count
+    expect([dead(''), dead('?include_dead'), dead('?dcc_type=maya')]).to.deep.equal([1, 1, 0])
+  })
 })

@@ -8,14 +8,12 @@ import { Views } from '../../../src/server/gateway/views/views.ts'
 const idle = { pendingCalls: 0, tools: 0, sessions: 0, streams: 0, subscriptions: 0 }
 
 describe('the views of users', () => {
-  let nowMs: number
   /** Names of the views that were asked, opened and closed, in order. */
   let log: string[]
-  let busy: Set<string>
   let views: Views
 
   beforeEach(() => {
-    ;[nowMs, log, busy] = [0, [], new Set()]
+    log = []
     const view = (name: string): View => ({
       endpoint: {
         handle: async () => void log.push(name),
@@ -23,7 +21,6 @@ describe('the views of users', () => {
         close() {},
       },
       download: undefined,
-      isInUse: () => busy.has(name),
       close: () => void log.push(`close ${name}`),
     })
     views = new Views({
@@ -33,8 +30,6 @@ describe('the views of users', () => {
         log.push(`open ${name}`)
         return view(name)
       },
-      maxViews: 2,
-      now: () => nowMs,
     })
   })
 
@@ -84,23 +79,5 @@ describe('the views of users', () => {
       'open ada fx',
       'ada fx',
     ])
-  })
-
-  it('make room when nothing is open in them, the least recently used first', () => {
-    for (const accountId of ['a', 'b', 'a', 'c']) ask({ accountId })
-    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close b fx'])
-    busy = new Set(['a fx', 'c fx'])
-    expect(() => ask({ accountId: 'd' })).to.throw('too many users are connected')
-  })
-
-  it('go after a while without anything open, when another one comes', () => {
-    ask({ accountId: 'a' })
-    busy = new Set(['a fx'])
-    nowMs = 5 * 60_000
-    ask({ accountId: 'b' })
-    busy = new Set()
-    nowMs++
-    ask({ accountId: 'c' })
-    expect(log.filter(each => each.startsWith('close'))).to.deep.equal(['close a fx'])
   })
 })

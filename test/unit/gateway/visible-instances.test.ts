@@ -39,19 +39,19 @@ describe('the instances that a user may see', () => {
     ['that of another team', ofAda({ team: 'lighting' }), false],
     ['that of an owner without a team', ofAda({ team: null }), false],
     ['one for all', ofAda({ team: null, visibility: 'all' }), true],
-    ['one of the gateway’s machine', entry({ joined: null }), false],
+    ['one of the gateway’s machine', entry({}), false],
   ]
   for (const [title, instance, isVisible] of cases) {
     it(`${isVisible ? 'hold' : 'leave out'} ${title}`, () => {
       all.put(instance)
       expect([visible.entries.length, told.length]).to.deep.equal(isVisible ? [1, 1] : [0, 0])
-      expect(visible.entryOf(instance.record.instanceId) !== undefined).to.equal(isVisible)
+      expect(visible.entryOf(instance.record.instance_id) !== undefined).to.equal(isVisible)
     })
   }
 
   it('tell of a hidden one as gone, as it was last seen, and of its return as new', () => {
     const instance = ofAda()
-    const { instanceId } = instance.record
+    const { instance_id: instanceId } = instance.record
     all.put(instance)
     const change = (as: Partial<JoinedAs>, scene: string) =>
       all.put({ ...instance, record: { ...instance.record, joined: joined(as), scene } })
@@ -62,11 +62,7 @@ describe('the instances that a user may see', () => {
     change({}, 'b')
     change({}, 'c')
     all.remove(instanceId)
-    const shown = told.map(each => [
-      each.kind,
-      'entry' in each ? each.entry.record.scene : null,
-      'isHidden' in each,
-    ])
+    const shown = told.map(each => [each.kind, each.entry.record.scene, each.isHidden === true])
     expect(shown).to.deep.equal([
       ['appeared', 'a', false] as const,
       ['gone', 'a', true] as const,
@@ -78,7 +74,7 @@ describe('the instances that a user may see', () => {
 
   it('tell nothing of faults, nor after the end, and leave the directory of all open', async () => {
     all.fault({ source: 'x.json', reason: 'invalid' })
-    await visible.close()
+    visible.close()
     all.put(ofAda())
     expect([told, all.listening]).to.deep.equal([[], 0])
   })

@@ -20,7 +20,7 @@ import { toProblem } from '../../http/problem.ts'
 import type { RefusedRequest } from '../../http/refusal-log.ts'
 import { createHandshake, refuseUpgrade, type Upgrade } from '../../http/upgrade.ts'
 import { Link } from '../../join/link.ts'
-import { type JoinedAs, shownRecord, type Verdict } from '../instance-directory.ts'
+import type { JoinedAs, Verdict } from '../instance-directory.ts'
 import type { LocalDirectory } from '../local-directory.ts'
 import type { InstanceTransport } from '../relay/transport.ts'
 import { LinkTransport } from './link-transport.ts'
@@ -116,7 +116,7 @@ export class JoinedInstances {
   /** Throws when the user cannot join an instance with this id. */
   #check(id: string, { accountId }: Principal): void {
     const { entries } = this.#parts.directory
-    if (entries.some(({ record }) => record.instanceId === id && record.joined === null)) {
+    if (entries.some(({ record }) => record.instance_id === id && !record.joined)) {
       const message = 'it runs on the machine of the gateway, which has it already'
       throw new ServiceError('request_refused', message)
     }
@@ -224,8 +224,7 @@ export class JoinedInstances {
 function entryOf({ record, principal }: Joined, verdict: Verdict) {
   if (record === null) return undefined
   const joined = { ...principal, visibility: record.visible_to ?? 'owner' }
-  // Addresses of another machine are neither shown nor called.
-  return { record: { ...shownRecord(record), mcpUrl: null, localUrl: null, joined }, verdict }
+  return { record: { ...record, joined }, verdict }
 }
 
 /** Throws for a token with which no instance joins. */

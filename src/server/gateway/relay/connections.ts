@@ -10,7 +10,6 @@ import { unreachable } from './relay-errors.ts'
 
 interface ConnectionsParts {
   readonly directory: InstanceDirectory
-  readonly hostname: string
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
   /** The instances that joined; absent: none can. */
@@ -32,8 +31,7 @@ export class Connections {
     this.#parts = parts
     this.#stop = parts.directory.onChange(changes => {
       for (const change of changes) {
-        if (!('entry' in change)) continue
-        const { instanceId } = change.entry.record
+        const { instance_id: instanceId } = change.entry.record
         const connection = this.#connections.get(instanceId)
         if (change.kind !== 'gone') connection?.pushes.retry()
         else if (this.#connections.delete(instanceId)) connection?.close()
@@ -67,10 +65,10 @@ export class Connections {
   }
 
   #locate(instanceId: string): URL {
-    const { directory, hostname, isOwn } = this.#parts
-    const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
+    const { directory, isOwn } = this.#parts
+    const entry = directory.entries.find(({ record }) => record.instance_id === instanceId)
     if (entry === undefined) throw unreachable('it is not known any more')
-    const at = probeUrl(entry.record, hostname)
+    const at = probeUrl(entry.record)
     if (!at.ok) throw unreachable(at.failure)
     if (isOwn(at.value)) throw unreachable('its address is that of this gateway')
     return at.value

@@ -69,7 +69,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       input: definition.input.extend({ instance }),
       relay(args, caller, isData) {
         const word = args.instance == null ? undefined : String(args.instance)
-        const { instanceId } = instances.known.choose(word).record
+        const { instance_id: instanceId } = instances.known.choose(word).record
         return instances.callTool(instanceId, name, args, caller, isData)
       },
       call: () => failedResult('argument_invalid', 'no instance is named'),
@@ -89,9 +89,9 @@ function namedInstance(args: JsonObject, instances: Instances, caller: Caller): 
     const uri = writtenUri(word)
     if (uri !== null && parseInstanceUri(uri) !== null) return instances.find(uri, caller)
     if (uri !== null || args.instance != null) return null
-    return instances.known.choose(undefined).record.instanceId
+    return instances.known.choose(undefined).record.instance_id
   })
-  if (args.instance != null) return instances.known.choose(String(args.instance)).record.instanceId
+  if (args.instance != null) return instances.known.choose(String(args.instance)).record.instance_id
   const [id = null, ...others] = new Set(ids)
   return others.length === 0 ? id : null
 }

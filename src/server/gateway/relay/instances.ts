@@ -92,18 +92,13 @@ export class Instances implements SchemeProducer {
     })
   }
 
-  /** Whether a request of a user from whom instances may be hidden is open. */
-  get isAsked(): boolean {
-    return this.#open.size > 0
-  }
-
   /** The scenes that the caller may read. */
   first({ schemes }: Reader): readonly Descriptor[] {
     if (schemes?.includes('scene') === false) return []
     return this.known.live
-      .filter(({ record }) => record.host.connected || record.scene !== null || record.sceneSetMs)
+      .filter(({ record }) => record.host.connected || record.scene !== null || record.scene_set_at)
       .map(entry => ({
-        uri: `instance://${entry.record.instanceId}/scene/current`,
+        uri: `instance://${entry.record.instance_id}/scene/current`,
         name: `scene of ${labelOf(entry)}`,
         mimeType: 'application/json',
       }))
@@ -115,7 +110,7 @@ export class Instances implements SchemeProducer {
 
   complete(variable: string, prefix: string): readonly string[] {
     if (variable !== 'instance_id') return []
-    const ids = this.known.live.map(({ record }) => record.instanceId)
+    const ids = this.known.live.map(({ record }) => record.instance_id)
     return ids.filter(id => plainId(id).startsWith(plainId(prefix)))
   }
 
@@ -158,7 +153,7 @@ export class Instances implements SchemeProducer {
     }
     this.#followed.set(instanceId, followed.add(uri))
     // After a restart of the gateway an instance may come later than its readers.
-    if (!directory.entries.some(({ record }) => record.instanceId === instanceId)) return
+    if (!directory.entries.some(({ record }) => record.instance_id === instanceId)) return
     const wanted = { instanceId, rpc: 'resources/subscribe', uri }
     await this.#trailed(wanted, () => connections.to(instanceId).pushes.follow(uri, updated))
   }
@@ -266,7 +261,7 @@ export class Instances implements SchemeProducer {
   ): Promise<Answer> {
     const { directory, viewer, log } = this.#parts
     if (viewer === undefined) return run()
-    const entry = directory.entries.find(({ record }) => record.instanceId === instanceId)
+    const entry = directory.entries.find(({ record }) => record.instance_id === instanceId)
     if (!entry?.record.joined) return run()
     const { owner } = entry.record.joined
     const { username: user = null, accountId = null } = viewer ?? {}
@@ -286,10 +281,9 @@ export class Instances implements SchemeProducer {
   }
 
   #changed(change: InstanceChange): void {
-    if (!('entry' in change)) return
     const { connections, updated } = this.#parts
     const { kind, entry } = change
-    const { instanceId } = entry.record
+    const { instance_id: instanceId } = entry.record
     const followed = [...(this.#followed.get(instanceId) ?? [])]
     if (kind === 'appeared') {
       this.known.forget(instanceId)

@@ -9,7 +9,7 @@ import { cleanText } from '../../../lib/util/text.ts'
 import { toRfc3339 } from '../../../lib/util/time.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { InstanceDirectory, InstanceEntry, Verdict } from '../instance-directory.ts'
-import { idPrefix } from '../instance-query.ts'
+import { idPrefix } from '../instance-rows.ts'
 
 /** Instances that an error names, for a caller to choose from. */
 const maxCandidates = 20
@@ -38,7 +38,7 @@ export class KnownInstances {
     const reason = 'its record was removed, as by an instance that stops'
     const stopped: Verdict = { health: 'dead', reason, heartbeatMs: Date.now() }
     const ended = verdict.health === 'dead' ? verdict : stopped
-    this.#removed.set(record.instanceId, { record, verdict: ended })
+    this.#removed.set(record.instance_id, { record, verdict: ended })
     const [oldest] = this.#removed.keys()
     if (this.#removed.size > maxRemoved && oldest !== undefined) this.#removed.delete(oldest)
   }
@@ -66,7 +66,7 @@ export class KnownInstances {
     if (this.#entryOf(selector) !== undefined) return [selector]
     const digits = idPrefix(selector)
     if (digits === null || digits.length < minPrefixChars) return []
-    const known = this.#directory.entries.map(({ record }) => record.instanceId)
+    const known = this.#directory.entries.map(({ record }) => record.instance_id)
     return [...known, ...this.#removed.keys()].filter(id => plainId(id).startsWith(digits))
   }
 
@@ -85,7 +85,7 @@ export class KnownInstances {
   /** The instance that a word of a caller names: an id, a kind, a document; absent: the only one. */
   choose(word: string | undefined): InstanceEntry {
     const named = this.live.map(entry => {
-      const { instanceId: id, dccType, displayName, scene } = entry.record
+      const { instance_id: id, dcc_type: dccType, display_name: displayName, scene } = entry.record
       return { id, dccType, displayName, scene, entry }
     })
     const selected = selectInstances(named, word)
@@ -104,7 +104,7 @@ export class KnownInstances {
   }
 
   #entryOf(instanceId: string): InstanceEntry | undefined {
-    const known = this.#directory.entries.find(({ record }) => record.instanceId === instanceId)
+    const known = this.#directory.entries.find(({ record }) => record.instance_id === instanceId)
     return known ?? this.#removed.get(instanceId)
   }
 }
@@ -118,6 +118,5 @@ export function unknownInstance(uri: string): ResourceNotFound {
 
 /** For people and models. */
 export function labelOf({ record }: InstanceEntry): string {
-  const { dccType, displayName, scene } = record
-  return [dccType, displayName, scene].filter(Boolean).join(', ')
+  return [record.dcc_type, record.display_name, record.scene].filter(Boolean).join(', ')
 }

@@ -9,8 +9,8 @@ import type { KeptSessions } from '../../mcp/kept-sessions.ts'
 import type { McpLimits } from '../../mcp/limits.ts'
 import { gatewayTools } from '../../mcp/tools/tools.ts'
 import type { Catalog } from '../catalog.ts'
-import type { GatewaySelf } from '../diagnostics.ts'
 import { EventRing } from '../event-ring.ts'
+import type { GatewaySelf } from '../gateway-producer.ts'
 import { createGatewayResources } from '../gateway-resources.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import type { Connections } from '../relay/connections.ts'
@@ -48,8 +48,6 @@ export interface View {
   readonly endpoint: McpEndpoint
   /** What follows `/instances/`. Absent: resources of instances are not passed on. */
   readonly download: NodeHandler | undefined
-  /** Whether something is open in it. */
-  isInUse(): boolean
   close(): void
 }
 
@@ -61,7 +59,7 @@ export function openUserView(parts: ViewParts, all: InstanceDirectory, viewer: V
     ...view,
     close() {
       view.close()
-      void directory.close()
+      directory.close()
     },
   }
 }
@@ -96,10 +94,6 @@ export function openView(parts: ViewParts, own: OwnParts): View {
   return {
     endpoint,
     download: instances && ((...asked) => relayDownload(...asked, instances)),
-    isInUse() {
-      const { sessions, streams, pendingCalls } = endpoint.activity()
-      return sessions + streams + pendingCalls > 0 || instances?.isAsked === true
-    },
     close() {
       endpoint.close()
       resources.close()

@@ -1,37 +1,22 @@
-import { ServiceError } from '../../../lib/util/errors.ts'
 import type { NodeHandler } from '../../http/app.ts'
 import type { Viewer } from '../../http/authentication.ts'
 import type { RequestContext } from '../../http/request-context.ts'
 import type { EndpointActivity, McpEndpoint } from '../../mcp/endpoint.ts'
 import type { View } from './view.ts'
 
-/** Users whose view is kept. */
-const maxViews = 1000
-/** The view of a user without sessions, streams and calls is kept for this long. */
-const viewIdleMs = 5 * 60_000
-
 interface ViewsParts {
   /** What callers see who are no users, such as holders of the gateway's key. */
   readonly all: View
   readonly open: (viewer: Viewer) => View
-  readonly maxViews?: number
-  readonly now?: () => number
-}
-
-interface UserView {
-  readonly view: View
-  readonly team: string | null
-  usedMs: number
 }
 
 /** One view for each user, shared by no other, and one of everything. */
 export class Views implements McpEndpoint {
-  readonly #parts: Required<ViewsParts>
-  /** Least recently used first. */
-  readonly #views = new Map<string, UserView>()
+  readonly #parts: ViewsParts
+  readonly #views = new Map<string, { view: View; team: string | null }>()
 
   constructor(parts: ViewsParts) {
-    this.#parts = { maxViews, now: () => performance.now(), ...parts }
+    this.#parts = parts
   }
 
   handle(...asked: Parameters<NodeHandler>): Promise<void> {
@@ -56,37 +41,20 @@ export class Views implements McpEndpoint {
 
   close(): void {
     this.#parts.all.close()
-    for (const key of this.#views.keys()) this.#close(key)
+    for (const { view } of this.#views.values()) view.close()
   }
 
   #viewOf({ principal, viewer }: RequestContext): View {
-    if (viewer === undefined) return this.#parts.all
+    const { all, open } = this.#parts
+    if (viewer === undefined) return all
     const { team, accountId } = viewer
     const key = JSON.stringify(accountId === null ? { principal } : { accountId })
+    const known = this.#views.get(key)
+    if (known?.team === team) return known.view
     // One who comes back to a team finds nothing of the time between.
-    if (this.#views.has(key) && this.#views.get(key)?.team !== team) this.#close(key)
-    const user = this.#views.get(key) ?? this.#open(viewer)
-    user.usedMs = this.#parts.now()
-    this.#views.delete(key)
-    this.#views.set(key, user)
-    return user.view
-  }
-
-  #open(viewer: Viewer): UserView {
-    const { open, now, maxViews: most } = this.#parts
-    const idleSinceMs = now() - viewIdleMs
-    for (const [key, user] of this.#views) {
-      if (user.usedMs > idleSinceMs && this.#views.size < most) break
-      if (!user.view.isInUse()) this.#close(key)
-    }
-    if (this.#views.size >= most) {
-      throw new ServiceError('overloaded', 'too many users are connected; try again later')
-    }
-    return { view: open(viewer), team: viewer.team, usedMs: 0 }
-  }
-
-  #close(key: string): void {
-    this.#views.get(key)?.view.close()
-    this.#views.delete(key)
+    known?.view.close()
+    const view = open(viewer)
+    this.#views.set(key, { view, team })
+    return view
   }
 }

@@ -1,33 +1,27 @@
 import type { Viewer } from '../../http/authentication.ts'
-import { ChangeEmitter, type Finding } from '../change-emitter.ts'
-import type { InstanceDirectory, InstanceEntry } from '../instance-directory.ts'
+import { type Finding, InstanceDirectory, type InstanceEntry } from '../instance-directory.ts'
 
 /**
  * The instances that one user may see, as a directory: those that are theirs, their team's, or for
  * all. Those of the gateway's own machine are for holders of its key. One that is hidden is gone, as
  * the user last saw it.
  */
-export class VisibleInstances extends ChangeEmitter implements InstanceDirectory {
+export class VisibleInstances extends InstanceDirectory {
+  /** The directory of all goes on. */
+  readonly close: () => void
   readonly #viewer: Viewer
-  readonly #stop: () => void
 
   constructor(all: InstanceDirectory, viewer: Viewer) {
     super()
     this.#viewer = viewer
     this.update(all.entries.map(entry => this.#findingOf(entry)))
-    this.#stop = all.onChange(changes => {
-      const ofInstances = changes.filter(change => 'entry' in change)
-      this.update(ofInstances.map(({ entry, kind }) => this.#findingOf(entry, kind === 'gone')))
+    this.close = all.onChange(changes => {
+      this.update(changes.map(({ entry, kind }) => this.#findingOf(entry, kind === 'gone')))
     })
   }
 
-  /** The directory of all goes on. */
-  async close(): Promise<void> {
-    this.#stop()
-  }
-
   #findingOf(entry: InstanceEntry, isGone = false): [id: string, Finding] {
-    const { instanceId } = entry.record
+    const { instance_id: instanceId } = entry.record
     if (!isGone) return [instanceId, sees(this.#viewer, entry) ? { entry } : { isHidden: true }]
     const seen = this.entryOf(instanceId)
     // As the user last saw it, and why it ended.
@@ -36,7 +30,7 @@ export class VisibleInstances extends ChangeEmitter implements InstanceDirectory
 }
 
 function sees(viewer: Viewer, { record: { joined } }: InstanceEntry): boolean {
-  if (joined === null) return false
+  if (joined === undefined) return false
   if (joined.visibility === 'all' || joined.accountId === viewer.accountId) return true
   return joined.visibility === 'team' && joined.team !== null && joined.team === viewer.team
 }
