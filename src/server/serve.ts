@@ -168,7 +168,7 @@ export async function startServe(
           const { path, name } = before?.document ?? {}
           const isSaved = savedFrom !== undefined && savedFrom === (path ?? name)
           const from = before !== null && isSaved ? folderOf(before) : null
-          notes?.documentChanged(from && { from, isMove: path === undefined })
+          notes?.documentChanged(from, path === undefined)
           capture?.follow(presence)
         },
       })

@@ -37,11 +37,6 @@ export class NoteFolder {
     this.#log = log
   }
 
-  /** Resolves when all is written that is being written. */
-  get written(): Promise<unknown> {
-    return this.#writing
-  }
-
   get path(): string {
     return this.#folder.path
   }

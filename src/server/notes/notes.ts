@@ -59,13 +59,6 @@ interface NotesParts {
   readonly log: Logger
 }
 
-interface SavedDocument {
-  /** Where it was kept before. */
-  readonly from: DocumentFolder
-  /** It had no path before: nothing stays there. */
-  readonly isMove: boolean
-}
-
 /** The notes of the document that is open in the application. */
 export class Notes {
   readonly #parts: NotesParts
@@ -138,18 +131,21 @@ export class Notes {
     this.#stopLooking = null
   }
 
-  /** Another document may be open now, or the same one under the path where it was just saved. */
-  documentChanged(saved: SavedDocument | null = null): void {
+  /**
+   * Another document may be open now, or the one that was kept in `from` was just saved elsewhere.
+   * `isMove`: it had no path before, and nothing stays there.
+   */
+  documentChanged(from: DocumentFolder | null, isMove: boolean): void {
     const document = this.#parts.document()
     if (this.#opened?.document.path === document.path) return
-    const folder = this.#folderOf(saved?.from ?? document)
+    const folder = this.#folderOf(from ?? document)
     this.#opened = folder
-    if (saved === null) return this.#tell()
-    void folder.follow(document, () => this.#bring(saved, document)).then(() => this.#tell())
+    if (from === null) return this.#tell()
+    void folder.follow(document, () => this.#bring(from, document, isMove)).then(() => this.#tell())
   }
 
   /** Moves notes and checkpoints of a saved document to its new folder, or copies them. */
-  async #bring({ from, isMove }: SavedDocument, to: DocumentFolder): Promise<void> {
+  async #bring(from: DocumentFolder, to: DocumentFolder, isMove: boolean): Promise<void> {
     const { checkpoints, log } = this.#parts
     try {
       if (isMove && (await from.moveTo(to))) return

@@ -110,7 +110,7 @@ export class Prover {
   async prove(folder: NoteFolder, note: Note, answer: number): Promise<NoteProof> {
     const { revision, text, unconfirmed, settled } = await this.#settle()
     // The document may have been saved elsewhere, and its notes follow.
-    await folder.written
+    await folder.serially(async () => {})
     const { document } = folder
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#isClosed(document)) return ofOther
