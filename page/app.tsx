@@ -76,6 +76,11 @@ export function App({ live, loginFailure }: AppProps) {
           one.
         </p>
       )}
+      {live.login?.hasEnded.value === true && (
+        <p class="notice warning" role="alert">
+          Your login has ended. Run <code>service-cli page</code> for a new link.
+        </p>
+      )}
       <LostNotice live={live} />
       <main id="content" tabIndex={-1} class={kind === 'lost' ? 'stale' : ''}>
         <h1 class="unseen">{isLogin ? 'Login' : (current?.title ?? 'service-cli')}</h1>

@@ -48,7 +48,7 @@ export interface Summary {
   }
   readonly time?: { readonly frame?: number }
   readonly mode?: string
-  readonly selection?: { readonly count?: number; readonly active?: string | null }
+  readonly selection?: { readonly count?: number; readonly ids?: readonly unknown[] }
   readonly objects?: { readonly total?: number }
 }
 

@@ -6,6 +6,8 @@ const sessionPath = '/page/session'
 /** The login of this browser: a session of the server, whose cookie scripts cannot read. */
 export class Login {
   readonly isLoggedIn = signal(false)
+  /** It was logged in, and the server no longer knows of it. */
+  readonly hasEnded = signal(false)
   /** A login by key makes and settles no notes: agents hold keys, too. */
   readonly mayNote = signal(false)
   /** Whether clients of this server need an API key. */
@@ -28,6 +30,7 @@ export class Login {
 
   async logOut(): Promise<void> {
     await request(sessionPath, { method: 'DELETE' })
+    this.isLoggedIn.value = false
     await this.check()
   }
 
@@ -39,6 +42,7 @@ export class Login {
     })
     const { logged_in, notes, needs_key } = await answer.json()
     batch(() => {
+      this.hasEnded.value = !logged_in && (this.hasEnded.value || this.isLoggedIn.value)
       this.isLoggedIn.value = logged_in
       this.mayNote.value = notes
       this.needsKey.value = needs_key

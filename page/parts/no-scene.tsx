@@ -1,18 +1,23 @@
 import type { Application } from '../live/scene.ts'
-import { Copyable, Empty } from './small.tsx'
+import { Ago, Copyable, Empty } from './small.tsx'
 
 /** What to do while the server has no scene. */
 export function NoScene({ application }: { application: Application | null }) {
-  if (application?.connected === true) {
+  const next = 'No scene is shared. The next one appears here by itself.'
+  if (application !== null) {
+    const name = applicationName(application)
     return (
-      <Empty title={`${applicationName(application)} is connected`}>
-        <p>No scene is shared. The next one appears here by itself.</p>
+      <Empty title={application.connected ? `${name} is connected` : 'No application is connected'}>
+        <p>
+          {!application.connected && [`${name} left `, <Ago at={application.since} />, '. ']}
+          {next}
+        </p>
       </Empty>
     )
   }
   return (
     <Empty title="No application is connected">
-      <p>No scene is shared. The next one appears here by itself.</p>
+      <p>{next}</p>
       <ol class="card grid">
         <li>
           Write the add-on for Blender to a file:

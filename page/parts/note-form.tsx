@@ -12,33 +12,36 @@ interface NoteFormProps {
 /** Where a person writes a note; only a login by a link may. */
 export function NoteForm({ live, draft, label, make }: NoteFormProps) {
   const { login, drafts } = live
-  if (login?.mayNote.value !== true) {
-    return (
-      <p class="quiet">
-        To make notes, log in: run <code>service-cli page</code> and open its link.
-      </p>
-    )
-  }
   const text = drafts.text(draft)
+  const mayNote = login?.mayNote.value === true
   return (
     <div>
-      <label>
-        {label}
-        <textarea
-          rows={3}
-          maxLength={4000}
-          placeholder="What should your AI change?"
-          value={text.value}
-          onInput={event => (text.value = event.currentTarget.value)}
-        />
-      </label>
-      <Action
-        kind="primary"
-        disabled={text.value.trim() === ''}
-        run={() => drafts.send(text, make)}
-      >
-        Make a note
-      </Action>
+      {/* What was typed outlives the login. */}
+      {(mayNote || text.value !== '') && (
+        <label>
+          {label}
+          <textarea
+            rows={3}
+            maxLength={4000}
+            placeholder="What should your AI change?"
+            value={text.value}
+            onInput={event => (text.value = event.currentTarget.value)}
+          />
+        </label>
+      )}
+      {mayNote ? (
+        <Action
+          kind="primary"
+          disabled={text.value.trim() === ''}
+          run={() => drafts.send(text, make)}
+        >
+          Make a note
+        </Action>
+      ) : (
+        <p class="quiet">
+          To make notes, log in: run <code>service-cli page</code> and open its link.
+        </p>
+      )}
     </div>
   )
 }

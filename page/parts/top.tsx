@@ -4,7 +4,7 @@ import { Ago } from './small.tsx'
 
 /** How many answers wait for the person. */
 export function NotesBadge({ live }: { live: Live }) {
-  const waiting = live.notes.value?.filter(waitsForPerson).length ?? 0
+  const waiting = live.notes.value?.rows.filter(waitsForPerson).length ?? 0
   if (waiting === 0) return null
   return (
     <span class="badge">

@@ -28,7 +28,11 @@ export function ConnectScreen({ live }: { live: Live }) {
             name={nameFor(live)}
             isKeyed={isKeyed}
             // A caller that may only read is not told who is connected.
-            rows={rows && rows.filter(({ name }) => isNameOf(entry.id, name))}
+            rows={
+              entry.id === 'generic'
+                ? null
+                : rows && rows.filter(({ name }) => isNameOf(entry.id, name))
+            }
           />
         ))}
       </ul>
@@ -48,7 +52,7 @@ interface EntryProps {
   readonly entry: ClientEntry
   readonly name: string
   readonly isKeyed: boolean
-  /** Of this client; null: not known. */
+  /** Of this client; null: not known, as of the clients that have no entry of their own. */
   readonly rows: readonly ClientRow[] | null
 }
 

@@ -32,8 +32,15 @@ export function NotesScreen({ live }: { live: Live }) {
     if (drafts.document !== null && drafts.document !== (path ?? name)) pointAtNothing()
     drafts.document = path ?? name ?? null
   }, [path, name])
-  const rows = notes.value
-  if (rows === null) return <Empty title="Reading the notes …" />
+  if (notes.value === null) return <Empty title="Reading the notes …" />
+  const { rows, isShared } = notes.value
+  if (!isShared) {
+    return (
+      <Empty title="No document is shared">
+        <p>Its notes appear here once the application is connected again.</p>
+      </Empty>
+    )
+  }
   // Another document has other notes.
   const isHere = (id: string | null) => rows.some(row => row.id === id)
   // What is shown stays until the person chooses: another answer must not take its place.
@@ -64,7 +71,7 @@ export function NotesScreen({ live }: { live: Live }) {
             aria-expanded={isPointing.value}
             onClick={() => (isPointing.value ? pointAtNothing() : (isPointing.value = true))}
           >
-            {isPointing.value ? 'Point at nothing' : 'Point at something'}
+            {isPointing.value ? 'Stop pointing' : 'Point at something'}
           </button>
         )}
         <ul>

@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import { counted } from '../../src/lib/util/amounts.ts'
-import { cleanText } from '../../src/lib/util/text.ts'
+import { arrayOf } from '../../src/lib/util/json.ts'
+import { asText, cleanText } from '../../src/lib/util/text.ts'
 import { type ClientRow, lastDone } from '../live/clients.ts'
 import type { Live } from '../live/live.ts'
 import type { SceneMeta, Summary } from '../live/scene.ts'
@@ -81,9 +82,10 @@ function factsOf({ objects, time, selection, mode, document }: Summary): readonl
   ]
 }
 
-function selectionText({ count = 0, active }: NonNullable<Summary['selection']>): string {
+function selectionText({ count = 0, ids = [] }: NonNullable<Summary['selection']>): string {
   if (count === 0) return 'nothing selected'
-  return count === 1 && active ? `${cleanText(active)} selected` : `${count} selected`
+  const [id] = arrayOf(ids)
+  return `${count === 1 && id !== undefined ? cleanText(asText(id)) : count} selected`
 }
 
 function CurrentPicture({ live }: { live: Live }) {

@@ -97,7 +97,10 @@ export async function startServe(
   }
   const documents = documentsPath(process.env)
   const folderOf = ({ app, document: open }: Partial<Presence>) =>
-    documentFolder(documents, options, dccTypeOf(options.dccType, app), open)
+    documentFolder(documents, options, open, [
+      dccTypeOf(options.dccType, app),
+      app?.pid ?? instanceId,
+    ])
   const document = () => folderOf(presences.current ?? {})
   const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh() })
   opened.defer(() => checkpoints.close())
@@ -275,16 +278,18 @@ async function openStore(
 
 /**
  * The folder of a document: files of one name in two folders stay apart. A document without a path
- * is of this user alone, and its folder has the suffix `.local`.
+ * is of this user alone, and its folder has the suffix `.local`; one with a name belongs to the run of
+ * its application, because others may have an "untitled", too.
  */
 function documentFolder(
   ownDocuments: string,
   { documentsDir }: Pick<ServeOptions, 'documentsDir'>,
-  dccType: string,
   open: Presence['document'] | undefined,
+  [dccType, run]: [string, string | number],
 ): DocumentFolder {
-  const { path, name = '' } = open ?? {}
-  const identity = createHash('sha256').update(`${dccType}\n${path ?? name}`)
+  const { path, name } = open ?? {}
+  const of = path ?? (name === undefined ? '' : `${run}\n${name}`)
+  const identity = createHash('sha256').update(`${dccType}\n${of}`)
   const hash = identity.digest('hex').slice(0, 32)
   if (path === undefined) return new DocumentFolder(join(ownDocuments, `${hash}.local`))
   return new DocumentFolder(join(documentsDir ?? ownDocuments, hash), documentsDir !== undefined)

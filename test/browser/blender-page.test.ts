@@ -75,6 +75,7 @@ describe('the live page beside Blender', function () {
     await page.locator('.said', { hasText: 'The cube is too low' }).waitFor()
     await page.getByLabel('New note').fill('Make this warmer')
     await page.getByRole('button', { name: 'Point at something' }).click()
+    await page.getByRole('button', { name: 'Stop pointing' }).waitFor()
     await page.locator('.pointing img').waitFor()
     await page.locator('.pointing').click({ position: { x: 30, y: 20 } })
     await page.getByRole('button', { name: 'Make a note' }).click()

@@ -7,6 +7,7 @@ import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import { newVisit, accessFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
+import { LinkClient } from '../helpers/link.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
 const hostile = '<img src=x onerror="document.title=1">'
@@ -76,6 +77,25 @@ describe('the live page', function () {
     await page.locator('.changes li').first().getByText('The scene came').waitFor()
   })
 
+  it('says who has left with its scene, and since when', async () => {
+    const left = await startServeProcess()
+    const { page, context, open } = await newVisit(browser)
+    const app = await LinkClient.connect(left, { document: { name: 'a.blend' } })
+    await app.done({ type: 'scene.set', scene: sceneOf(0) })
+    await open((await left.post('page-login', {})).json.url)
+    await page.getByRole('link', { name: 'Notes' }).click()
+    await page.getByLabel('New note').waitFor()
+    app.say({ type: 'bye', clear: true })
+    await page.getByRole('heading', { name: 'No document is shared' }).waitFor()
+    expect(await page.getByLabel('New note').count()).to.equal(0)
+    await page.getByRole('link', { name: 'Now' }).click()
+    await page.getByRole('heading', { name: 'No application is connected' }).waitFor()
+    await page.getByText(/^Blender left .*\. No scene is shared\./).waitFor()
+    expect(await page.getByText('Write the add-on').count()).to.equal(0)
+    await context.close()
+    await left.stop()
+  })
+
   it('says what the AI can see, and what changes, in words', async () => {
     const { page } = visit
     await serve.post('scene', sceneOf(0))
@@ -85,6 +105,11 @@ describe('the live page', function () {
     await page.getByText('Nothing since you opened this view.').waitFor()
     await serve.post('scene', sceneOf(0.5))
     await page.getByText('Cube moved 0.50 along x').waitFor()
+    // The active object need not be selected.
+    const selection = { ids: ['Lamp'], active: 'Cube', count: 1 }
+    await serve.post('scene', { ...sceneOf(0.5), selection })
+    await page.getByText('2 objects · frame 24 · Lamp selected').waitFor()
+    await page.locator('.changes').getByText('selection: Lamp').waitFor()
   })
 
   it('tells which clients look, and never counts itself', async () => {
@@ -101,6 +126,9 @@ describe('the live page', function () {
     await page.getByText('claude mcp add --scope user').first().waitFor({ state: 'attached' })
     const entry = page.locator('summary', { hasText: 'Codex' })
     await entry.getByText('not connected').waitFor()
+    // A client of any other name may be one of these.
+    const others = page.locator('summary', { hasText: 'other clients' })
+    expect(await others.textContent()).to.equal('other clients ')
     const codex = await connect('codex-mcp-client', '1')
     await codex.readResource({ uri: 'scene://current' })
     await entry.getByText('✓ read the scene').waitFor()

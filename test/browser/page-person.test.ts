@@ -202,6 +202,29 @@ describe('the live page in the hands of a person', function () {
     await context.close()
   })
 
+  it('says that the login has ended, and keeps what was typed', async () => {
+    const { page, context, open } = await newVisit(browser)
+    let own = await startServeProcess()
+    await open((await own.post('page-login', {})).json.url)
+    await page.getByRole('link', { name: 'Notes' }).click()
+    await page.getByLabel('New note').fill('Make the room warmer')
+    await own.stop()
+    own = await startServeProcess({ flags: ['--port', String(own.port)] })
+    await page.getByRole('alert').filter({ hasText: 'Your login has ended' }).waitFor()
+    await page.getByText('To make notes, log in').waitFor()
+    expect(await page.getByLabel('New note').inputValue()).to.equal('Make the room warmer')
+    const { url } = (await own.post('page-login', {})).json
+    await page.evaluate(`location.hash = ${JSON.stringify(new URL(url).hash)}`)
+    await page.getByRole('button', { name: 'Log out' }).waitFor()
+    expect(await page.getByText('Your login has ended').count()).to.equal(0)
+    expect(await page.getByLabel('New note').inputValue()).to.equal('Make the room warmer')
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByText('To make notes, log in').waitFor()
+    expect(await page.getByText('Your login has ended').count()).to.equal(0)
+    await context.close()
+    await own.stop()
+  })
+
   it('asks for a login where the server asks for a key', async () => {
     const key = 'a-key-of-24-characters-or-more'
     const keyed = await startServeProcess({ env: { SERVICE_MCP_API_KEY: key } })

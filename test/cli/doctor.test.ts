@@ -10,6 +10,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as tls from 'node:tls'
+import { processStart } from '../../src/lib/instances/process.ts'
+import { Secret } from '../../src/lib/util/secret.ts'
+import { writeActiveGateway } from '../../src/server/gateway/active-gateway.ts'
 import { makePair } from '../helpers/certificate.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
@@ -191,6 +194,29 @@ describe('service-cli doctor', () => {
     for (let time = 0; time < 3; time++) {
       expect((await findings())[nameOf(running)].status).to.equal('ok')
     }
+  })
+
+  it('names the gateway that holds its port', async () => {
+    await mkdir(registryDir, { mode: 0o700 })
+    const gateway = {
+      instance_id: randomUUID(),
+      pid: process.pid,
+      pid_start: processStart(process.pid),
+      version: '0.1.0',
+      url: 'http://127.0.0.1:9765/mcp',
+      started_at: new Date().toISOString(),
+      aggregate: false,
+    }
+    await writeActiveGateway(registryDir, 9765, gateway, new Secret('token'))
+    // It may be held already.
+    const listener = createHttpServer().listen(9765, '127.0.0.1')
+    await Promise.race([once(listener, 'listening'), once(listener, 'error')])
+    const { summary, hint } = (await findings()).port_9765
+    listener.close()
+    expect(summary).to.contain(
+      `port 9765 (gateway) is in use by the gateway of process ${process.pid}`,
+    )
+    expect(hint).to.equal(null)
   })
 
   it('sends no key to a server that asks for none', async () => {

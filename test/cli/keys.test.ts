@@ -51,13 +51,13 @@ describe('service-cli keys', () => {
   })
 
   it('names the running servers that need the first key, and no others', async () => {
-    const serve = await serveInProcess({ registryDir: folder, flags: ['--name', 'Shot 42'] })
+    const serve = await serveInProcess({ registryDir: folder, flags: ['--name', 'Shot 042'] })
     const gateway = gatewayInProcess({ port: 0, registryDir: folder })
     try {
       const { url } = await gateway.line('listening')
       const env = cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder })
       const { stderr } = await run(['create', 'anna'], { env })
-      expect(stderr).to.contain(`Shot 42   ${serve.url}`).and.contain(`gateway   ${url}`)
+      expect(stderr).to.contain(`Shot 042   ${serve.url}`).and.contain(`gateway    ${url}`)
       expect((await run(['create', 'ben'], { env })).stderr).not.to.contain(serve.url)
       const named = await run(['create', '--keys-file', join(folder, 'own/keys.json')], { env })
       expect(named.stderr).to.contain('servers with this --keys-file').and.not.contain(serve.url)

@@ -40,6 +40,7 @@ describe('service-cli notes and checkpoint', () => {
     const made = await notes('add', 'Too bright', '--object', 'Lamp', '--by', 'ada')
     expect(made.stderr).to.equal('')
     expect(made.stdout).to.match(/^1 {2}open {6}[0-9a-f]{8} {2}ada: Too bright \(Lamp\)\n$/)
+    expect((await notes('add', ' ')).stderr).to.contain('text: must not be empty')
     expect((await notes('list')).stdout).to.equal(made.stdout)
     expect((await notes('accept', '1')).stderr).to.contain('note 1 is open: accept does not apply')
     expect((await notes('answer', '1', 'dimmed')).code).to.equal(0)

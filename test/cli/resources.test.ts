@@ -86,7 +86,7 @@ describe('service-cli resources', () => {
       expect(typo.stderr).to.contain('hint: did you mean scene://current?')
       const unknown = await ask('nosuch://x')
       expect([unknown.code, unknown.stdout]).to.deep.equal([3, ''])
-      expect(unknown.stderr).to.match(/hint: .*resources list shows all resources/)
+      expect(unknown.stderr).to.contain(`resources list --url ${serve.url} shows all resources`)
     })
   }
 
@@ -106,9 +106,14 @@ describe('service-cli resources', () => {
 
   it('asks one of several instances by its id, and says what to do when none runs', async () => {
     const second = await start()
-    const unclear = await runCommand(['resources', 'list', folder()])
+    await second.post('scene', { frame: 1 })
+    const list = () => runCommand(['resources', 'list', folder(), '--dcc-type=maya'])
+    await until(async () => / set \d+ s ago\n/.test((await list()).stderr), 'the time of its scene')
+    const unclear = await list()
     expect(unclear.code).to.equal(2)
-    expect(unclear.stderr).to.contain(serve.instanceId.slice(0, 8)).and.contain('--instance ID')
+    expect(unclear.stderr)
+      .to.contain(serve.instanceId.slice(0, 8))
+      .and.match(/: --instance ID\n/)
     const named = ['resources', 'list', '--json', folder(), `--instance=${second.instanceId}`]
     expect(JSON.parse((await runCommand(named)).stdout).url).to.equal(second.url)
     await second.stop()

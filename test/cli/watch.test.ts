@@ -6,6 +6,7 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { runCommand } from '../helpers/in-process.ts'
+import { at, startAggregating } from '../server/gateway/aggregating.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { runningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
@@ -124,6 +125,20 @@ describe('service-cli resources watch', () => {
         .map(({ after }) => after),
     ])
     expect(watched.json().at(-1).lines[1]).to.match(/^- frame \d+ → 100$/)
+  })
+
+  it('prints the changes of a scene at a gateway as those of the scene at its server', async () => {
+    const gateway = await startAggregating(registryDir)
+    try {
+      await serve.post('scene', { objects: [{ name: 'Cube', translate: [0, 0, 0] }] })
+      const watched = await watch(at(handle), `--url=${gateway.url}`)
+      await serve.post('scene', { objects: [{ name: 'Cube', translate: [0, 1, 0] }] })
+      await watched.has(3)
+      await watched.end()
+      expect(watched.lines().join('\n')).to.match(/revision \d+ → \d+[^]+Cube moved 1\.00 along y/)
+    } finally {
+      await gateway.stop()
+    }
   })
 
   it('prints one line for a burst with --settle', async () => {

@@ -51,6 +51,7 @@ function instance(more: Partial<Instance> = {}): Instance {
     dccType: 'blender',
     displayName: 'blender on here',
     scene: null,
+    sceneSetAt: null,
     url: record.mcp_url,
     startedMs: 0,
     ...more,

@@ -14,6 +14,7 @@ import { isOwn, ownUid } from '../../lib/util/posix.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { InstanceDirectory, InstanceEntry } from '../../server/gateway/instance-directory.ts'
 import { defaultPorts } from '../default-ports.ts'
+import { runningGateways } from '../running-gateway.ts'
 import { checkInstance, type InstanceFacts } from './check-instance.ts'
 import { checkJoinedGateways } from './check-joined.ts'
 import { checkPush } from './check-push.ts'
@@ -32,6 +33,7 @@ export async function examine(
   try {
     const running = instances.entries.filter(({ verdict }) => verdict.health !== 'dead')
     const facts = await Promise.all(running.map(entry => factsOf(entry, instancesDir)))
+    const gateways = await runningGateways(registryDir)
     const apiKey = new ApiKeyConfig().resolve(env)
     // Fixes the order of the findings.
     const findings = await Promise.all([
@@ -40,7 +42,9 @@ export async function examine(
       checkKeys(env),
       summarise(instances, running.length),
       ...facts.map(each => checkInstance(each, apiKey)),
-      ...Object.entries(defaultPorts).map(([command, port]) => checkPort(command, port, facts)),
+      ...Object.entries(defaultPorts).map(([command, port]) =>
+        checkPort(command, port, facts, gateways),
+      ),
       checkJoinedGateways(facts, joinToken, env),
       checkPush(),
       checkCapture(env, facts),
@@ -135,8 +139,13 @@ function summarise({ entries, faults }: InstanceDirectory, running: number): Fin
   return finding('instances', 'ok', `no instance runs${ended}`, hint)
 }
 
-/** Whether the default port of a server is in use, and by which instance. */
-async function checkPort(command: string, port: number, facts: InstanceFacts[]): Promise<Finding> {
+/** Whether the default port of a server is in use, and by which instance or gateway. */
+async function checkPort(
+  command: string,
+  port: number,
+  facts: InstanceFacts[],
+  gateways: { url: string; pid: number }[],
+): Promise<Finding> {
   const socket = connect({ host: '127.0.0.1', port })
   const isInUse = await once(socket, 'connect', { signal: AbortSignal.timeout(1000) }).then(
     () => true,
@@ -150,6 +159,10 @@ async function checkPort(command: string, port: number, facts: InstanceFacts[]):
   if (server !== undefined) {
     const { display_name: name, instance_short: short } = server.row
     return finding(check, 'ok', `${what} is in use by the server of ${name} (${short})`)
+  }
+  const gateway = gateways.find(({ url }) => new URL(url).port === String(port))
+  if (gateway !== undefined) {
+    return finding(check, 'ok', `${what} is in use by the gateway of process ${gateway.pid}`)
   }
   const hint = `to start service-cli ${command}, stop that server or use --port 0`
   return finding(check, 'ok', `${what} is in use`, hint)

@@ -72,7 +72,10 @@ function healthText({ health, reason, application }: ShownRow): string {
 }
 
 /** The open document, or when a scene without one was set. */
-function sceneText({ scene, scene_set_at: setAt }: ShownRow, nowMs: number): string {
+export function sceneText(
+  { scene, scene_set_at: setAt }: Pick<ShownRow, 'scene' | 'scene_set_at'>,
+  nowMs: number,
+): string {
   if (scene !== null) return shortenedPath(scene)
   return setAt === null ? '' : `set ${ageText(setAt, nowMs)}`
 }

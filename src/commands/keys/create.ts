@@ -60,7 +60,8 @@ machine need none.`
     // Instance records do not say which file a server follows.
     if (servers.length > 0)
       output.note('running now, unless started with another key file or --auth:')
-    for (const { name, url } of servers) output.note(`  ${cleanText(name, 80)}   ${url}`)
+    const width = Math.max(...servers.map(({ name }) => name.length))
+    for (const { name, url } of servers) output.note(`  ${name.padEnd(width)}   ${url}`)
   }
 }
 
@@ -70,7 +71,7 @@ async function findServers(log: Logger): Promise<{ name: string; url: string }[]
   const instances = await liveInstances(registryDir, log)
   const gateways = await runningGateways(registryDir)
   return [
-    ...instances.map(({ displayName: name, url }) => ({ name, url })),
+    ...instances.map(({ displayName, url }) => ({ name: cleanText(displayName, 80), url })),
     ...gateways.map(({ url }) => ({ name: 'gateway', url })),
   ]
 }

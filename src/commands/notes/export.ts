@@ -7,6 +7,9 @@ import { usage } from '../../lib/util/errors.ts'
 import { findHost } from '../artefacts/host-target.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 
+/** Has the numbers of all notes that may be left out. */
+const maxTailBytes = 8192
+
 /** Exports the notes of the open document. */
 export default class NotesExport extends BaseCommand {
   static override summary = 'Write all notes of the open document to one JSON file'
@@ -40,10 +43,30 @@ ${hostEnvironment}`
     }
     const output = processOutput(flags)
     const target = await findHost(flags, warningsTo(output))
+    let tail = Buffer.alloc(0)
     await hostDownload(target, 'v1/notes', async bytes => {
-      if (out !== '-') return writeOutputFile(out, bytes, { force })
-      for await (const piece of bytes) await writeStdout(piece)
+      const pieces = withTail(bytes, piece => {
+        tail = Buffer.concat([tail, piece]).subarray(-maxTailBytes)
+      })
+      if (out !== '-') return writeOutputFile(out, pieces, { force })
+      for await (const piece of pieces) await writeStdout(piece)
     })
+    const [, numbers] = /"left_out":\[([\d,]+)\]\}\n$/.exec(String(tail)) ?? []
+    if (numbers !== undefined) {
+      const which = `damaged, or too large for an import: ${numbers.replaceAll(',', ', ')}`
+      output.warn(`these notes are not exported, because they are ${which}; see the server's log`)
+      process.exitCode = 1
+    }
     if (out !== '-') await output.result(`saved ${out}`, { exported_ok: true, file: out })
+  }
+}
+
+async function* withTail(
+  bytes: AsyncIterable<Uint8Array>,
+  seen: (piece: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of bytes) {
+    seen(piece)
+    yield piece
   }
 }

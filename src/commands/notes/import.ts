@@ -4,7 +4,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { counted } from '../../lib/util/amounts.ts'
-import { readProblem, usage } from '../../lib/util/errors.ts'
+import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
 import { findHost } from '../artefacts/host-target.ts'
@@ -35,13 +35,19 @@ ${hostEnvironment}`
     const notes = await notesIn(args.file)
     const output = processOutput(flags)
     const target = await findHost(flags, warningsTo(output))
-    let imported = 0
-    for (const note of notes) {
-      const path = 'v1/notes/import'
-      const { existed } = await hostRequest(target, { method: 'POST', path, body: note })
-      if (existed !== true) imported++
+    const path = 'v1/notes/import'
+    let [imported, existed] = [0, 0]
+    for (const [at, body] of notes.entries()) {
+      try {
+        if ((await hostRequest(target, { method: 'POST', path, body })).existed === true) existed++
+        else imported++
+      } catch (error) {
+        // Anything else is not about this note alone.
+        if (!(error instanceof ServiceError) || error.code !== 'request_refused') throw error
+        output.warn(`note ${at + 1} of the file is not imported: ${error.message}`)
+        process.exitCode = 1
+      }
     }
-    const existed = notes.length - imported
     const rest = existed === 0 ? '' : `; the document already has ${existed}`
     await output.result(`imported ${counted(imported, 'note')}${rest}`, { imported, existed })
   }

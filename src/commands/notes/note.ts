@@ -4,6 +4,7 @@ import { type Output, processOutput, warningsTo, terminalWidth } from '../../lib
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
+import { usage } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
 import { findHost, type HostFlags } from '../artefacts/host-target.ts'
@@ -21,9 +22,10 @@ export const noteArg = Args.string({
 /** Sends an action over the host link and prints the note as it is then. */
 export async function writeNote(
   path: string,
-  members: object,
+  members: { text: string | undefined; [member: string]: unknown },
   flags: HostFlags,
 ): Promise<{ output: Output; note: JsonObject }> {
+  if (members.text?.trim() === '') throw usage('text: must not be empty')
   const output = processOutput(flags)
   const target = await findHost(flags, warningsTo(output))
   const { note } = await hostRequest(target, { method: 'POST', path, body: members })

@@ -25,7 +25,7 @@ export async function withClient<Value>(
   if (url !== undefined) endpointUrl(url)
   const output = processOutput(flags)
   const log = warningsTo(output)
-  const naming = '--instance ID, or --dcc-type when only one has it'
+  const naming = '--instance ID'
   const { env } = process
   // The parser ensures that at most one of the flags is given.
   const word = url ?? instance ?? dccType

@@ -1,3 +1,4 @@
+import { shownUrl } from '../../lib/mcp/bridge/context.ts'
 import type { McpServer } from '../../lib/mcp/client/call.ts'
 import { listResources } from '../../lib/mcp/client/resources.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
@@ -21,7 +22,7 @@ export async function withNearest(error: unknown, uri: string, server: McpServer
   const meant = begun.length === 1 ? begun[0] : nearest(uri, uris)
   const hint =
     meant === undefined
-      ? 'service-cli resources list shows all resources'
+      ? `service-cli resources list --url ${shownUrl(server.url)} shows all resources`
       : `did you mean ${cleanText(meant, 300)}?`
   return new ServiceError(error.code, error.message, { cause: error, hint })
 }

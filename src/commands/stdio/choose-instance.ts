@@ -2,6 +2,7 @@ import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Instance } from '../../lib/instances/live-instances.ts'
 import { selectInstances, shortId } from '../../lib/instances/select-instance.ts'
+import { sceneText } from '../instances/lines.ts'
 
 const startHint = 'start one with: service-cli serve'
 
@@ -51,11 +52,11 @@ function notFound(instances: Instance[], word: string): ServiceError {
 }
 
 function table(instances: readonly Instance[]): string {
-  const rows = instances.map(({ id, dccType, displayName, scene }) => [
+  const rows = instances.map(({ id, dccType, displayName, scene, sceneSetAt }) => [
     shortId(id),
     dccType,
     displayName,
-    scene ?? '',
+    sceneText({ scene, scene_set_at: sceneSetAt }, Date.now()),
   ])
   return columns(['ID', 'TYPE', 'NAME', 'SCENE'], rows)
 }

@@ -16,6 +16,7 @@ export function instanceOf(record: InstanceRecord) {
     dccType: record.dcc_type,
     displayName: record.display_name,
     scene: record.scene,
+    sceneSetAt: record.scene_set_at,
     /**
      * The MCP endpoint at the address that the server itself listens on: `mcp_url` may lead over a
      * proxy and out of this machine, or have a certificate that is unknown here.

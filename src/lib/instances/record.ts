@@ -64,7 +64,7 @@ const instanceRecord = z.object({
   host,
   /** Path of the open document, else its name. */
   scene: line(1024).nullable(),
-  /** When a scene that no application sent was set, to the minute. */
+  /** When a scene that no application sent was set; updated at most once a minute. */
   scene_set_at: time.nullable(),
   status: z.enum(['available', 'busy']),
   started_at: time,

@@ -166,7 +166,7 @@ function textOf({ change, list, label, member }: Spot): string {
     return `selection: ${names.join(', ') || 'none'}`
   }
   if (path === '/selection/active') {
-    return `active object ${valueText(before)} → ${valueText(after)}`
+    return `active object ${valueText(before ?? 'none')} → ${valueText(after ?? 'none')}`
   }
   return movementText(member, list !== null, change) ?? valueChange(way, before, after)
 }

@@ -18,7 +18,8 @@ interface NewFileOptions {
 
 /**
  * Writes a file whole or not at all: readers, also after a crash, see the old content or the new.
- * `exclusive` keeps an existing file, and returns false then. Errors of the file system pass through.
+ * `exclusive` keeps an existing file, and returns false then; where the file system has no hard links,
+ * readers may see a part of the new one. Errors of the file system pass through.
  */
 export async function replaceFile(
   path: string,
@@ -31,7 +32,7 @@ export async function replaceFile(
   try {
     await writeNewFile(temporary, data, options)
     if (!exclusive) await renameFile(temporary, path)
-    else if (!(await renameExclusive(temporary, path))) return false
+    else if (!(await renameExclusive(temporary, path, options))) return false
     if (options.durable !== false) await fsyncDirectory(dirname(path))
     return true
   } finally {
@@ -87,17 +88,23 @@ export async function renameFile(
   }
 }
 
-/** Renames a file within its folder. False when the new name is taken. */
-async function renameExclusive(from: string, to: string): Promise<boolean> {
+/** Gives a file another name. False when that is taken. */
+async function renameExclusive(
+  from: string,
+  to: string,
+  options: NewFileOptions,
+): Promise<boolean> {
   try {
     // Unlike a rename, a link replaces nothing.
-    await fs.link(from, to)
+    await fs.link(from, to).catch(async (error: unknown) => {
+      if (errnoOf(error) === 'EEXIST') throw error
+      // The file system may have no links.
+      await using file = await fs.open(from)
+      await writeNewFile(to, file.createReadStream(), options)
+    })
+    return true
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false
-    // The file system may have no links.
-    if ((await fs.lstat(to).catch(() => null)) !== null) return false
-    await renameFile(from, to)
+    throw error
   }
-  await fs.rm(from, { force: true })
-  return true
 }

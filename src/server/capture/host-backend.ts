@@ -52,6 +52,11 @@ export const noShots: CaptureFailure = {
   message: 'the application draws its view only as it is on the screen',
 }
 
+export const noView: CaptureFailure = {
+  reason: 'failed',
+  message: 'the application draws no picture of its scene',
+}
+
 /** The rest for the application after a picture of its scene from another place. */
 const restMs = 250
 

@@ -13,7 +13,7 @@ import type {
   Unavailable,
 } from './backend.ts'
 import type { PictureShot } from '../../lib/host-link/wire.ts'
-import { noShots } from './host-backend.ts'
+import { noShots, noView } from './host-backend.ts'
 import type { CaptureLimits } from './limits.ts'
 import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
 import { Probes } from './probes.ts'
@@ -135,7 +135,10 @@ export class WindowCapture implements CaptureSource {
   async shot(shot: PictureShot, maxWidth: number): Promise<TakenPicture> {
     if (!this.#target.ok) throw new ServiceError('resource_failed', this.#target.failure.message)
     // Asked of the application itself: the probes may not have told yet.
-    if (!offersShots(this.#parts.backends)) throw readFailure(noShots)
+    const { backends } = this.#parts
+    if (!offersShots(backends)) {
+      throw readFailure(viewportBackends(backends).length === 0 ? noView : noShots)
+    }
     return this.#pictures.viewport.read({ maxWidth, shot })
   }
 

@@ -35,7 +35,8 @@ export class DocumentFolder {
 
   /**
    * Names of its files and folders; none where it is missing. Throws `registry_dir_unsafe` when
-   * other users can change a folder that is not shared.
+   * other users can change a folder that is not shared, and `storage_failed`, also for a share that is
+   * away.
    */
   async list(): Promise<string[]> {
     if (!this.isShared) return listPrivateFolder(this.path)
@@ -44,9 +45,14 @@ export class DocumentFolder {
       const entries = await readdir(this.path, { withFileTypes: true })
       return entries.filter(each => each.isFile() || each.isDirectory()).map(({ name }) => name)
     } catch (error) {
-      if (isMissing(error)) return []
-      throw error
+      if (isMissing(error) && (await isThere(this.#root))) return []
+      throw storageError(this.path, error)
     }
+  }
+
+  /** The folder of all documents. */
+  get #root(): string {
+    return this.#parent === null ? dirname(this.path) : this.#parent.#root
   }
 
   /** Null: no file has this name. Rejects for a link and for a file of more than `maxBytes`. */
@@ -109,6 +115,21 @@ export class DocumentFolder {
     } catch (error) {
       throw storageError(this.path, error)
     }
+  }
+
+  /** Moves all of it at once to where nothing is. False: it has to be copied. */
+  async moveTo({ path, isShared }: DocumentFolder): Promise<boolean> {
+    // What others may read on a share has another mode.
+    if (this.isShared || isShared) return false
+    if (
+      !(await rename(this.path, path).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return false
+    await fsyncDirectory(dirname(path))
+    return true
   }
 
   /** Removes one of its files, or, without a name, all of it. */

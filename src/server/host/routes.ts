@@ -152,7 +152,7 @@ export function createHostRoutes(deps: HostRoutesDeps): NodeHandler {
       const wrongMethod = checkMethod(req.method, methodsOf(path))
       if (wrongMethod !== null) return refuse(res, wrongMethod)
       if (req.method === 'DELETE') return await remove(res, path, sink)
-      if (req.method === 'GET') return await exportNotes(res, sink)
+      if (req.method === 'GET') return await exportNotes(res, sink, limits)
       const route = find(path)
       const wrongType = route.checkMediaType(req.headers['content-type'])
       if (wrongType !== null) return refuse(res, wrongType)
@@ -198,9 +198,13 @@ function methodsOf(path: string) {
 }
 
 /** The notes of the document with their proofs and pictures, as `import` takes each of them. */
-async function exportNotes(res: ServerResponse, { notes }: HostSink): Promise<void> {
+async function exportNotes(
+  res: ServerResponse,
+  { notes }: HostSink,
+  { maxMessageBytes }: Pick<HostLimits, 'maxMessageBytes'>,
+): Promise<void> {
   if (notes === null) throw notesOff()
-  const pieces = notes.exported()
+  const pieces = notes.exported(maxMessageBytes)
   const first = await pieces.next()
   res.writeHead(200, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
   res.write(first.value)

@@ -124,6 +124,8 @@ export class SceneFile {
     const stamp = found && fileMark(found)
     const touched = stamp !== this.#stamp
     this.#stamp = stamp
+    // One that is just being replaced is there again at the next look.
+    if (stamp === null && !touched) this.#report('scene file is missing')
     if (stamp === null || (reason === 'poll' && !touched)) return
     const { limits } = this.#options
     const read = await readBounded(this.#path, limits.maxMessageBytes)

@@ -93,8 +93,9 @@ function parsed<Value>(name: string, data: Buffer | undefined, schema: z.ZodType
   throw new Error(`${name} is damaged: ${json.ok ? firstIssue(checked.error) : 'it is not JSON'}`)
 }
 
-/** A note with its proofs and pictures as JSON: pictures are base64. */
+/** A note with its proofs and pictures as JSON: pictures are base64. Throws for a damaged file. */
 export function exportedNote(kept: NoteFiles): JsonObject {
+  noteOf(0, kept)
   const files = Array.from(kept, ([name, data]) => {
     return [name, isJson(name) ? parseExact(String(data)) : data.toString('base64')]
   })

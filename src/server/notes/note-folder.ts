@@ -1,7 +1,7 @@
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
-import type { Note } from './note.ts'
+import { findNote, type Note } from './note.ts'
 import { isKeptName, isStepName, maxBytesOf, type NoteFiles, noteOf } from './note-files.ts'
 
 /** Of one document, which numbers them; closed ones count. */
@@ -20,10 +20,9 @@ interface KnownNote {
  * Several servers may share it, also from several machines.
  */
 export class NoteFolder {
-  readonly document: DocumentFolder
-  /** Resolves when the notes that follow a saved document are there. */
-  ready: Promise<void> = Promise.resolve()
-  readonly #folder: DocumentFolder
+  /** The one that it belongs to now. */
+  document: DocumentFolder
+  #folder: DocumentFolder
   readonly #log: Logger
   /** As read last, by number: a note is the identical one until there is another file of it. */
   #known = new Map<number, KnownNote>()
@@ -36,6 +35,11 @@ export class NoteFolder {
     this.document = document
     this.#folder = document.folder('notes')
     this.#log = log
+  }
+
+  /** Resolves when all is written that is being written. */
+  get written(): Promise<unknown> {
+    return this.#writing
   }
 
   get path(): string {
@@ -57,9 +61,15 @@ export class NoteFolder {
     return [...this.#known.values()].flatMap(({ note }) => note ?? [])
   }
 
+  /** Those of all notes, also of damaged ones. */
+  async numbers(): Promise<readonly number[]> {
+    await this.notes()
+    return [...this.#known.keys()]
+  }
+
   /** Runs writes of this server one after the other. Other servers may write between them. */
   serially<Value>(write: () => Promise<Value>): Promise<Value> {
-    const written = this.#writing.then(() => this.ready).then(write)
+    const written = this.#writing.then(write)
     this.#writing = written.catch(() => {})
     return written
   }
@@ -72,8 +82,24 @@ export class NoteFolder {
     throw new ServiceError('limit_reached', `a document has at most ${maxNotes} notes`)
   }
 
+  /**
+   * Goes with its document. `bring`, which does not reject, takes the files along when all is written
+   * that is being written; what is read or written later waits for it.
+   */
+  follow(document: DocumentFolder, bring: () => Promise<void>): Promise<void> {
+    this.document = document
+    return this.serially(async () => {
+      const brought = this.#looking.then(bring).then(() => {
+        this.#folder = document.folder('notes')
+        this.#known.clear()
+      })
+      this.#looking = brought
+      await brought
+    })
+  }
+
   /** Keeps a new note. False: there is one of this id. Throws `limit_reached`. */
-  async add(id: string, files: NoteFiles): Promise<boolean> {
+  async add(id: string | undefined, files: NoteFiles): Promise<boolean> {
     let number = (await this.lastNumber()) + 1
     if (this.known.some(note => note.id === id)) return false
     // Another machine may have taken the number.
@@ -86,25 +112,31 @@ export class NoteFolder {
     return this.#of(number).create(name, data)
   }
 
-  /** Null: the note has no such file. */
-  read({ number }: Note, name: string): Promise<Buffer | null> {
+  /** As `create`, after all that is being written. Throws `resource_not_found`. */
+  append({ id }: Note, name: string, data: string | Uint8Array): Promise<boolean> {
+    return this.serially(async () => this.create(findNote(await this.notes(), id), name, data))
+  }
+
+  /** Null: the note has no such file. Throws `resource_not_found`. */
+  async read({ id }: Note, name: string): Promise<Buffer | null> {
+    const { number } = findNote(await this.notes(), id)
     return this.#of(number).read(name, maxBytesOf(name))
   }
 
-  /** All that is kept of a note. */
-  async filesOf(note: Note): Promise<NoteFiles> {
+  /** All that is kept of a note, or its files with these names. */
+  async filesOf(number: number, names?: readonly string[]): Promise<NoteFiles> {
     const files = new Map<string, Buffer>()
-    for (const name of await this.#namesIn(note.number)) {
-      const data = await this.read(note, name)
-      if (data !== null) files.set(name, data)
+    for (const name of names ?? (await this.#namesIn(number))) {
+      files.set(name, (await this.#of(number).read(name, maxBytesOf(name))) ?? Buffer.alloc(0))
     }
     return files
   }
 
-  /** Gives another document the notes of this one that it does not have. */
-  async copyTo(other: NoteFolder): Promise<void> {
-    for (const note of await this.notes()) {
-      await other.add(note.id, await this.filesOf(note))
+  /** Gives another document the notes that it does not have; with `isAll` those that are damaged, too. */
+  async copyTo(other: NoteFolder, isAll: boolean): Promise<void> {
+    await this.notes()
+    for (const { number, note } of this.#known.values()) {
+      if (note !== null || isAll) await other.add(note?.id, await this.filesOf(number))
     }
   }
 
@@ -120,9 +152,7 @@ export class NoteFolder {
     const names = (await this.#folder.list()).filter(name => /^\d{4}$/.test(name)).toSorted()
     const found = await Promise.all(names.map(name => this.#read(Number(name))))
     this.#known = new Map(found.map(each => [each.number, each]))
-    // Two servers that copy the same note at the same time may both make it.
-    const ids = new Set<string>()
-    return this.known.filter(({ id }) => !ids.has(id) && ids.add(id))
+    return this.known
   }
 
   /** A damaged note is named in the log and left where it is; the others are not lost with it. */
@@ -132,11 +162,7 @@ export class NoteFolder {
       const steps = (await this.#namesIn(number)).filter(isStepName)
       const names = steps.join()
       if (before?.note && before.names === names) return before
-      const files = new Map<string, Buffer>()
-      for (const name of steps) {
-        files.set(name, (await this.#of(number).read(name, maxBytesOf(name))) ?? Buffer.alloc(0))
-      }
-      return { number, names, note: noteOf(number, files) }
+      return { number, names, note: noteOf(number, await this.filesOf(number, steps)) }
     } catch (error) {
       if (before?.note !== null) {
         const { path } = this.#of(number)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
+import { type ErrorCode, messageOf, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { repeat, systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
 import { indexObjects } from '../checkpoints/compare-scenes.ts'
@@ -140,28 +140,22 @@ export class Notes {
 
   /** Another document may be open now, or the same one under the path where it was just saved. */
   documentChanged(saved: SavedDocument | null = null): void {
-    const before = this.#opened
-    const folder = this.#open()
-    if (folder === before) return
-    if (saved !== null) folder.ready = this.#follow(saved, before, folder)
-    void folder.ready.then(() => this.#tell())
+    const document = this.#parts.document()
+    if (this.#opened?.document.path === document.path) return
+    const folder = this.#folderOf(saved?.from ?? document)
+    this.#opened = folder
+    if (saved === null) return this.#tell()
+    void folder.follow(document, () => this.#bring(saved, document)).then(() => this.#tell())
   }
 
-  /** Copies notes and checkpoints of a saved document to its new folder, or moves them. */
-  async #follow(
-    { from, isMove }: SavedDocument,
-    before: NoteFolder | null,
-    folder: NoteFolder,
-  ): Promise<void> {
+  /** Moves notes and checkpoints of a saved document to its new folder, or copies them. */
+  async #bring({ from, isMove }: SavedDocument, to: DocumentFolder): Promise<void> {
     const { checkpoints, log } = this.#parts
-    const source = before?.document.path === from.path ? before : new NoteFolder(from, log)
     try {
-      // After the notes that are being made. An action that comes later finds no note there.
-      await source.serially(async () => {
-        await source.copyTo(folder)
-        await checkpoints.copy(from, folder.document)
-        if (isMove) await from.remove()
-      })
+      if (isMove && (await from.moveTo(to))) return
+      await new NoteFolder(from, log).copyTo(new NoteFolder(to, log), isMove)
+      await checkpoints.copy(from, to)
+      if (isMove) await from.remove()
     } catch (error) {
       log.warn({ err: error, path: from.path }, 'notes could not follow their document')
     }
@@ -180,7 +174,7 @@ export class Notes {
   }
 
   async #stored(): Promise<readonly Note[]> {
-    return (await this.#folder()).notes()
+    return this.#open().notes()
   }
 
   /** False: the user has ended the sharing, so that no note would be found again. */
@@ -269,22 +263,36 @@ export class Notes {
   /** A picture of a note. Throws `resource_not_found`. */
   async picture(word: string, name: string): Promise<Buffer> {
     const note = await this.find(word)
-    const png = await (await this.#folder()).read(note, `${name}.png`)
+    const png = await this.#open().read(note, `${name}.png`)
     if (png !== null) return png
     throw new ServiceError('resource_not_found', `note ${note.number} has no picture "${name}"`)
   }
 
-  /** The text of a JSON document with all notes, their proofs and pictures, in pieces. */
-  async *exported(): AsyncGenerator<string> {
+  /**
+   * The text of a JSON document with all notes, their proofs and pictures, in pieces; last the numbers
+   * of those that are left out: they are damaged, or as JSON larger than `maxBytes`.
+   */
+  async *exported(maxBytes: number): AsyncGenerator<string> {
     this.#assertShared()
-    const folder = await this.#folder()
-    const notes = await folder.notes()
+    const { log } = this.#parts
+    const folder = this.#open()
+    const leftOut: number[] = []
+    let before = ''
+    const numbers = await folder.numbers()
     yield '{"notes":['
-    for (const [at, note] of notes.entries()) {
-      const text = JSON.stringify(exportedNote(await folder.filesOf(note)))
-      yield at === 0 ? text : `,\n${text}`
+    for (const number of numbers) {
+      try {
+        const text = JSON.stringify(exportedNote(await folder.filesOf(number)))
+        if (Buffer.byteLength(text) > maxBytes)
+          throw new Error(`it has more than ${maxBytes} bytes`)
+        yield before + text
+        before = ',\n'
+      } catch (error) {
+        log.warn({ note: number, reason: messageOf(error) }, 'a note is not exported')
+        leftOut.push(number)
+      }
     }
-    yield ']}\n'
+    yield leftOut.length === 0 ? ']}\n' : `],\n"left_out":${JSON.stringify(leftOut)}}\n`
   }
 
   /** Adds an exported note. Resolves with false when the document has it. Throws as `add`. */
@@ -302,7 +310,7 @@ export class Notes {
   async #prove(folder: NoteFolder, answered: Note, number: number): Promise<Note> {
     try {
       const proof = await this.#parts.prover.prove(folder, answered, number)
-      await folder.create(answered, stepFile(number, 'proof'), JSON.stringify(proof))
+      await folder.append(answered, stepFile(number, 'proof'), JSON.stringify(proof))
       const note = findNote(await folder.notes(), answered.id)
       this.#tell(note)
       return note
@@ -333,16 +341,13 @@ export class Notes {
     throw new ServiceError(code, noDocument, { hint: 'connect the application first' })
   }
 
-  async #folder(): Promise<NoteFolder> {
-    const folder = this.#open()
-    await folder.ready
-    return folder
+  #open(): NoteFolder {
+    return (this.#opened = this.#folderOf(this.#parts.document()))
   }
 
-  #open(): NoteFolder {
-    const document = this.#parts.document()
+  #folderOf(document: DocumentFolder): NoteFolder {
     if (this.#opened?.document.path === document.path) return this.#opened
-    return (this.#opened = new NoteFolder(document, this.#parts.log))
+    return new NoteFolder(document, this.#parts.log)
   }
 }
 

@@ -108,8 +108,10 @@ export class Prover {
 
   /** Waits until the scene is settled. `answer`: the number of the answer. */
   async prove(folder: NoteFolder, note: Note, answer: number): Promise<NoteProof> {
-    const { document } = folder
     const { revision, text, unconfirmed, settled } = await this.#settle()
+    // The document may have been saved elsewhere, and its notes follow.
+    await folder.written
+    const { document } = folder
     const ofOther = { settled, revision: null, no_changes: otherDocument }
     if (this.#isClosed(document)) return ofOther
     // The picture shows the scene that is compared, however long that takes.
@@ -176,12 +178,12 @@ export class Prover {
     const [afterName, differenceName] = [`after-${answer}`, `difference-${answer}`]
     const after = pictureUri(id, afterName)
     try {
-      await folder.create(note, `${afterName}.png`, taken.png)
+      await folder.append(note, `${afterName}.png`, taken.png)
       const first = await folder.read(note, 'before.png')
       const difference = first && (await this.#parts.compare(first, taken.png))
       if (difference === null) return { after }
       const { png, share, box } = difference
-      await folder.create(note, `${differenceName}.png`, png)
+      await folder.append(note, `${differenceName}.png`, png)
       return { after, difference: { uri: pictureUri(id, differenceName), share, box } }
     } catch (error) {
       return { no_picture: `the picture cannot be kept or compared: ${reasonOf(error)}` }

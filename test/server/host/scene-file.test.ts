@@ -59,7 +59,8 @@ describe('serve --scene-file', () => {
       await expectPushed(() => replace(JSON.stringify({ frame })), { frame })
     }
     await expectPushed(() => replace('null'), { status: 'no_snapshot' })
-    expect(warnings()).to.deep.equal([])
+    expect(warnings()).to.have.length(1)
+    expect(warnings()[0]).to.contain(file).and.contain('scene file is missing')
   })
 
   it('keeps the old scene when the file goes, and takes the next one', async () => {

@@ -28,6 +28,7 @@ describe('the proof of an answer', () => {
   let home: string
   let serve: RunningServe
   let session: RawSession
+  const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'proofs-'))
@@ -82,7 +83,6 @@ describe('the proof of an answer', () => {
     const asked: unknown[] = []
     let dots = [1]
     const capture = { targets: ['viewport'], shots: true }
-    const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
     const app = await LinkClient.connect(serve, { app: paint, capture })
     app.answer = ({ shot }) => {
       asked.push(shot)
@@ -134,10 +134,11 @@ describe('the proof of an answer', () => {
   })
 
   it('says when the application is gone, until another scene is sent', async () => {
-    const app = await LinkClient.connect(serve, { scene_refresh: true })
+    const app = await LinkClient.connect(serve, { app: paint, scene_refresh: true })
     await app.done({ type: 'scene.set', scene: { objects: [lamp(1000)] } })
     app.answer = () => ({})
     const note = await add({ targets: ['Lamp'] })
+    expect(note.no_picture).to.equal('the application draws no picture of its scene')
     await app.bye()
     const gone = await answer(note.id)
     const { as_of } = gone.structuredContent.proof

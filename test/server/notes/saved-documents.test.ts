@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -25,12 +25,13 @@ for (const where of ['of their own', 'on a share']) {
 
     beforeEach(async () => {
       home = await mkdtemp(join(tmpdir(), 'saved-'))
-      const own = join(home, 'data/service-cli/documents')
-      documents = where === 'on a share' ? join(home, 'share') : own
+      documents = where === 'on a share' ? join(home, 'share') : own()
       await mkdir(documents, { recursive: true, mode: 0o700 })
-      const flags = where === 'on a share' ? ['--documents-dir', documents] : []
-      const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-      serve = await serveInProcess({ env, registryDir: home, flags })
+      const flags =
+        where === 'on a share'
+          ? ['--documents-dir', documents]
+          : ['--limit', 'maxMessageBytes=100000']
+      serve = await serveInProcess({ env: envOf(), registryDir: home, flags })
       session = await RawSession.open(serve.url)
       const capture = { targets: ['viewport'], shots: true }
       const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
@@ -44,6 +45,8 @@ for (const where of ['of their own', 'on a share']) {
       await rm(home, { recursive: true, force: true })
     })
 
+    const envOf = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
+    const own = () => join(home, 'data/service-cli/documents')
     const open = (document: object) => app.done({ type: 'app.update', document })
     const list = async (): Promise<any[]> => ((await session.readJson('notes://all')) as any).notes
     /** A note with an answer that is proved, and its whole JSON. */
@@ -67,7 +70,6 @@ for (const where of ['of their own', 'on a share']) {
     it('move with a document that is saved for the first time', async () => {
       const note = await answered()
       await serve.post('checkpoints', { name: 'mine' })
-      const own = join(home, 'data/service-cli/documents')
       await open({ path: '/shots/010.paint', saved_from: unsaved.name })
       await until(async () => (await list()).length === 1, 'the notes')
       expect(await whole(note.id)).to.deep.equal(note)
@@ -78,10 +80,31 @@ for (const where of ['of their own', 'on a share']) {
       await serve.post(`notes/${note.id}/reopen`, { text: 'Again' })
       const again = (await serve.post(`notes/${note.id}/answer`, { text: 'Done' })).json.note
       expect(again.entries.at(-1).proof.asked).to.deep.equal(['Cube moved 3.00 along x'])
-      expect((await readdir(own)).filter(name => name.endsWith('.local'))).to.deep.equal([])
+      expect((await readdir(own())).filter(name => name.endsWith('.local'))).to.deep.equal([])
       expect(await folderOfNote(documents, note.id)).to.contain(documents)
       await open(unsaved)
       expect(await list()).to.deep.equal([])
+    })
+
+    it('that are damaged or being answered move, too, and nothing is left behind', async () => {
+      const damaged = await answered()
+      const members = { text: 'Higher', targets: ['Cube'], view: { zoom: 1 } }
+      const { id } = (await serve.post('notes', members)).json.note
+      const half = await folderOfNote(own(), damaged.id)
+      const answer = await readFile(join(half, '0001-answer.json'), 'utf8')
+      await writeFile(join(half, '0001-answer.json'), answer.slice(0, 20))
+      const { ino } = await stat(dirname(dirname(half)))
+      await app.done({ type: 'scene.set', scene: cube(5) })
+      const answering = serve.post(`notes/${id}/answer`, { text: 'Raised' })
+      await until(async () => (await whole(id)).state === 'answered', 'the answer')
+      await open({ path: '/shots/010.paint', saved_from: unsaved.name })
+      const { proof } = (await answering).json.note.entries[0]
+      expect(proof.asked).to.deep.equal(['Cube moved 2.00 along x'])
+      expect(await whole(id)).to.deep.equal((await answering).json.note)
+      const moved = await folderOfNote(documents, damaged.id)
+      if (where === 'of their own') expect((await stat(dirname(dirname(moved)))).ino).to.equal(ino)
+      await writeFile(join(moved, '0001-answer.json'), answer)
+      expect(await whole(damaged.id)).to.deep.equal(damaged)
     })
 
     it('are copied when the document is saved under another path', async () => {
@@ -110,6 +133,19 @@ for (const where of ['of their own', 'on a share']) {
       expect(await list()).to.deep.equal([])
       await open(unsaved)
       expect(await list()).to.have.length(1)
+    })
+
+    it('stay where they are when another application saves a document of the same name', async () => {
+      const note = await answered()
+      const other = await serveInProcess({ env: envOf(), registryDir: home })
+      const path = '/shots/070.paint'
+      for (const document of [unsaved, { path, saved_from: unsaved.name }]) {
+        await other.post('app', { document, dcc_type: 'paint' })
+      }
+      const { number } = (await other.post('notes', { text: 'Mine' })).json.note
+      await other.stop()
+      expect(number).to.equal(1)
+      expect(await whole(note.id)).to.deep.equal(note)
     })
 
     it('stay where they are when they cannot follow, and the log has the reason', async () => {
@@ -146,6 +182,30 @@ for (const where of ['of their own', 'on a share']) {
       expect(await list()).to.have.length(2)
       const audit = (await session.readJson('audit://recent?limit=1')) as any
       expect(audit.entries[0]).to.include({ action: 'note.import' })
+    })
+
+    it('are exported and imported without one that cannot be, which is named', async () => {
+      await open({ path: '/shots/010.paint' })
+      const note = await answered()
+      const [half, large] = await Promise.all([
+        serve.post('notes', { text: 'Half' }),
+        serve.post('notes', { text: 'Large' }),
+      ])
+      const folderOf = async ({ json }: any) => folderOfNote(documents, json.note.id)
+      await writeFile(join(await folderOf(half), '0001-close.json'), '{"half')
+      await writeFile(join(await folderOf(large), 'before.png'), Buffer.alloc(100_000))
+      const exported = await command('notes', 'export')
+      expect(exported.code).to.equal(1)
+      expect(exported.stderr).to.contain('damaged, or too large for an import: 2, 3;')
+      const { notes } = JSON.parse(exported.stdout)
+      expect(notes).to.have.length(1)
+      const file = join(home, 'notes.json')
+      await writeFile(file, JSON.stringify({ notes: [{}, ...notes] }))
+      await open({ path: '/shots/050.paint' })
+      const imported = await command('notes', 'import', file)
+      expect(imported).to.include({ code: 1, stdout: 'imported 1 note\n' })
+      expect(imported.stderr).to.contain('note 1 of the file is not imported')
+      expect(await whole(note.id)).to.deep.equal({ ...note, checkpoint: null })
     })
 
     it('are not imported from anything else', async () => {

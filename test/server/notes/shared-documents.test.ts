@@ -7,6 +7,7 @@ import { RawSession } from '../../helpers/mcp.ts'
 import { folderOfNote, writeNote } from '../../helpers/note-files.ts'
 import { writeTogether } from '../../helpers/note-writers.ts'
 import { type RunningServe, runServe, startServeProcess } from '../../helpers/serve-process.ts'
+import { until } from '../../helpers/until.ts'
 
 describe('a folder of documents on a project share', () => {
   let root: string
@@ -119,8 +120,17 @@ describe('a folder of documents on a project share', () => {
   it('is not made again when it is gone, and is used again when it is back', async () => {
     await openInBoth('/shots/010.hip')
     await add(ada)
+    await openIn(ada, { path: '/shots/020.hip' })
     await rename(share, join(root, 'unmounted'))
-    expect((await all(bob)).total).to.equal(0)
+    const session = await RawSession.open(bob.url)
+    for (const uri of ['notes://all', 'scene://checkpoints']) {
+      const { error } = await session.call('resources/read', { uri })
+      expect(error, uri).to.include({ code: -32603 })
+    }
+    const document = { path: '/shots/030.hip', saved_from: '/shots/020.hip' }
+    await openIn(ada, document)
+    const isSaid = () => ada.output().stderr.includes('notes could not follow their document')
+    await until(isSaid, 'the log line')
     await bob.post('scene', { objects: [] })
     expect((await bob.post('notes', { text: 'Lost?' })).status).to.equal(500)
     expect((await bob.post('checkpoints', { name: 'lost' })).status).to.equal(500)

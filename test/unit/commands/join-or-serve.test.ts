@@ -141,6 +141,7 @@ describe('locateInstance', () => {
       dccType: 'blender',
       displayName: id,
       scene: null,
+      sceneSetAt: null,
       url: urlOf(id),
       ...owner,
       ...more,

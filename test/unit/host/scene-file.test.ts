@@ -121,6 +121,7 @@ describe('SceneFile', () => {
   })
 
   it('says so when the file is wrong all the time, each time in another way', async () => {
+    await writeFile(path, '[')
     watch()
     for (let n = 0; warnings.items.length === 0; n++) {
       await writeFile(path, '['.repeat(n % 500))
@@ -130,6 +131,7 @@ describe('SceneFile', () => {
   })
 
   it('says nothing of a file that is complete a moment later', async () => {
+    await writeFile(path, '{}')
     // A busy machine, too, gets from the one write to the other before the file is looked at again.
     watch(1_000_000, 50)
     for (let n = 1; n <= 10; n++) {

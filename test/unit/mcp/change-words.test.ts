@@ -9,6 +9,10 @@ function changed(member: string, before: unknown, after: unknown): JsonChange {
   return { path: `/objects/0/${member}`, kind: 'changed', before, after, ...inCube }
 }
 
+function active(before: unknown, after: unknown): JsonChange {
+  return { path: '/selection/active', kind: 'changed', before, after }
+}
+
 function listed(before: unknown, after: unknown): JsonChange {
   return { path: '/objects', kind: 'changed', before, after }
 }
@@ -28,6 +32,8 @@ describe('a change in words', () => {
     [{ path: '/objects/0/bevel', kind: 'added', after: 2, ...inCube }, 'Cube bevel set to 2'],
     [{ path: '/objects/0/bevel', kind: 'removed', before: 2, ...inCube }, 'Cube bevel removed'],
     [{ path: '/frame', kind: 'changed', before: 1, after: 2 }, 'frame 1 → 2'],
+    [active('Cube', null), 'active object Cube → none'],
+    [active(null, 'Cube'), 'active object none → Cube'],
     [
       { path: '/objects/0', kind: 'added', after: { ...inCube, type: 'mesh' }, ...inCube },
       'Cube (mesh) added',

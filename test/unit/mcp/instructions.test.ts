@@ -21,7 +21,7 @@ describe('instructions', () => {
       const shown = serverInstructions(kind, { hasTools: true }).slice(0, 250)
       expect(shown).to.match(/^Shows you the /)
       for (const tool of tools) expect(shown).to.contain(tool)
-      expect(shown).to.contain('only reads').and.contain('by your own means')
+      expect(shown).to.contain('Scenes are only read').and.contain('by your own means')
     }
   })
 

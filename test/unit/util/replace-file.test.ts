@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import files, { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { renameFile, replaceFile } from '../../../src/lib/util/replace-file.ts'
@@ -31,6 +32,23 @@ describe('replaceFile', () => {
     expect(await replaceFile(path, 'one', { exclusive: true })).to.equal(true)
     expect(await replaceFile(path, 'two', { exclusive: true })).to.equal(false)
     expect(await text()).to.equal('one')
+  })
+
+  it('gives a name to one of two files where there are no hard links, too', async () => {
+    const { link } = files
+    files.link = () => Promise.reject(Object.assign(new Error(), { code: 'EPERM' }))
+    syncBuiltinESMExports()
+    try {
+      const texts = ['one', 'two']
+      const isMade = await Promise.all(
+        texts.map(each => replaceFile(path, each, { exclusive: true })),
+      )
+      expect(isMade.toSorted()).to.deep.equal([false, true])
+      expect(await text()).to.equal(texts[isMade.indexOf(true)])
+    } finally {
+      files.link = link
+      syncBuiltinESMExports()
+    }
   })
 
   it('gives the new file the mode of another one', async () => {

@@ -33,8 +33,8 @@ interface State extends Seen {
   readonly isJson: boolean
   /** The JSON value, the text or the bytes. */
   readonly value: unknown
-  /** Of a scene: the delta since then. Its revisions are those of one run of the server. */
-  readonly deltaUri?: string
+  /** Of a scene: the query of the delta since then. Revisions are those of one run of the server. */
+  readonly since?: string
   /** The application of a scene is gone, in words. */
   readonly gone?: string
 }
@@ -44,25 +44,30 @@ const maxDepth = 200
 /** Characters of the words, and of the changes beside them. */
 const maxChars = 20_000
 
-/** Follows the scene by its deltas, anything else by reading all of it. */
+/** A scene at its server, or at a gateway. */
+const sceneUri = /^(scene:\/\/|instance:\/\/[^/]+\/scene\/)current$/
+
+/** Follows a scene by its deltas, anything else by reading all of it. */
 export function createFollower(uri: string): Follower {
+  const [, place] = sceneUri.exec(uri) ?? []
   let last = stateOf([])
   return {
     start: async read => (last = stateOf(await read(uri))),
     async look(read) {
       const before = last
-      const deltaUri = uri === 'scene://current' ? before.deltaUri : undefined
-      last = stateOf(await read(deltaUri ?? uri))
-      return deltaUri === undefined ? newsOf(before, last) : sceneNews(before, last)
+      const { since } = before
+      const isDelta = place !== undefined && since !== undefined
+      last = stateOf(await read(isDelta ? `${place}delta?${since}` : uri))
+      return isDelta ? sceneNews(before, last) : newsOf(before, last)
     },
   }
 }
 
-function sceneNews(before: State, { deltaUri, gone, value, facts }: State): News | null {
+function sceneNews(before: State, { since, gone, value, facts }: State): News | null {
   const isBack = before.gone !== undefined && gone === undefined
   const left = before.gone === undefined ? gone : undefined
   const line = isBack ? 'the application is connected again' : left
-  if (deltaUri === before.deltaUri) return line === undefined ? null : { lines: [line], facts }
+  if (since === before.since) return line === undefined ? null : { lines: [line], facts }
   const delta = isJsonObject(value) ? value : {}
   return {
     lines: deltaText(delta, line === undefined ? null : { line }, maxChars).split('\n'),
@@ -104,7 +109,7 @@ function stateOf([first]: readonly Contents[]): State {
   return {
     isJson: true,
     value,
-    deltaUri: `scene://delta?since=${asText(revision)}&run=${asText(run)}`,
+    since: `since=${asText(revision)}&run=${asText(run)}`,
     gone,
     text: `revision ${asText(revision)}, ${gone ?? text}`,
     facts: { run, revision },
