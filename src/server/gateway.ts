@@ -8,7 +8,7 @@ import { processStart } from '../lib/instances/process.ts'
 import { shortId } from '../lib/instances/select-instance.ts'
 import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import type { Logger } from '../lib/util/logger.ts'
-import { monotonicClock, systemClock } from '../lib/util/time.ts'
+import { monotonicClock } from '../lib/util/time.ts'
 import { newOwnerToken, withOwnerAccess } from './auth/account-access.ts'
 import { AccountTokens } from './auth/account-tokens.ts'
 import { type AuthSettings, createAuth } from './auth/auth.ts'
@@ -141,7 +141,6 @@ export async function startGateway(
     },
     signal: cancelled,
   })
-  const startedMs = systemClock.now()
   const { port } = socket
   const url = `${socket.url}/mcp`
   const behind = before === null ? '' : `, after that of process ${before.pid}`
@@ -175,12 +174,10 @@ export async function startGateway(
       })
     : undefined
   backend.defer(() => connections?.close())
-  const self = { host: options.host, port, mcpUrl: url, startedMs }
+  const self = { host: options.host, port, mcpUrl: url }
   const parts = { connections, catalog, tools, kept, self, limits, log }
-  const views = new Views({
-    all: openView(parts, { directory, ring, viewer: joined && null }),
-    open: viewer => openUserView(parts, directory, viewer),
-  })
+  const all = openView(parts, { directory, ring, viewer: joined && null })
+  const views = new Views(all, viewer => openUserView(parts, directory, viewer))
   endStreams = () => {
     views.close()
     joined?.close()
@@ -258,21 +255,18 @@ function waitingFor(ready: Promise<Ready>, options: GatewayOptions): Handlers {
 }
 
 function instanceGauge({ entries }: InstanceDirectory): Gauge {
+  const counts = Object.entries(countByHealth(entries))
   return {
     name: 'service_cli_instances',
     help: 'Instances of this machine, and those that joined, by health.',
-    samples: Object.entries(countByHealth(entries)).map(([health, count]) => [
-      `{health="${health}"}`,
-      count,
-    ]),
+    samples: counts.map(([health, count]) => [`{health="${health}"}`, count]),
   }
 }
 
 async function followTokens(server: AccountsUrl, checkMs: number): Promise<AccountTokens> {
   // Loaded on demand: it imports the HTTP client.
   const { AccountsClient } = await import('../lib/accounts/client.ts')
-  const client = new AccountsClient(server, process.env, 2000)
-  return new AccountTokens(client, checkMs)
+  return new AccountTokens(new AccountsClient(server, process.env, 2000), checkMs)
 }
 
 /**

@@ -300,7 +300,7 @@ async function startGatewayServer(aggregate: boolean) {
       connections: aggregate ? connections : undefined,
       catalog: await Catalog.open(),
       tools: false,
-      self: { host, port, mcpUrl: url, startedMs: 0 },
+      self: { host, port, mcpUrl: url },
       limits,
       log,
     },

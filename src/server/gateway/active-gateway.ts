@@ -73,16 +73,13 @@ export async function readActiveGateway(
 }
 
 /** The running gateways of the state directory, by port. */
-export async function listActiveGateways(
-  registryDir: string,
-): Promise<{ port: number; active: ActiveGateway }[]> {
+export async function listActiveGateways(registryDir: string) {
   const names = await readdir(registryDir).catch(() => [])
   const ports = names.flatMap(name => /^gateway-(\d{1,5})\.json$/.exec(name)?.[1] ?? []).map(Number)
-  const found = ports
-    .toSorted((a, b) => a - b)
-    .map(async port => {
-      const active = await readActiveGateway(registryDir, port)
-      return active === null ? [] : [{ port, active }]
-    })
-  return (await Promise.all(found)).flat()
+  const found = []
+  for (const port of ports.toSorted((a, b) => a - b)) {
+    const active = await readActiveGateway(registryDir, port)
+    if (active !== null) found.push({ port, active })
+  }
+  return found
 }

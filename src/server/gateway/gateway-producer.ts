@@ -106,8 +106,6 @@ export interface GatewaySelf {
   readonly host: string
   readonly port: number
   readonly mcpUrl: string
-  /** Milliseconds since the epoch. */
-  readonly startedMs: number
 }
 
 export interface GatewayProducerParts {
@@ -152,9 +150,9 @@ export class GatewayProducer implements SchemeProducer {
       case 'diagnostics/process':
         return json(this.#process(textParameter(uri, 'dcc_type')))
       case 'diagnostics/audit':
-        return json(this.#audit())
+        return json({ summary: this.#summary() })
       case 'diagnostics/metrics':
-        return json(this.#metrics())
+        return json({ metrics: this.#metrics() })
     }
     if (path.startsWith(onePrefix)) return json(instanceRow(this.#find(uri)))
     await catalog.refresh()
@@ -194,30 +192,28 @@ export class GatewayProducer implements SchemeProducer {
         own_port: self.port,
         mcp_url: self.mcpUrl,
         pid: process.pid,
-        started_at: toRfc3339(self.startedMs),
+        started_at: toRfc3339(performance.timeOrigin),
       },
       counts: { total: counted.length, ...countByHealth(counted) },
       faults: directory.faults,
     }
   }
 
-  #audit() {
+  #summary() {
     const { pendingCalls, subscriptions } = this.#parts.activity()
-    return { summary: { pending_calls: pendingCalls, resource_subscriptions: subscriptions } }
+    return { pending_calls: pendingCalls, resource_subscriptions: subscriptions }
   }
 
   #metrics() {
     const { directory, activity } = this.#parts
     return {
-      metrics: {
-        gateway_local_tools: activity().tools,
-        live_instances: countByHealth(directory.entries).live,
-        backend_timeout_ms: probeTimeoutMs,
-        stale_after_ms: instanceStaleMs,
-        // From its last heartbeat, at most.
-        dead_shown_ms: reapAfterMs + reapEveryMs,
-        publishes_backend_tools: false,
-      },
+      gateway_local_tools: activity().tools,
+      live_instances: countByHealth(directory.entries).live,
+      backend_timeout_ms: probeTimeoutMs,
+      stale_after_ms: instanceStaleMs,
+      // From its last heartbeat, at most.
+      dead_shown_ms: reapAfterMs + reapEveryMs,
+      publishes_backend_tools: false,
     }
   }
 

@@ -54,12 +54,10 @@ export interface Finding {
   readonly isHidden?: true
 }
 
-type Listener = (changes: InstanceChange[]) => void
-
 /** All known instances, alive or not: those of this machine, and those that joined. */
 export class InstanceDirectory {
   readonly #findings = new Map<string, Finding>()
-  readonly #listeners = new Set<Listener>()
+  readonly #listeners = new Set<(changes: InstanceChange[]) => void>()
   #entries: readonly InstanceEntry[] | null = null
   #faults: readonly RecordFault[] | null = null
 
@@ -84,7 +82,7 @@ export class InstanceDirectory {
   }
 
   /** Called after `entries` or `faults` changed, with the changes of entries. Returns the unsubscribe. */
-  onChange(listener: Listener): () => void {
+  onChange(listener: (changes: InstanceChange[]) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }

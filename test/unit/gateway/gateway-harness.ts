@@ -24,12 +24,7 @@ export function gateway() {
     clients: new ClientTable({ clock: time, timer: time }),
     limits: boundsWith(),
     timer: time,
-    self: {
-      host: '127.0.0.1',
-      port: 9765,
-      mcpUrl: 'http://127.0.0.1:9765/mcp',
-      startedMs: time.now(),
-    },
+    self: { host: '127.0.0.1', port: 9765, mcpUrl: 'http://127.0.0.1:9765/mcp' },
     activity: () => activity,
   })
   const updates: string[] = []

@@ -23,13 +23,10 @@ describe('the views of users', () => {
       download: undefined,
       close: () => void log.push(`close ${name}`),
     })
-    views = new Views({
-      all: view('all'),
-      open(viewer) {
-        const name = `${viewer.accountId} ${viewer.team}`
-        log.push(`open ${name}`)
-        return view(name)
-      },
+    views = new Views(view('all'), viewer => {
+      const name = `${viewer.accountId} ${viewer.team}`
+      log.push(`open ${name}`)
+      return view(name)
     })
   })
 

@@ -4,19 +4,16 @@ import type { RequestContext } from '../../http/request-context.ts'
 import type { EndpointActivity, McpEndpoint } from '../../mcp/endpoint.ts'
 import type { View } from './view.ts'
 
-interface ViewsParts {
-  /** What callers see who are no users, such as holders of the gateway's key. */
-  readonly all: View
-  readonly open: (viewer: Viewer) => View
-}
-
 /** One view for each user, shared by no other, and one of everything. */
 export class Views implements McpEndpoint {
-  readonly #parts: ViewsParts
+  readonly #all: View
+  readonly #open: (viewer: Viewer) => View
   readonly #views = new Map<string, { view: View; team: string | null }>()
 
-  constructor(parts: ViewsParts) {
-    this.#parts = parts
+  /** `all`: what callers see who are no users, such as holders of the gateway's key. */
+  constructor(all: View, open: (viewer: Viewer) => View) {
+    this.#all = all
+    this.#open = open
   }
 
   handle(...asked: Parameters<NodeHandler>): Promise<void> {
@@ -28,7 +25,7 @@ export class Views implements McpEndpoint {
   }
 
   activity(): EndpointActivity {
-    const sum = this.#parts.all.endpoint.activity()
+    const sum = this.#all.endpoint.activity()
     for (const { view } of this.#views.values()) {
       const { pendingCalls, sessions, streams, subscriptions } = view.endpoint.activity()
       sum.pendingCalls += pendingCalls
@@ -40,20 +37,19 @@ export class Views implements McpEndpoint {
   }
 
   close(): void {
-    this.#parts.all.close()
+    this.#all.close()
     for (const { view } of this.#views.values()) view.close()
   }
 
   #viewOf({ principal, viewer }: RequestContext): View {
-    const { all, open } = this.#parts
-    if (viewer === undefined) return all
+    if (viewer === undefined) return this.#all
     const { team, accountId } = viewer
     const key = JSON.stringify(accountId === null ? { principal } : { accountId })
     const known = this.#views.get(key)
     if (known?.team === team) return known.view
     // One who comes back to a team finds nothing of the time between.
     known?.view.close()
-    const view = open(viewer)
+    const view = this.#open(viewer)
     this.#views.set(key, { view, team })
     return view
   }
