@@ -388,6 +388,7 @@ describe('a gateway whose users see what is theirs', () => {
       tool('read_resource', { uri: 'audit://recent' }),
       tool('read_resource', { uri: 'AUDIT://recent' }),
       tool('read_resource', { uri: audit }),
+      tool('read_resource', { uri: 'scene:Cube' }),
       tool('look', {}),
       tool('list_notes', {}),
       tool('list_resources', {}),
