@@ -311,6 +311,9 @@ describe('an instance that lies', () => {
         void res
           .writeHead(200, { 'Content-Type': 'application/json' })
           .end(JSON.stringify({ jsonrpc: '2.0', id, error }))
+      bad.status = 413
+      expect((await subscribe('app/large')).error.message).to.include('HTTP 413')
+      bad.status = null
       bad.onListen = held => refuse(held, { code: -32603, message: 'never' })
       expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
       bad.onListen = held =>

@@ -6,13 +6,14 @@ import { onAbort } from '../../../lib/util/abort.ts'
 import { arrayOf, isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { retryDelay } from '../../../lib/util/time.ts'
-import { maxUrisPerClient } from '../../mcp/subscriptions.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { collect } from './instance-answer.ts'
 import { answerError, unreachable } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
 
 const maxEventBytes = 256 * 1024
+/** Of one stream: at 2 KiB each they fit into a request that an instance takes. */
+const maxUris = 400
 
 /** Told of each update of a URI that it follows. */
 export type Follower = (uri: string) => void
@@ -61,7 +62,7 @@ export class InstancePushes {
    */
   follow(uri: string, follower: Follower): Promise<void> {
     let stream = this.#streams.find(({ followed }) => followed.has(uri))
-    stream ??= this.#streams.find(({ followed }) => followed.size < maxUrisPerClient)
+    stream ??= this.#streams.find(({ followed }) => followed.size < maxUris)
     if (stream === undefined) this.#streams.push((stream = new FollowedStream(this.#parts)))
     return stream.follow(uri, follower)
   }
@@ -165,8 +166,7 @@ class FollowedStream {
       if (headers['content-type']?.startsWith('text/event-stream') !== true) {
         const { bytes } = await collect(body)
         body.destroy()
-        // Any other status may be over soon.
-        if (status !== 200 && status !== 401) throw new Unreachable(`HTTP ${status}`)
+        if (status >= 500) throw new Unreachable(`HTTP ${status}`)
         return uri => answerError(status, bytes, uri)
       }
       body.on('error', () => {})
