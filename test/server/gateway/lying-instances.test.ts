@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -279,6 +279,21 @@ describe('an instance that lies', () => {
         stream.close()
       }
       expect(counts()).to.deep.equal([2, 2])
+    })
+
+    it('come with the stream that is open, also when the record of the instance changes', async () => {
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
+      const path = join(registryDir, 'instances', `${bad.instanceId}.json`)
+      const record = JSON.parse(await readFile(path, 'utf8'))
+      await writeFile(path, JSON.stringify({ ...record, scene: '/shots/next.blend' }))
+      const shown = async () => JSON.stringify(await read('gateway://instances'))
+      await until(async () => (await shown()).includes('next.blend'), 'the change')
+      const other = at(bad, 'app/other')
+      const second = await listenStateless(gateway.url, { resourceSubscriptions: [other] })
+      const opened = bad.asked.filter(({ method }) => method === 'subscriptions/listen')
+      expect(opened.map(({ uris }) => uris)).to.deep.equal([[at(bad)], [at(bad), other]])
+      second.close()
+      stream.close()
     })
 
     it('harms no other when they have no end', async () => {

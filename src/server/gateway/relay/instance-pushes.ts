@@ -73,7 +73,7 @@ export class InstancePushes {
 
   /** The instance may be reached again: tries at once. */
   retry(): void {
-    for (const stream of this.#streams) stream.change()
+    for (const stream of this.#streams) if (!stream.isOpen) stream.change()
   }
 
   close(): void {
@@ -89,11 +89,16 @@ class FollowedStream {
   /** URIs whose updates came with the last stream. */
   #held: ReadonlySet<unknown> = new Set()
   #isRunning = false
+  #stream: OpenStream | null = null
   /** Resolves when the set has changed, or the instance may be reached again. */
   #changed = Promise.withResolvers<void>()
 
   constructor(parts: PushesParts) {
     this.#parts = parts
+  }
+
+  get isOpen(): boolean {
+    return this.#stream?.body.closed === false
   }
 
   follow(uri: string, follower: Follower): Promise<void> {
@@ -127,7 +132,6 @@ class FollowedStream {
 
   async #run(): Promise<void> {
     this.#isRunning = true
-    let open: OpenStream | null = null
     for (let attempt = 0; this.followed.size > 0 && !this.#closing.signal.aborted;) {
       // Before the attempt: the set may change while it is made.
       this.#changed = Promise.withResolvers<void>()
@@ -138,12 +142,12 @@ class FollowedStream {
         if (typeof next === 'function') this.#settle(asked, [], next)
         else {
           // What changed without a subscription is not known.
-          this.#settle(asked, next.honoured, notOffered, open?.body.closed !== false)
-          open?.body.destroy()
-          open = next
+          this.#settle(asked, next.honoured, notOffered, !this.isOpen)
+          this.#stream?.body.destroy()
+          this.#stream = next
           attempt = 0
           await Promise.race([next.over, changed])
-          if (!next.body.closed) continue
+          if (this.isOpen) continue
         }
       } catch {
         // The instance cannot be reached now: updates come later.
@@ -153,7 +157,7 @@ class FollowedStream {
       await Promise.race([delay(retryMs, undefined, { ref: false }), changed])
     }
     this.#isRunning = false
-    open?.body.destroy()
+    this.#stream?.body.destroy()
   }
 
   /** Resolves when the instance has acknowledged a stream with all that is followed, or refused it. */
