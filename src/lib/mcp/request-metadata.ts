@@ -58,7 +58,7 @@ export function encodeHeaderValue(value: string): string {
 
 /** Whether the header has this value, as it is or in base64. */
 export function isHeaderOf(value: string, header: string): boolean {
-  return header === inBase64(value) || (header === value && plainText.test(value))
+  return (header === value && plainText.test(value)) || header === inBase64(value)
 }
 
 function inBase64(value: string): string {

@@ -28,10 +28,9 @@ class LinkResponse extends Http2ServerResponse<LinkRequest> {
   }
 
   override writeHead(status: number, ...rest: unknown[]): this {
-    const headers = Object.entries((rest[0] ?? {}) as OutgoingHttpHeaders)
     // Node warns about this header of HTTP/1.
-    const kept = headers.filter(([name]) => name.toLowerCase() !== 'connection')
-    return super.writeHead(status, Object.fromEntries(kept))
+    const { Connection: _, connection: __, ...headers } = (rest[0] ?? {}) as OutgoingHttpHeaders
+    return super.writeHead(status, headers)
   }
 }
 

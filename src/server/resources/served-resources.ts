@@ -1,6 +1,7 @@
 import type { Limits } from '../../lib/config/limits.ts'
 import { type Named, namesId, selectInstances } from '../../lib/instances/select-instance.ts'
 import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
+import { ok, type Result } from '../../lib/util/result.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Completion, completion } from './completion.ts'
@@ -138,7 +139,7 @@ export class ServedResources {
 
   /** Whether reading the URI changes what others find. */
   changes(uri: unknown): boolean {
-    const parsed = parseResourceUri(this.own(uri))
+    const parsed = this.#parse(uri)
     return parsed.ok && this.producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
   }
 
@@ -222,6 +223,7 @@ export class ServedResources {
   /** `<scheme>://<rest>` for `instance://<this instance>/<scheme>/<rest>`; any other URI as it is. */
   own<Uri>(uri: Uri): Uri | string {
     if (this.#instance === undefined || typeof uri !== 'string') return uri
+    if (uri === this.#last?.asked) return this.#last.parsed.text
     const parsed = parseInstanceUri(uri)
     return parsed !== null && namesId(this.#instance(), parsed.selector) ? parsed.inner : uri
   }
@@ -233,11 +235,16 @@ export class ServedResources {
 
   /** The URI taken apart in its own spelling, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
-    if (this.#last !== undefined && uri === this.#last.asked) return this.#last.parsed
-    const parsed = parseResourceUri(this.own(uri))
+    const parsed = this.#parse(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    this.#last = { asked: uri, parsed: parsed.value }
     return parsed.value
+  }
+
+  #parse(uri: unknown): Result<ResourceUri, string> {
+    if (this.#last !== undefined && uri === this.#last.asked) return ok(this.#last.parsed)
+    const parsed = parseResourceUri(this.own(uri))
+    if (parsed.ok) this.#last = { asked: uri, parsed: parsed.value }
+    return parsed
   }
 
   /** The contents under the address that was asked for. The same contents give the same again. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { RequestListener, ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { InstanceRequest } from '../../../src/server/gateway/relay/transport.ts'
@@ -36,8 +37,8 @@ describe('a link between an instance and a gateway', () => {
     const { status, headers, body } = await send('/mcp?x=1', more)
     expect([status, headers['x-seen']]).to.deep.equal([201, 'yes'])
     // Meanwhile the whole answer arrives.
-    await text((await send('/other', more)).body)
-    expect(await text(body)).to.equal('POST /mcp?x=1 hello')
+    await text((await send('/other', more)).body.stream())
+    expect(await text(body.stream())).to.equal('POST /mcp?x=1 hello')
   })
 
   it('carries many requests at once, and one that stalls delays no other', async () => {
@@ -45,7 +46,7 @@ describe('a link between an instance and a gateway', () => {
     const stalled = await send('/stalled')
     answer = (req, res) => void res.end(req.url)
     const paths = Array.from({ length: 300 }, (_, at) => `/${at}`)
-    const answers = paths.map(async path => text((await send(path)).body))
+    const answers = paths.map(async path => text((await send(path)).body.stream()))
     expect(await Promise.all(answers)).to.deep.equal(paths)
     stalled.body.destroy()
   })
@@ -63,7 +64,7 @@ describe('a link between an instance and a gateway', () => {
     }
     const { body } = await send('/large')
     // Whatever may come has come before these are answered.
-    for (let round = 0; round < 30; round++) await text((await send(`/${round}`)).body)
+    for (let round = 0; round < 30; round++) await text((await send(`/${round}`)).body.stream())
     expect(written).to.be.above(1).and.below(40)
     body.destroy()
   })
@@ -72,7 +73,7 @@ describe('a link between an instance and a gateway', () => {
     answer = (_req, res) => void res.writeHead(200).write(Buffer.alloc(1024 * 1024))
     for (let round = 0; round < 120; round++) (await send('/large')).body.destroy()
     answer = (_req, res) => void res.end('whole')
-    expect(await text((await send('/')).body)).to.equal('whole')
+    expect(await text((await send('/')).body.stream())).to.equal('whole')
   })
 
   describe('an answer that is cut', () => {
@@ -81,7 +82,12 @@ describe('a link between an instance and a gateway', () => {
         res.writeHead(200, { 'Content-Length': 1000 }).write('half')
         setImmediate(() => res.destroy())
       }
-      expect(await failureOf(text((await send('/x')).body))).to.equal('the link was cut')
+      expect(await failureOf(text((await send('/x')).body.stream()))).to.equal('the link was cut')
+    })
+
+    it('before it begins fails', async () => {
+      answer = (_req, res) => void (res as unknown as Http2ServerResponse).stream.close()
+      expect(await failureOf(send('/x'))).to.equal('the link was cut')
     })
 
     it('with the link fails, and so does what has not begun, and what follows', async () => {
@@ -91,7 +97,7 @@ describe('a link between an instance and a gateway', () => {
       const waiting = failureOf(send('/waiting'))
       await until(() => held.length === 1, 'the request')
       pair.instance.socket.destroy()
-      expect(await failureOf(text(body))).to.equal('the link was cut')
+      expect(await failureOf(text(body.stream()))).to.equal('the link was cut')
       expect(await waiting).to.equal('the link was cut')
       expect((await pair.gateway.link.ended).code).to.equal(1006)
       expect(await failureOf(send('/after'))).to.equal('the link was cut')
@@ -128,7 +134,7 @@ describe('a link between an instance and a gateway', () => {
       }
       const asked = Array.from({ length: 20 }, async (_, at) => {
         const sent = { method: 'POST', body: bytes.subarray(0, 100_000) }
-        await drain((await send(`/${at}`, sent)).body)
+        await drain((await send(`/${at}`, sent)).body.stream())
       })
       const { socket, link } = pair[end]
       const before = socket.bytesRead

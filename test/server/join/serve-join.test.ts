@@ -19,7 +19,7 @@ const read = async ({ transport }: Joined, uri: string) => {
   const headers = statelessHeaders('resources/read', { uri })
   const body = JSON.stringify(statelessRequest('resources/read', { uri }))
   const answer = await transport.send({ method: 'POST', path: '/mcp', headers, body }, never)
-  return JSON.parse(await text(answer.body))
+  return JSON.parse(await text(answer.body.stream()))
 }
 
 describe('serve --join', () => {

@@ -1,7 +1,8 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
-import { Readable } from 'node:stream'
+import { type ClientHttp2Session, connect, constants } from 'node:http2'
 import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import type { Link } from '../../join/link.ts'
+import { AnswerBody } from '../relay/answer-body.ts'
 import type { InstanceAnswer, InstanceRequest } from '../relay/transport.ts'
 
 /** Bytes of one answer on their way to a reader who does not take them. */
@@ -24,54 +25,46 @@ export class LinkTransport {
     this.#session.on('connect', () => this.#session.setLocalWindowSize(8 * windowBytes))
   }
 
-  send({ method, path, headers, body }: InstanceRequest, signal: AbortSignal) {
+  send({ method, path, headers, body: sent }: InstanceRequest, signal: AbortSignal) {
     return new Promise<InstanceAnswer>((resolve, reject) => {
       signal.throwIfAborted()
       if (this.#session.destroyed || this.#session.closed) throw cut()
-      const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
+      const length = sent === undefined ? {} : { 'content-length': Buffer.byteLength(sent) }
       const stream = this.#session.request(
         { ...headers, ...length, ':method': method, ':path': path },
-        { endStream: body === undefined },
+        { endStream: sent === undefined },
       )
-      const abort = (): void => void stream.destroy()
-      signal.addEventListener('abort', abort)
-      stream.once('response', answer => {
-        resolve({ status: answer[':status'] ?? 0, headers: answer, body: bodyOf(stream, signal) })
+      let hasBegun = false
+      let isCancelled = false
+      const abort = (): void => {
+        isCancelled = true
+        stream.destroy()
+      }
+      const body = new AnswerBody({
+        pause: () => stream.pause(),
+        resume: () => stream.resume(),
+        abort,
       })
+      const release = onAbort(signal, abort)
+      stream.once('response', answer => {
+        hasBegun = true
+        resolve({ status: answer[':status'] ?? 0, headers: answer, body })
+      })
+      stream.on('data', (chunk: Buffer) => body.push(chunk))
       // The close says it all.
       stream.on('error', () => {})
       stream.once('close', () => {
-        signal.removeEventListener('abort', abort)
-        reject(signal.aborted ? signal.reason : cut())
+        release()
+        // Node ends its own stream also when the answer is cut.
+        const isEnded = stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded
+        if (isEnded && hasBegun && !isCancelled) return body.end(null)
+        const error = signal.aborted ? signal.reason : cut()
+        reject(error)
+        body.end(error)
       })
-      if (body !== undefined) stream.end(body)
+      if (sent !== undefined) stream.end(sent)
     })
   }
-}
-
-/**
- * The body of an answer. Node ends its own stream also when the answer is cut, and `pipeline` takes
- * that stream for cut when the last byte has arrived before the first was read.
- */
-function bodyOf(stream: ClientHttp2Stream, signal: AbortSignal): Readable {
-  const body = new Readable({
-    read: () => void stream.resume(),
-    destroy(error, done) {
-      stream.destroy()
-      done(error)
-    },
-  })
-  stream.on('data', chunk => {
-    if (!body.push(chunk)) stream.pause()
-  })
-  stream.once('close', () => {
-    if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded) body.push(null)
-    else body.destroy(signal.aborted ? signal.reason : cut())
-  })
-  stream.pause()
-  // It may be cut before its reader has begun, which then gets the error.
-  body.on('error', () => {})
-  return body
 }
 
 function cut(): Unreachable {

@@ -1,13 +1,10 @@
 import type { Readable } from 'node:stream'
-import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
 import type { RelayedJson } from '../../resources/producer.ts'
 import { answerError, badAnswer } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
 
-/** An answer up to this size is held and checked; of a larger one the rest is passed on as it comes. */
-const maxHeldBytes = 128 * 1024
 /** The first member that is passed on begins within this. */
 const maxHeadBytes = 4096
 
@@ -23,21 +20,21 @@ interface Asked {
 }
 
 /**
- * The members of a result from the wanted one on: as checked text, or the beginning of them when the
- * answer is large. Rejects with the error that the instance answered, or `instance_answer_invalid`.
+ * The members of a result from the wanted one on: as checked text, or as they come when the answer is
+ * large. Rejects with the error that the instance answered, or `instance_answer_invalid`.
  */
 export async function resultOf(
   { status, body }: InstanceAnswer,
   { id, member, about, silenceMs }: Asked,
   signal: AbortSignal,
 ): Promise<string | LargeResult> {
-  const { bytes, isWhole } = await collect(body)
+  const { bytes, isWhole } = await body.collect()
   try {
     if (status !== 200) throw answerError(status, bytes, about)
     const from = memberIn(bytes, id, member)
     if (!isWhole) {
       if (from === -1) throw badAnswer('it has too much around its contents')
-      return new LargeResult(bytes.subarray(from), body, silenceMs, signal)
+      return new LargeResult(bytes.subarray(from), body.stream(), silenceMs, signal)
     }
     if (from === -1) throw answerError(status, bytes, about)
     const text = bytes.toString('utf8', from)
@@ -50,29 +47,6 @@ export async function resultOf(
     body.destroy()
     throw error
   }
-}
-
-/** Collects a body up to `maxHeldBytes`; then it is paused. Rejects with `Unreachable` when it is cut. */
-export function collect(body: Readable): Promise<{ bytes: Buffer; isWhole: boolean }> {
-  // Its reader may not have begun when it is cut.
-  body.on('error', () => {})
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let length = 0
-    const collect = (chunk: Buffer): void => {
-      chunks.push(chunk)
-      length += chunk.length
-      if (length > maxHeldBytes) settle(false)
-    }
-    const ended = (): void => settle(true)
-    const cut = (): void => reject(new Unreachable('the connection was cut'))
-    const settle = (isWhole: boolean): void => {
-      body.off('data', collect).off('end', ended).off('close', cut)
-      if (!isWhole) body.pause()
-      resolve({ bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks), isWhole })
-    }
-    body.on('data', collect).once('end', ended).once('close', cut)
-  })
 }
 
 /** Where the member begins in the answer of a server of this program; -1: it is no such result. */

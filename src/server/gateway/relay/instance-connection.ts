@@ -16,6 +16,7 @@ import type { InstanceAnswer, InstanceRequest, InstanceTransport } from './trans
 
 const revision = '2026-07-28'
 const gatewayName = 'service-gateway'
+const claims = { [metaKeys.protocolVersion]: revision, [metaKeys.clientCapabilities]: {} }
 /** Large answers that readers have not taken yet: a link refuses requests at about 130. */
 const maxLarge = 100
 
@@ -149,11 +150,10 @@ export class InstanceConnection {
   ): InstanceRequest {
     const _meta = {
       ...meta,
-      [metaKeys.protocolVersion]: revision,
+      ...claims,
       [metaKeys.clientInfo]: client
         ? { name: client.name, version: client.version, via: gatewayName }
         : { name: gatewayName, version },
-      [metaKeys.clientCapabilities]: {},
     }
     return {
       method: 'POST',

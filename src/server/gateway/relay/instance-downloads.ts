@@ -4,7 +4,6 @@ import { isArtefactHex } from '../../../lib/mcp/uris.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
 import type { RequestContext } from '../../http/request-context.ts'
-import { collect } from './instance-answer.ts'
 import type { Instances } from './instances.ts'
 import { answerError } from './relay-errors.ts'
 
@@ -55,7 +54,7 @@ export async function relayDownload(
       const answer = await connection.download(method, `/artefacts/sha256/${hex}`, asked, signal)
       const { status, headers, body } = answer
       if (!passedOn.has(status)) {
-        const { bytes } = await collect(body)
+        const { bytes } = await body.collect()
         body.destroy()
         throw answerError(status, bytes, path)
       }
@@ -65,8 +64,9 @@ export async function relayDownload(
       // A cut on either side cuts the other, so that half a body is never taken for a whole one.
       // After the last byte the reader may have sent its next request already.
       let missing = Number(headers['content-length'] ?? Infinity)
-      body.on('data', (chunk: Buffer) => void (missing -= chunk.length))
-      await pipeline(body, res, { signal, end: false }).catch((cause: unknown) => {
+      const bytes = body.stream()
+      bytes.on('data', (chunk: Buffer) => void (missing -= chunk.length))
+      await pipeline(bytes, res, { signal, end: false }).catch((cause: unknown) => {
         if (missing !== 0) throw new ServiceError('cancelled', 'the download was cut', { cause })
       })
       res.end()

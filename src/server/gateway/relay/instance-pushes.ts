@@ -7,7 +7,6 @@ import { arrayOf, isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { retryDelay } from '../../../lib/util/time.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
-import { collect } from './instance-answer.ts'
 import { answerError, unreachable } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
 
@@ -166,14 +165,15 @@ class FollowedStream {
     const release = onAbort(this.#closing.signal, () => cancel.abort())
     const late = setTimeout(() => cancel.abort(), this.#parts.answerMs)
     try {
-      const { status, headers, body } = await this.#parts.listen(uris, cancel.signal)
+      const answer = await this.#parts.listen(uris, cancel.signal)
+      const { status, headers } = answer
       if (headers['content-type']?.startsWith('text/event-stream') !== true) {
-        const { bytes } = await collect(body)
-        body.destroy()
+        const { bytes } = await answer.body.collect()
+        answer.body.destroy()
         if (status >= 500) throw new Unreachable(`HTTP ${status}`)
         return uri => answerError(status, bytes, uri)
       }
-      body.on('error', () => {})
+      const body = answer.body.stream()
       const honoured = this.#listenTo(body)
       const over = new Promise<void>(resolve => void body.once('close', resolve))
       const cut = over.then(() => {

@@ -6,8 +6,10 @@ import {
   foreignListener,
   Unreachable,
 } from '../../../lib/mcp/bridge/bridge-errors.ts'
+import { onAbort } from '../../../lib/util/abort.ts'
 import { isForeignSocket, isLoopback } from '../../../lib/util/net.ts'
 import { Secret } from '../../../lib/util/secret.ts'
+import { AnswerBody } from './answer-body.ts'
 import type { InstanceAnswer, InstanceRequest, InstanceTransport } from './transport.ts'
 
 const connectMs = 5000
@@ -50,29 +52,57 @@ export class LocalTransport implements InstanceTransport {
         ? request.headers
         : { ...request.headers, Authorization: `Bearer ${key.reveal()}` }
     const sent = { ...request, headers }
-    const answer = await this.#ask(sent, signal, true)
+    const answer = await this.#ask(sent, signal)
+      // The instance may have closed a kept connection just before.
+      .catch(error => {
+        if (signal.aborted || !isLost(error)) throw error
+        return this.#ask(sent, signal)
+      })
+      .catch(error => {
+        throw signal.aborted ? signal.reason : asUnreachable(error)
+      })
     // The key may be another one by now.
     if (answer.status === 401) this.#key = null
     return answer
   }
 
-  async #ask(
-    { method, path, headers, body }: InstanceRequest,
+  /** Resolves when the answer begins. */
+  #ask(
+    { method, path, headers, body: sent }: InstanceRequest,
     signal: AbortSignal,
-    isFirst: boolean,
   ): Promise<InstanceAnswer> {
-    if (this.#pool === null) throw new Unreachable('the connection was cut')
-    try {
-      const answer = await this.#pool.request({ method, path, headers, body, signal })
-      return { status: answer.statusCode, headers: answer.headers, body: answer.body }
-    } catch (error) {
-      if (signal.aborted) throw signal.reason
-      // The instance may have closed a kept connection just before.
-      if (isFirst && isLost(error as Error)) {
-        return this.#ask({ method, path, headers, body }, signal, false)
-      }
-      throw asUnreachable(error as Error)
-    }
+    return new Promise((resolve, reject) => {
+      if (this.#pool === null) throw new Unreachable('the connection was cut')
+      let body: AnswerBody | null = null
+      let release = (): void => {}
+      this.#pool.dispatch(
+        { method, path, headers, body: sent },
+        {
+          onRequestStart(controller) {
+            release = onAbort(signal, () => controller.abort(signal.reason))
+          },
+          onResponseStart(controller, status, answered) {
+            if (status < 200) return
+            body = new AnswerBody({
+              pause: () => controller.pause(),
+              resume: () => controller.resume(),
+              abort: () => controller.abort(new Unreachable('the connection was cut')),
+            })
+            resolve({ status, headers: answered, body })
+          },
+          onResponseData: (_controller, chunk) => body?.push(chunk),
+          onResponseEnd() {
+            release()
+            body?.end(null)
+          },
+          onResponseError(_controller, error) {
+            release()
+            if (body === null) reject(error)
+            else body.end(signal.aborted ? signal.reason : asUnreachable(error))
+          },
+        },
+      )
+    })
   }
 
   close(): void {

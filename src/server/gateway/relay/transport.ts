@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
+import type { AnswerBody } from './answer-body.ts'
 
 export interface InstanceRequest {
   method: string
@@ -12,8 +12,8 @@ export interface InstanceRequest {
 export interface InstanceAnswer {
   status: number
   headers: IncomingHttpHeaders
-  /** Destroy it to cancel the request. A body that was cut ends with an `Unreachable`. */
-  body: Readable
+  /** Destroy it to cancel the request. */
+  body: AnswerBody
 }
 
 /** How requests reach one instance: an HTTP pool on this machine, or the link that it opened. */
