@@ -227,6 +227,22 @@ describe('an instance that lies', () => {
     await until(() => bad.open === 0, 'the end of the waits')
   })
 
+  it('begins to answer each of many readers, although none of them reads on', async () => {
+    bad.onRead = ({ res, id, uri }) => {
+      openResponses.add(res)
+      res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
+    }
+    const left = new AbortController()
+    const begun = Array.from({ length: 120 }, async () => {
+      const { body } = await post('resources/read', { uri: at(bad) }, left.signal)
+      const { value: start } = (await body?.getReader().read()) ?? {}
+      return Buffer.from(start ?? []).includes('"contents"')
+    })
+    expect(await Promise.all(begun)).to.not.include(false)
+    left.abort()
+    await until(() => bad.open === 0, 'the end of every request')
+  })
+
   it('is named when it asks for a key', async () => {
     bad.status = 401
     const { error } = await read(at(bad))

@@ -3,7 +3,6 @@ import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { liveAppKey } from '../../../lib/mcp/call-meta.ts'
 import { metaKeys, statelessHeaders } from '../../../lib/mcp/request-metadata.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
@@ -17,8 +16,6 @@ import type { InstanceAnswer, InstanceRequest, InstanceTransport } from './trans
 const revision = '2026-07-28'
 const gatewayName = 'service-gateway'
 const claims = { [metaKeys.protocolVersion]: revision, [metaKeys.clientCapabilities]: {} }
-/** Large answers that readers have not taken yet: a link refuses requests at about 130. */
-const maxLarge = 100
 
 interface ConnectionParts {
   readonly instanceId: string
@@ -46,7 +43,6 @@ export class InstanceConnection {
   readonly #parts: ConnectionParts
   readonly #reads = new SharedReads()
   #lastId = 0
-  #large = 0
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
@@ -111,20 +107,8 @@ export class InstanceConnection {
     return within(cancel, call.answerMs ?? limits.instanceAnswerMs, async until => {
       const answer = await transport.send(request, cancel.signal)
       until(silenceMs)
-      const result = await resultOf(answer, { ...call, id, silenceMs }, cancel.signal)
-      if (typeof result !== 'string') this.#countLarge(result)
-      return result
+      return resultOf(answer, { ...call, id, silenceMs }, cancel.signal)
     })
-  }
-
-  #countLarge(result: LargeResult): void {
-    if (this.#large >= maxLarge) {
-      result.discard()
-      const message = `${maxLarge} large answers of the instance are not read yet; try again later`
-      throw new ServiceError('overloaded', message)
-    }
-    this.#large++
-    result.onClose(() => this.#large--)
   }
 
   #listen(uris: string[], signal: AbortSignal): Promise<InstanceAnswer> {
