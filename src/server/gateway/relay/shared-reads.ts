@@ -57,7 +57,12 @@ class Flight {
       cancel.signal.throwIfAborted()
       return ask(cancel)
     }
-    this.answer = before === undefined ? ask(cancel) : before.answer.then(sent, sent)
+    // Those that wait for an instance that hangs have waited enough.
+    const failed = (error: ServiceError) => {
+      if (error.data?.reason === 'instance_unreachable') throw error
+      return sent()
+    }
+    this.answer = before === undefined ? ask(cancel) : before.answer.then(sent, failed)
   }
 
   get isAbandoned(): boolean {
