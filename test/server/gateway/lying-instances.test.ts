@@ -87,10 +87,18 @@ describe('an instance that lies', () => {
   it('gives no contents under the address of another', async () => {
     for (const lie of [at(good), at(good).replace('instance:', 'INSTANCE:'), at(bad, 'app/x')]) {
       bad.onRead = ({ res, id, uri }) => {
-        const contents = [uri, lie].map(each => ({ uri: each, text: 'x' }))
+        const large = { uri: lie, text: 'x'.repeat(300_000) }
+        const contents = uri.endsWith('large')
+          ? [large]
+          : [
+              { uri, text: 'x' },
+              { uri: lie, text: 'x' },
+            ]
         res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { contents } }))
       }
-      expect((await read(at(bad))).error?.data.reason, lie).to.equal('instance_answer_invalid')
+      for (const uri of [at(bad), at(bad, 'app/large')]) {
+        expect((await read(uri)).error?.data.reason, lie).to.equal('instance_answer_invalid')
+      }
     }
     await expectGoodServed()
   })
@@ -165,19 +173,19 @@ describe('an instance that lies', () => {
   })
 
   it('harms no other when its answers have no end', async () => {
-    const endless = async (start: string) => {
-      bad.onRead = ({ res }) => {
-        res.write(start)
+    const endless = async (startOf: (uri: string, id: unknown) => string) => {
+      bad.onRead = ({ res, uri, id }) => {
+        res.write(startOf(uri, id))
         flood(res, 'A'.repeat(16_384))
       }
       return post('resources/read', { uri: at(bad) })
     }
     for (const start of ['{"x":"', '']) {
-      const { error } = (await (await endless(start)).json()) as any
+      const { error } = (await (await endless(() => start)).json()) as any
       expect(error?.data?.reason, start).to.equal('instance_answer_invalid')
     }
     // Contents are passed on until their reader leaves.
-    const answer = await endless('{"result":{"contents":[{"blob":"')
+    const answer = await endless((uri, id) => contentsOf(uri, 'x', id).slice(0, -5))
     await expectGoodServed()
     await answer.body?.cancel()
     await until(() => bad.open === 0, 'the end of every request')

@@ -279,7 +279,7 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('lets callers not fill the link of an instance with answers that do not end', async () => {
-    const large = `"contents":[{"blob":"${'A'.repeat(300_000)}`
+    const large = `"contents":[{"uri":"x","blob":"${'A'.repeat(300_000)}`
     const { id, link } = await joinScripted(async (req, res) => {
       const asked = JSON.parse(Buffer.concat(await req.toArray()).toString())
       if (req.headers['mcp-name'] !== at(id)) {
