@@ -56,22 +56,22 @@ export class InstanceConnection {
   read(uri: string, reader: Reader | undefined): Promise<RelayedContents> {
     const { name = '', version: clientVersion = '' } = reader?.client ?? {}
     const call = { method: 'resources/read', params: { uri }, member: 'contents', about: uri }
-    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, cancel =>
-      this.#call(call, reader?.client, cancel),
+    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, signal =>
+      this.call(call, reader?.client, signal),
     )
   }
 
   /** The members of the result. Rejects with a `ServiceError`, or the reason of `signal`. */
-  async call(
-    call: Call,
-    client: Reader['client'],
-    signal?: AbortSignal,
-  ): Promise<string | LargeResult> {
-    const cancel = new AbortController()
-    const release = onAbort(signal, () => cancel.abort(signal?.reason))
-    const answer = await this.#call(call, client, cancel).finally(release)
-    if (typeof answer !== 'string') onAbort(signal, () => answer.discard())
-    return answer
+  call(call: Call, client: Reader['client'], signal?: AbortSignal): Promise<string | LargeResult> {
+    const { transport, limits } = this.#parts
+    const { instanceSilenceMs: silenceMs } = limits
+    const id = String(++this.#lastId)
+    const request = this.#request(id, call.method, call.params, { ...call.meta, client })
+    return within(signal, call.answerMs ?? limits.instanceAnswerMs, async (cancel, until) => {
+      const answer = await transport.send(request, cancel)
+      until(silenceMs)
+      return resultOf(answer, { ...call, id, silenceMs }, cancel)
+    })
   }
 
   /** Resolves when the answer begins; its end is for the caller. Rejects with a `ServiceError`. */
@@ -83,32 +83,14 @@ export class InstanceConnection {
   ): Promise<InstanceAnswer> {
     const { instanceId, transport, limits } = this.#parts
     const sent = { ...headers, [instanceHeader]: instanceId }
-    const cancel = new AbortController()
-    onAbort(signal, () => cancel.abort(signal.reason))
-    return within(cancel, limits.instanceAnswerMs, () =>
-      transport.send({ method, path, headers: sent }, cancel.signal),
+    return within(signal, limits.instanceAnswerMs, cancel =>
+      transport.send({ method, path, headers: sent }, cancel),
     )
   }
 
   close(): void {
     this.pushes.close()
     this.#parts.transport.close()
-  }
-
-  async #call(
-    call: Call,
-    client: Reader['client'],
-    cancel: AbortController,
-  ): Promise<string | LargeResult> {
-    const { transport, limits } = this.#parts
-    const { instanceSilenceMs: silenceMs } = limits
-    const id = String(++this.#lastId)
-    const request = this.#request(id, call.method, call.params, { ...call.meta, client })
-    return within(cancel, call.answerMs ?? limits.instanceAnswerMs, async until => {
-      const answer = await transport.send(request, cancel.signal)
-      until(silenceMs)
-      return resultOf(answer, { ...call, id, silenceMs }, cancel.signal)
-    })
   }
 
   #listen(uris: string[], signal: AbortSignal): Promise<InstanceAnswer> {
@@ -152,16 +134,21 @@ export class InstanceConnection {
   }
 }
 
-/** Runs a request, which is cancelled at the end of its time; `until` gives it more. */
+/**
+ * Runs a request, which is cancelled with `signal`, also when its answer has begun, and at the end of
+ * its time; `until` gives it more.
+ */
 async function within<Answer>(
-  cancel: AbortController,
+  signal: AbortSignal | undefined,
   answerMs: number,
-  run: (until: (ms: number) => void) => Promise<Answer>,
+  run: (cancel: AbortSignal, until: (ms: number) => void) => Promise<Answer>,
 ): Promise<Answer> {
+  const cancel = new AbortController()
+  onAbort(signal, () => cancel.abort(signal?.reason))
   const late = (why: string) => () => cancel.abort(unreachable(why))
   let timer = setTimeout(late('it does not answer'), answerMs)
   try {
-    return await run(ms => {
+    return await run(cancel.signal, ms => {
       clearTimeout(timer)
       timer = setTimeout(late('it stopped answering'), ms)
     })
