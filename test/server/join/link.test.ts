@@ -88,7 +88,7 @@ describe('a link between an instance and a gateway', () => {
     })
 
     it('before it begins fails', async () => {
-      answer = (_req, res) => void (res as unknown as Http2ServerResponse).stream.close()
+      answer = (_req, res) => (res as unknown as Http2ServerResponse).stream.close()
       expect(await failureOf(send('/x'))).to.equal('the link was cut')
     })
 
