@@ -13,7 +13,7 @@ import {
 } from 'node:http2'
 import type { Duplex } from 'node:stream'
 
-/** Requests that one link carries at once; a gateway lets further ones wait. */
+/** Requests that one link carries at once; further ones are refused. */
 const maxJoinStreams = 1024
 
 /** A request on a link, for a listener for HTTP/1. */

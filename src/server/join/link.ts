@@ -13,7 +13,8 @@ export interface LinkEnd {
 
 /** Longest wait for the other end to answer a close. */
 const closeMs = 3000
-const maxReasonChars = 120
+/** What a close message has room for. */
+const maxReasonBytes = 123
 
 /**
  * One end of a link. The stream has the bytes of HTTP/2, which are the binary messages of the
@@ -48,11 +49,11 @@ export class Link extends Duplex {
       if (!isBinary) received(data.toString())
       else if (!this.destroyed && !this.push(data)) ws.pause()
     })
-    ws.on('error', error => (this.#cause ??= cleanText(error.message, maxReasonChars)))
+    ws.on('error', error => (this.#cause ??= cleanText(error.message)))
     this.ended = new Promise(resolve => {
       ws.once('close', (code, reason) => {
         clearInterval(pings)
-        const said = cleanText(reason.toString(), maxReasonChars)
+        const said = cleanText(reason.toString())
         resolve({ code, reason: this.#cause ?? (said || 'the connection was cut') })
         this.destroy()
       })
@@ -68,7 +69,9 @@ export class Link extends Duplex {
   /** Sends the reason, and ends the link when the other end does not answer. */
   close(code: number, reason: string): void {
     this.#cause ??= reason
-    this.#ws.close(code, reason)
+    const sent = Buffer.alloc(maxReasonBytes)
+    const { written } = new TextEncoder().encodeInto(reason, sent)
+    this.#ws.close(code, sent.subarray(0, written))
     setTimeout(() => this.#ws.terminate(), closeMs).unref()
   }
 

@@ -253,7 +253,8 @@ export class ServedResources {
     const echoed =
       known.get(asked) ??
       Object.freeze(
-        contents.map(content => (content.uri === own ? { ...content, uri: asked } : content)),
+        // A gateway looks for the address in the beginning.
+        contents.map(({ uri, ...body }) => ({ uri: uri === own ? asked : uri, ...body })),
       )
     if (Object.isFrozen(contents) && known.size < maxSpellings) {
       this.#echoed.set(contents, known.set(asked, echoed))

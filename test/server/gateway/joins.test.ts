@@ -328,6 +328,7 @@ describe('a gateway that instances join', () => {
       ['no JSON', 'not valid JSON'],
       [{ ...toldRecord(id), schema_version: 9 }, 'schema_version'],
       ['x'.repeat(200_000), 'larger than 65536 bytes'],
+      [{ ...toldRecord(id), metadata: { ['é'.repeat(180)]: 5 } }, 'metadata.ééé'],
       [toldRecord(randomUUID()), 'is that of another instance'],
     ]
     for (const [record, said] of records) {

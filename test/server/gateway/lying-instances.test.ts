@@ -1,8 +1,11 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { RawSession, rpc } from '../../helpers/mcp.ts'
 import { contentsOf, startScriptedInstance, updateOf } from '../../helpers/scripted-instance.ts'
@@ -13,6 +16,7 @@ import {
   statelessHeaders,
   statelessRequest,
 } from '../../helpers/stateless.ts'
+import { LocalTransport } from '../../../src/server/gateway/relay/local-transport.ts'
 import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
@@ -87,10 +91,18 @@ describe('an instance that lies', () => {
   it('gives no contents under the address of another', async () => {
     for (const lie of [at(good), at(good).replace('instance:', 'INSTANCE:'), at(bad, 'app/x')]) {
       bad.onRead = ({ res, id, uri }) => {
-        const contents = [uri, lie].map(each => ({ uri: each, text: 'x' }))
+        const large = { uri: lie, text: 'x'.repeat(300_000) }
+        const contents = uri.endsWith('large')
+          ? [large]
+          : [
+              { uri, text: 'x' },
+              { uri: lie, text: 'x' },
+            ]
         res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { contents } }))
       }
-      expect((await read(at(bad))).error?.data.reason, lie).to.equal('instance_answer_invalid')
+      for (const uri of [at(bad), at(bad, 'app/large')]) {
+        expect((await read(uri)).error?.data.reason, lie).to.equal('instance_answer_invalid')
+      }
     }
     await expectGoodServed()
   })
@@ -147,33 +159,37 @@ describe('an instance that lies', () => {
       res.once('close', () => clearInterval(more))
     }
     let failed = 0
-    const reads = silences.map(async (_, n) => {
-      const { error } = await read(at(bad, `app/silent${n}`))
+    // The second of them waits no longer than the first.
+    const names = [...silences, ...silences].map((_, n) => `app/silent${n % silences.length}`)
+    const reads = names.map(async name => {
+      const { error } = await read(at(bad, name))
       failed++
       return error?.data.reason
     })
     const looked = lookAt(bad)
     await expectGoodServed()
     expect(failed).to.equal(0)
-    expect(await Promise.all(reads)).to.deep.equal(silences.map(() => 'instance_unreachable'))
+    expect(await Promise.all(reads)).to.deep.equal(names.map(() => 'instance_unreachable'))
+    const asked = bad.asked.filter(({ uri }) => uri?.includes('app/silent'))
+    expect(asked.length).to.equal(silences.length)
     expect((await looked).json.result.content[0].text).to.include('it stopped answering')
     await until(() => bad.open === 0, 'the end of every request')
   })
 
   it('harms no other when its answers have no end', async () => {
-    const endless = async (start: string) => {
-      bad.onRead = ({ res }) => {
-        res.write(start)
+    const endless = async (startOf: (uri: string, id: unknown) => string) => {
+      bad.onRead = ({ res, uri, id }) => {
+        res.write(startOf(uri, id))
         flood(res, 'A'.repeat(16_384))
       }
       return post('resources/read', { uri: at(bad) })
     }
     for (const start of ['{"x":"', '']) {
-      const { error } = (await (await endless(start)).json()) as any
+      const { error } = (await (await endless(() => start)).json()) as any
       expect(error?.data?.reason, start).to.equal('instance_answer_invalid')
     }
     // Contents are passed on until their reader leaves.
-    const answer = await endless('{"result":{"contents":[{"blob":"')
+    const answer = await endless((uri, id) => contentsOf(uri, 'x', id).slice(0, -5))
     await expectGoodServed()
     await answer.body?.cancel()
     await until(() => bad.open === 0, 'the end of every request')
@@ -225,6 +241,42 @@ describe('an instance that lies', () => {
     expect(json.result.content[0].text).to.equal('seen')
     left.abort()
     await until(() => bad.open === 0, 'the end of the waits')
+  })
+
+  it('begins to answer each of many readers, although none of them reads on', async () => {
+    bad.onRead = ({ res, id, uri }) => {
+      openResponses.add(res)
+      res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
+    }
+    const left = new AbortController()
+    const begun = Array.from({ length: 120 }, async () => {
+      const { body } = await post('resources/read', { uri: at(bad) }, left.signal)
+      const { value: start } = (await body?.getReader().read()) ?? {}
+      return Buffer.from(start ?? []).includes('"contents"')
+    })
+    expect(await Promise.all(begun)).to.not.include(false)
+    left.abort()
+    await until(() => bad.open === 0, 'the end of every request')
+  })
+
+  it('is waited for no longer than its caller waits, also before it is connected', async () => {
+    const silent = createServer(socket => void socket.on('error', () => {}))
+    await once(silent.listen(0, '127.0.0.1'), 'listening')
+    const { port } = silent.address() as AddressInfo
+    const transport = new LocalTransport({
+      locate: () => new URL(`https://127.0.0.1:${port}`),
+      mayUseKey: () => false,
+      tokenFile: '',
+    })
+    const left = new AbortController()
+    const request = { method: 'GET', path: '/mcp', headers: {} }
+    const sent = transport.send(request, left.signal).catch(() => 'cancelled')
+    await once(silent, 'connection')
+    left.abort()
+    const first = await Promise.race([sent, immediate('waiting')])
+    transport.close()
+    silent.close()
+    expect(first).to.equal('cancelled')
   })
 
   it('is named when it asks for a key', async () => {
@@ -281,6 +333,21 @@ describe('an instance that lies', () => {
       expect(counts()).to.deep.equal([2, 2])
     })
 
+    it('come with the stream that is open, also when the record of the instance changes', async () => {
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
+      const path = join(registryDir, 'instances', `${bad.instanceId}.json`)
+      const record = JSON.parse(await readFile(path, 'utf8'))
+      await writeFile(path, JSON.stringify({ ...record, scene: '/shots/next.blend' }))
+      const shown = async () => JSON.stringify(await read('gateway://instances'))
+      await until(async () => (await shown()).includes('next.blend'), 'the change')
+      const other = at(bad, 'app/other')
+      const second = await listenStateless(gateway.url, { resourceSubscriptions: [other] })
+      const opened = bad.asked.filter(({ method }) => method === 'subscriptions/listen')
+      expect(opened.map(({ uris }) => uris)).to.deep.equal([[at(bad)], [at(bad), other]])
+      second.close()
+      stream.close()
+    })
+
     it('harms no other when they have no end', async () => {
       const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const pieces = [
@@ -311,6 +378,9 @@ describe('an instance that lies', () => {
         void res
           .writeHead(200, { 'Content-Type': 'application/json' })
           .end(JSON.stringify({ jsonrpc: '2.0', id, error }))
+      bad.status = 413
+      expect((await subscribe('app/large')).error.message).to.include('HTTP 413')
+      bad.status = null
       bad.onListen = held => refuse(held, { code: -32603, message: 'never' })
       expect((await subscribe('app/refused')).error.message).to.include('the instance says: never')
       bad.onListen = held =>

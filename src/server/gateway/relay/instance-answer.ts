@@ -5,8 +5,9 @@ import type { RelayedJson } from '../../resources/producer.ts'
 import { answerError, badAnswer } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
 
-/** The first member that is passed on begins within this. */
+/** The first member that is passed on begins within this, and an address that it begins with ends. */
 const maxHeadBytes = 4096
+const firstUri = /^"contents":\[\{"uri":"([^"\\]*)"/
 
 interface Asked {
   /** Of the JSON-RPC request. */
@@ -34,6 +35,8 @@ export async function resultOf(
     const from = memberIn(bytes, id, member)
     if (!isWhole) {
       if (from === -1) throw badAnswer('it has too much around its contents')
+      const [, uri] = firstUri.exec(bytes.toString('latin1', from, from + maxHeadBytes)) ?? []
+      if (member === 'contents' && !isOwn(uri, about)) throw badAnswer('it has no such result')
       return new LargeResult(bytes.subarray(from), body.stream(), silenceMs, signal)
     }
     if (from === -1) throw answerError(status, bytes, about)
@@ -56,7 +59,12 @@ function memberIn(bytes: Buffer, id: string, member: string): number {
   return head.indexOf(`"${member}":`)
 }
 
-/** Whether the text is members of one object. Contents must not be under an address of another. */
+/** Contents must not be under an address of another instance. */
+function isOwn(uri: unknown, about: string): boolean {
+  return typeof uri === 'string' && (uri === about || !/^instance:/i.test(uri))
+}
+
+/** Whether the text is members of one object, and contents are its own. */
 function isResult(members: string, member: string, about: string): boolean {
   let result: unknown
   try {
@@ -67,11 +75,9 @@ function isResult(members: string, member: string, about: string): boolean {
   if (!isJsonObject(result)) return false
   if (member !== 'contents') return true
   const { contents } = result
-  const isOwn = (uri: unknown) =>
-    typeof uri === 'string' && (uri === about || !/^instance:/i.test(uri))
   return (
     Array.isArray(contents) &&
-    arrayOf(contents).every(item => isJsonObject(item) && isOwn(item.uri))
+    arrayOf(contents).every(item => isJsonObject(item) && isOwn(item.uri, about))
   )
 }
 

@@ -3,7 +3,6 @@ import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { liveAppKey } from '../../../lib/mcp/call-meta.ts'
 import { metaKeys, statelessHeaders } from '../../../lib/mcp/request-metadata.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
-import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
@@ -17,8 +16,6 @@ import type { InstanceAnswer, InstanceRequest, InstanceTransport } from './trans
 const revision = '2026-07-28'
 const gatewayName = 'service-gateway'
 const claims = { [metaKeys.protocolVersion]: revision, [metaKeys.clientCapabilities]: {} }
-/** Large answers that readers have not taken yet: a link refuses requests at about 130. */
-const maxLarge = 100
 
 interface ConnectionParts {
   readonly instanceId: string
@@ -46,7 +43,6 @@ export class InstanceConnection {
   readonly #parts: ConnectionParts
   readonly #reads = new SharedReads()
   #lastId = 0
-  #large = 0
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
@@ -60,22 +56,22 @@ export class InstanceConnection {
   read(uri: string, reader: Reader | undefined): Promise<RelayedContents> {
     const { name = '', version: clientVersion = '' } = reader?.client ?? {}
     const call = { method: 'resources/read', params: { uri }, member: 'contents', about: uri }
-    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, cancel =>
-      this.#call(call, reader?.client, cancel),
+    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, signal =>
+      this.call(call, reader?.client, signal),
     )
   }
 
   /** The members of the result. Rejects with a `ServiceError`, or the reason of `signal`. */
-  async call(
-    call: Call,
-    client: Reader['client'],
-    signal?: AbortSignal,
-  ): Promise<string | LargeResult> {
-    const cancel = new AbortController()
-    const release = onAbort(signal, () => cancel.abort(signal?.reason))
-    const answer = await this.#call(call, client, cancel).finally(release)
-    if (typeof answer !== 'string') onAbort(signal, () => answer.discard())
-    return answer
+  call(call: Call, client: Reader['client'], signal?: AbortSignal): Promise<string | LargeResult> {
+    const { transport, limits } = this.#parts
+    const { instanceSilenceMs: silenceMs } = limits
+    const id = String(++this.#lastId)
+    const request = this.#request(id, call.method, call.params, { ...call.meta, client })
+    return within(signal, call.answerMs ?? limits.instanceAnswerMs, async (cancel, until) => {
+      const answer = await transport.send(request, cancel)
+      until(silenceMs)
+      return resultOf(answer, { ...call, id, silenceMs }, cancel)
+    })
   }
 
   /** Resolves when the answer begins; its end is for the caller. Rejects with a `ServiceError`. */
@@ -87,44 +83,14 @@ export class InstanceConnection {
   ): Promise<InstanceAnswer> {
     const { instanceId, transport, limits } = this.#parts
     const sent = { ...headers, [instanceHeader]: instanceId }
-    const cancel = new AbortController()
-    onAbort(signal, () => cancel.abort(signal.reason))
-    return within(cancel, limits.instanceAnswerMs, () =>
-      transport.send({ method, path, headers: sent }, cancel.signal),
+    return within(signal, limits.instanceAnswerMs, cancel =>
+      transport.send({ method, path, headers: sent }, cancel),
     )
   }
 
   close(): void {
     this.pushes.close()
     this.#parts.transport.close()
-  }
-
-  async #call(
-    call: Call,
-    client: Reader['client'],
-    cancel: AbortController,
-  ): Promise<string | LargeResult> {
-    const { transport, limits } = this.#parts
-    const { instanceSilenceMs: silenceMs } = limits
-    const id = String(++this.#lastId)
-    const request = this.#request(id, call.method, call.params, { ...call.meta, client })
-    return within(cancel, call.answerMs ?? limits.instanceAnswerMs, async until => {
-      const answer = await transport.send(request, cancel.signal)
-      until(silenceMs)
-      const result = await resultOf(answer, { ...call, id, silenceMs }, cancel.signal)
-      if (typeof result !== 'string') this.#countLarge(result)
-      return result
-    })
-  }
-
-  #countLarge(result: LargeResult): void {
-    if (this.#large >= maxLarge) {
-      result.discard()
-      const message = `${maxLarge} large answers of the instance are not read yet; try again later`
-      throw new ServiceError('overloaded', message)
-    }
-    this.#large++
-    result.onClose(() => this.#large--)
   }
 
   #listen(uris: string[], signal: AbortSignal): Promise<InstanceAnswer> {
@@ -168,16 +134,21 @@ export class InstanceConnection {
   }
 }
 
-/** Runs a request, which is cancelled at the end of its time; `until` gives it more. */
+/**
+ * Runs a request, which is cancelled with `signal`, also when its answer has begun, and at the end of
+ * its time; `until` gives it more.
+ */
 async function within<Answer>(
-  cancel: AbortController,
+  signal: AbortSignal | undefined,
   answerMs: number,
-  run: (until: (ms: number) => void) => Promise<Answer>,
+  run: (cancel: AbortSignal, until: (ms: number) => void) => Promise<Answer>,
 ): Promise<Answer> {
+  const cancel = new AbortController()
+  onAbort(signal, () => cancel.abort(signal?.reason))
   const late = (why: string) => () => cancel.abort(unreachable(why))
   let timer = setTimeout(late('it does not answer'), answerMs)
   try {
-    return await run(ms => {
+    return await run(cancel.signal, ms => {
       clearTimeout(timer)
       timer = setTimeout(late('it stopped answering'), ms)
     })

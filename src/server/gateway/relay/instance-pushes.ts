@@ -6,12 +6,13 @@ import { onAbort } from '../../../lib/util/abort.ts'
 import { arrayOf, isJsonObject, parseJson } from '../../../lib/util/json.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { retryDelay } from '../../../lib/util/time.ts'
-import { maxUrisPerClient } from '../../mcp/subscriptions.ts'
 import { ResourceNotFound } from '../../resources/errors.ts'
 import { answerError, unreachable } from './relay-errors.ts'
 import type { InstanceAnswer } from './transport.ts'
 
 const maxEventBytes = 256 * 1024
+/** Of one stream: at 2 KiB each they fit into a request that an instance takes. */
+const maxUris = 400
 
 /** Told of each update of a URI that it follows. */
 export type Follower = (uri: string) => void
@@ -60,7 +61,7 @@ export class InstancePushes {
    */
   follow(uri: string, follower: Follower): Promise<void> {
     let stream = this.#streams.find(({ followed }) => followed.has(uri))
-    stream ??= this.#streams.find(({ followed }) => followed.size < maxUrisPerClient)
+    stream ??= this.#streams.find(({ followed }) => followed.size < maxUris)
     if (stream === undefined) this.#streams.push((stream = new FollowedStream(this.#parts)))
     return stream.follow(uri, follower)
   }
@@ -71,7 +72,7 @@ export class InstancePushes {
 
   /** The instance may be reached again: tries at once. */
   retry(): void {
-    for (const stream of this.#streams) stream.change()
+    for (const stream of this.#streams) if (!stream.isOpen) stream.change()
   }
 
   close(): void {
@@ -87,11 +88,16 @@ class FollowedStream {
   /** URIs whose updates came with the last stream. */
   #held: ReadonlySet<unknown> = new Set()
   #isRunning = false
+  #stream: OpenStream | null = null
   /** Resolves when the set has changed, or the instance may be reached again. */
   #changed = Promise.withResolvers<void>()
 
   constructor(parts: PushesParts) {
     this.#parts = parts
+  }
+
+  get isOpen(): boolean {
+    return this.#stream?.body.closed === false
   }
 
   follow(uri: string, follower: Follower): Promise<void> {
@@ -125,7 +131,6 @@ class FollowedStream {
 
   async #run(): Promise<void> {
     this.#isRunning = true
-    let open: OpenStream | null = null
     for (let attempt = 0; this.followed.size > 0 && !this.#closing.signal.aborted;) {
       // Before the attempt: the set may change while it is made.
       this.#changed = Promise.withResolvers<void>()
@@ -136,12 +141,12 @@ class FollowedStream {
         if (typeof next === 'function') this.#settle(asked, [], next)
         else {
           // What changed without a subscription is not known.
-          this.#settle(asked, next.honoured, notOffered, open?.body.closed !== false)
-          open?.body.destroy()
-          open = next
+          this.#settle(asked, next.honoured, notOffered, !this.isOpen)
+          this.#stream?.body.destroy()
+          this.#stream = next
           attempt = 0
           await Promise.race([next.over, changed])
-          if (!next.body.closed) continue
+          if (this.isOpen) continue
         }
       } catch {
         // The instance cannot be reached now: updates come later.
@@ -151,7 +156,7 @@ class FollowedStream {
       await Promise.race([delay(retryMs, undefined, { ref: false }), changed])
     }
     this.#isRunning = false
-    open?.body.destroy()
+    this.#stream?.body.destroy()
   }
 
   /** Resolves when the instance has acknowledged a stream with all that is followed, or refused it. */
@@ -165,8 +170,7 @@ class FollowedStream {
       if (headers['content-type']?.startsWith('text/event-stream') !== true) {
         const { bytes } = await answer.body.collect()
         answer.body.destroy()
-        // Any other status may be over soon.
-        if (status !== 200 && status !== 401) throw new Unreachable(`HTTP ${status}`)
+        if (status >= 500) throw new Unreachable(`HTTP ${status}`)
         return uri => answerError(status, bytes, uri)
       }
       const body = answer.body.stream()

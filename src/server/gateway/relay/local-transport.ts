@@ -74,12 +74,18 @@ export class LocalTransport implements InstanceTransport {
     return new Promise((resolve, reject) => {
       if (this.#pool === null) throw new Unreachable('the connection was cut')
       let body: AnswerBody | null = null
-      let release = (): void => {}
+      let abort = (): void => {}
+      const release = onAbort(signal, () => {
+        // It may wait for a connection.
+        reject(signal.reason)
+        abort()
+      })
       this.#pool.dispatch(
         { method, path, headers, body: sent },
         {
           onRequestStart(controller) {
-            release = onAbort(signal, () => controller.abort(signal.reason))
+            abort = () => controller.abort(signal.reason)
+            if (signal.aborted) abort()
           },
           onResponseStart(controller, status, answered) {
             if (status < 200) return

@@ -40,8 +40,7 @@ function schemesOf(name: string, { uri, uris }: JsonObject): readonly string[] {
 
 function schemeOf(uri: unknown): string {
   const written = writtenUri(String(uri))
-  const parsed = written === null ? null : parseInstanceUri(written)
-  if (parsed !== null) return parsed.scheme
-  const [, scheme = 'every resource'] = /^([a-z][a-z0-9+.-]*):/i.exec(String(uri)) ?? []
-  return scheme.toLowerCase()
+  if (written === null) return 'every resource'
+  const [scheme = ''] = written.toLowerCase().split('://')
+  return parseInstanceUri(written)?.scheme ?? scheme
 }

@@ -3,7 +3,7 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import { LargeResult } from './instance-answer.ts'
 
-type Ask = (cancel: AbortController) => Promise<string | LargeResult>
+type Ask = (signal: AbortSignal | undefined) => Promise<string | LargeResult>
 
 /**
  * Readers of one resource share a request. Those that arrive while it is open share the next one,
@@ -13,7 +13,7 @@ export class SharedReads {
   /** The open request for each key, and the one that follows it. */
   readonly #flights = new Map<string, readonly Flight[]>()
 
-  /** `ask` sends one request, which `cancel` ends. Rejects as it does, or with `cancelled`. */
+  /** `ask` sends one request, which `signal` ends. Rejects as it does, or with `cancelled`. */
   async read(key: string, reader: Reader | undefined, ask: Ask): Promise<RelayedContents> {
     const flight = this.#flight(key, ask)
     const leave = flight.join(reader?.signal)
@@ -22,9 +22,7 @@ export class SharedReads {
     if (answer instanceof LargeResult && !answer.take()) {
       // Too large to share: every further reader asks for itself.
       leave()
-      const cancel = new AbortController()
-      onAbort(reader?.signal, () => cancel.abort(reader?.signal.reason))
-      return ask(cancel)
+      return ask(reader?.signal)
     }
     if (!(answer instanceof LargeResult)) leave()
     return answer
@@ -52,12 +50,17 @@ class Flight {
   #readers = 0
 
   constructor(before: Flight | undefined, ask: Ask) {
-    const cancel = this.#cancel
+    const { signal } = this.#cancel
     const sent = async () => {
-      cancel.signal.throwIfAborted()
-      return ask(cancel)
+      signal.throwIfAborted()
+      return ask(signal)
     }
-    this.answer = before === undefined ? ask(cancel) : before.answer.then(sent, sent)
+    // Those that wait for an instance that hangs have waited enough.
+    const failed = (error: ServiceError) => {
+      if (error.data?.reason === 'instance_unreachable') throw error
+      return sent()
+    }
+    this.answer = before === undefined ? ask(signal) : before.answer.then(sent, failed)
   }
 
   get isAbandoned(): boolean {
