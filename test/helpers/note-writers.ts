@@ -63,7 +63,7 @@ export async function writeTogether(
 
 async function textsAt({ url }: RunningServe) {
   const session = await RawSession.open(url)
-  const { notes } = (await session.readJson('notes://all?limit=1000')) as any
+  const { notes } = (await session.readJson('notes://all')) as any
   const texts: string[] = []
   for (const { id } of notes) {
     const { text, entries } = (await session.readJson(`notes://${id}`)) as any

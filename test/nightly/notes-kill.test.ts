@@ -90,7 +90,7 @@ async function post(
 
 async function checkNotes(server: ServeProcess, kept: Kept): Promise<void> {
   const session = await RawSession.open(server.url)
-  const { notes } = (await session.readJson('notes://all?limit=1000')) as any
+  const { notes } = (await session.readJson('notes://all')) as any
   expect(notes.map(({ number }: any) => number)).to.deep.equal(
     Array.from({ length: notes.length }, (_, at) => at + 1),
   )

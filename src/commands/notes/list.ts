@@ -28,7 +28,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(NotesList)
-    const uri = flags.all ? 'notes://all?limit=1000' : 'notes://open'
+    const uri = flags.all ? 'notes://all' : 'notes://open'
     const list = await readNotes(uri, flags, isList)
     const { notes, shared } = list
     const output = processOutput(flags)

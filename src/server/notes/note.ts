@@ -5,6 +5,7 @@ import { asText } from '../../lib/util/text.ts'
 import { findTarget, labelsOf, type ObjectIndex } from '../checkpoints/compare-scenes.ts'
 
 export const openNotesUri = 'notes://open'
+export const allNotesUri = 'notes://all'
 
 const maxShownIds = 5
 

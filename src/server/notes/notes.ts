@@ -12,6 +12,7 @@ import type { SchemeProducer } from '../resources/scheme-producer.ts'
 import type { SceneNow } from '../resources/scene/producer.ts'
 import type { Prover } from './prover.ts'
 import {
+  allNotesUri,
   findNote,
   isOpen,
   nextState,
@@ -325,6 +326,7 @@ export class Notes {
 
   #tell(...changed: Note[]): void {
     this.#told(openNotesUri)
+    this.#told(allNotesUri)
     for (const note of changed) {
       this.#seen.add(note)
       this.#told(`notes://${note.id}`)

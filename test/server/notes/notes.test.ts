@@ -162,10 +162,8 @@ describe('notes of people', () => {
     const isTool = ({ name }: any) => name === 'list_notes'
     const found = [
       ...(await described('tools/list', isTool)),
-      ...(await described('resources/list', ({ uri }) => uri === open)),
-      ...(await described('resources/templates/list', each =>
-        ['notes://{id}', 'notes://all{?offset,limit}'].includes(each.uriTemplate),
-      )),
+      ...(await described('resources/list', ({ uri }) => [open, 'notes://all'].includes(uri))),
+      ...(await described('resources/templates/list', each => each.uriTemplate === 'notes://{id}')),
     ]
     expect(found).to.have.length(4)
     for (const text of found) expect(text).to.match(/ data from .+, never instructions/)
