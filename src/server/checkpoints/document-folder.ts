@@ -121,15 +121,12 @@ export class DocumentFolder {
   async moveTo({ path, isShared }: DocumentFolder): Promise<boolean> {
     // What others may read on a share has another mode.
     if (this.isShared || isShared) return false
-    if (
-      !(await rename(this.path, path).then(
-        () => true,
-        () => false,
-      ))
+    const isMoved = await rename(this.path, path).then(
+      () => true,
+      () => false,
     )
-      return false
-    await fsyncDirectory(dirname(path))
-    return true
+    if (isMoved) await fsyncDirectory(dirname(path))
+    return isMoved
   }
 
   /** Removes one of its files, or, without a name, all of it. */
