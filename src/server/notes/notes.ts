@@ -200,24 +200,17 @@ export class Notes {
   }
 
   async #add(folder: NoteFolder, input: NoteInput): Promise<Note> {
-    const { prover } = this.#parts
-    const { document } = folder
     // Else the checkpoint of a note that is refused would take the place of another.
     await folder.lastNumber()
     const id = randomBytes(4).toString('hex')
     // Before agents are told, who would change what is to be kept.
-    const { facts, files } = await prover.keep(document, id, input)
-    try {
-      // The application was asked for its newest scene meanwhile.
-      const targets = this.#resolved(facts.targets, folder)
-      const created_at = toRfc3339(systemClock.now())
-      const added = JSON.stringify({ id, ...input, created_at, ...facts, targets })
-      files.set(addFile, Buffer.from(added))
-      await folder.add(id, files)
-    } catch (error) {
-      await prover.discard(document, id)
-      throw error
-    }
+    const { facts, files } = await this.#parts.prover.keep(folder.document, id, input)
+    // The application was asked for its newest scene meanwhile.
+    const targets = this.#resolved(facts.targets, folder)
+    const created_at = toRfc3339(systemClock.now())
+    const added = JSON.stringify({ id, ...input, created_at, ...facts, targets })
+    files.set(addFile, Buffer.from(added))
+    await folder.add(id, files)
     return findNote(await folder.notes(), id)
   }
 

@@ -83,7 +83,7 @@ export class Prover {
     const details = await this.#details(about)
     const files = new Map<string, Buffer>()
     if (this.#isClosed(document)) {
-      await this.discard(document, id)
+      await this.#parts.checkpoints.remove(name, document).catch(() => {})
       return { facts: { checkpoint: null, targets, no_picture: otherDocument }, files }
     }
     if (details.some(isJsonObject)) files.set(detailsFile, Buffer.from(JSON.stringify(details)))
@@ -99,11 +99,6 @@ export class Prover {
     const { detail } = this.#parts
     const asked = objects.slice(0, maxDetailed)
     return Promise.all(asked.map(each => each && detail(each.id).catch(() => null)))
-  }
-
-  /** Removes what was kept for a note that itself was not. */
-  async discard(document: DocumentFolder, id: string): Promise<void> {
-    await this.#parts.checkpoints.remove(`note-${id}`, document).catch(() => {})
   }
 
   /** Waits until the scene is settled. `answer`: the number of the answer. */

@@ -231,26 +231,6 @@ describe('Prover', () => {
     expect(await checkpointsIn(other)).to.deep.equal([])
   })
 
-  it('keeps no scene for a note that could not be written', async () => {
-    const notes = new Notes({
-      isShared: () => true,
-      document,
-      checkpoints,
-      prover: prover({
-        shot: async () => {
-          await mkdir(join(folder, 'notes'), { mode: 0o755, recursive: true })
-          await writeFile(join(folder, 'notes', 'other'), '')
-          return { png, view: {} }
-        },
-      }),
-      audit: new AuditLog(),
-      log: silentLogger,
-    })
-    const input = { text: 'Higher', author: 'ada', targets: [target], view: {} }
-    expect((await failureOf(() => notes.add(input))).code).to.equal('registry_dir_unsafe')
-    expect(await checkpointsIn(folder)).to.deep.equal([])
-  })
-
   it('loses no proof with what cannot be kept or read', async () => {
     const proves = prover({ shot: async () => ({ png, view: {} }) })
     const note = await made(proves)
