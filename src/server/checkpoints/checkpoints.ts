@@ -31,8 +31,6 @@ const facts = z.object({
   /** RFC 3339 */
   created_at: z.string(),
   by: z.string(),
-  /** Of the scene's text. */
-  size: z.int(),
   /** Of the packed scene. */
   stored_bytes: z.int(),
   /** Made for a note: it goes first when room is needed. */
@@ -131,8 +129,7 @@ export class Checkpoints {
     }
     const packed = await pack(text)
     const created_at = toRfc3339(systemClock.now())
-    const size = Buffer.byteLength(text)
-    const made = { name, created_at, by, size, stored_bytes: packed.length }
+    const made = { name, created_at, by, stored_bytes: packed.length }
     const checkpoint = { ...made, ...unconfirmed, ...(ofNote && { of_note: true }) }
     await this.#keep(document, checkpoint, packed)
     this.#told()
