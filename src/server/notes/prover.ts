@@ -212,7 +212,6 @@ function pictureUri(id: string, name: string): string {
 
 /** Lines in each of the two lists. */
 const maxLines = 30
-const maxLineChars = 300
 
 /** What a person looks at and selects is no change of the document. */
 const ofPerson =
@@ -241,12 +240,8 @@ function proofOf(
   const [asked, others] = [[...linesOf(true), ...describeChanges(untold)], linesOf(false)]
   const more = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
   return {
-    ...(hasTargets && { asked: cut(asked) }),
-    also_changed: cut(others),
+    ...(hasTargets && { asked: asked.slice(0, maxLines) }),
+    also_changed: others.slice(0, maxLines),
     ...(more > 0 && { more }),
   }
-}
-
-function cut(lines: readonly string[]): readonly string[] {
-  return lines.slice(0, maxLines).map(line => line.slice(0, maxLineChars).toWellFormed())
 }
