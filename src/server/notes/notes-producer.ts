@@ -61,7 +61,6 @@ async function read(notes: Notes, uri: ResourceUri): Promise<readonly Content[]>
     const png = await notes.picture(word, picture)
     return [{ uri: uri.text, mimeType: 'image/png', blob: png }]
   }
-  if (word === '') throw new ResourceNotFound(uri.text)
   const json = (value: object) => jsonContents(uri.text, JSON.stringify(value))
   if (word !== 'open' && word !== 'all') return json(await notes.find(word))
   const all = await notes.list()

@@ -122,7 +122,9 @@ export class Notes {
 
   /** Tells of what other servers have written. */
   async #look(): Promise<void> {
-    const notes = await this.#stored().catch(() => [])
+    const notes = await this.#open()
+      .notes()
+      .catch(() => [])
     const changed = notes.filter(note => !this.#seen.has(note))
     if (changed.length > 0) this.#tell(...changed)
   }
@@ -160,7 +162,7 @@ export class Notes {
 
   /** By number, with the names that their objects have now. */
   async list(): Promise<readonly Note[]> {
-    return this.#withTargets(await this.#stored())
+    return this.#withTargets(await this.#open().notes())
   }
 
   #withTargets(notes: readonly Note[]): readonly Note[] {
@@ -168,10 +170,6 @@ export class Notes {
     const { objects, isPartial } = this.#scene()
     const index = indexObjects(objects)
     return notes.map(note => ({ ...note, targets: targetsNow(note.targets, index, isPartial) }))
-  }
-
-  async #stored(): Promise<readonly Note[]> {
-    return this.#open().notes()
   }
 
   /** False: the user has ended the sharing, so that no note would be found again. */
