@@ -81,12 +81,6 @@ export function nextState(state: NoteState, action: NoteAction): NoteState | nul
   return steps[action][state] ?? null
 }
 
-export function notNow({ state, number }: Note, action: NoteAction): ServiceError {
-  return new ServiceError('note_state', `note ${number} is ${state}: ${action} does not apply`, {
-    hint: 'read it again: its state may have changed',
-  })
-}
-
 /** Whether it waits for the agent or for the person. */
 export function isOpen({ state }: Pick<Note, 'state'>): boolean {
   return state !== 'accepted' && state !== 'closed'

@@ -19,7 +19,6 @@ import {
   type Note,
   type NoteAction,
   type NoteTarget,
-  notNow,
   openNotesUri,
   resolveTargets,
   targetsNow,
@@ -234,7 +233,10 @@ export class Notes {
   async #take(folder: NoteFolder, word: string, action: NoteAction, said: string) {
     for (let taken = 0; ;) {
       const before = findNote(await folder.notes(), word)
-      if (nextState(before.state, action) === null) throw notNow(before, action)
+      if (nextState(before.state, action) === null) {
+        const message = `note ${before.number} is ${before.state}: ${action} does not apply`
+        throw new ServiceError('note_state', message)
+      }
       // Agents cannot fill a note up: a person still settles it.
       const most = action === 'answer' ? maxEntries : 2 * maxEntries
       const number = Math.max(before.entries.at(-1)?.number ?? 0, taken) + 1
