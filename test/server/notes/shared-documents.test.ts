@@ -47,9 +47,11 @@ describe('a folder of documents on a project share', () => {
     await openInBoth('/shots/010.hip')
     const session = await RawSession.open(bob.url)
     const events = await session.listen()
-    await session.call('resources/subscribe', { uri: 'notes://open' })
+    for (const uri of ['notes://open', 'notes://all']) {
+      await session.call('resources/subscribe', { uri })
+    }
     const { id } = await add(ada)
-    const told = () => events.updates.includes('notes://open')
+    const told = () => ['notes://open', 'notes://all'].every(uri => events.updates.includes(uri))
     await events.until(told, 'the note of another machine')
     expect(await session.readJson('notes://1')).to.include({ id, text: 'Too bright' })
     const { json } = await bob.post('notes/1/answer', { by: 'an agent', text: 'Dimmed' })
