@@ -196,7 +196,7 @@ describe('the package installed in an empty folder', function () {
       encoding: 'utf8',
     })
     expect(status).to.not.equal(0)
-    expect(stderr).to.contain('the package pg').and.contain('npm install pg')
+    expect(stderr).to.contain('the package pg').and.contain('npm install --global pg')
   })
 
   it('writes complete adapters', async () => {
