@@ -60,8 +60,8 @@ describe('an instance that lies', () => {
   const lookAt = ({ instanceId }: ScriptedInstance) =>
     callStateless(gateway.url, 'tools/call', { name: 'look', arguments: { instance: instanceId } })
   /** A request whose answer is read as it comes, or left. */
-  const post = (method: string, params: object, signal?: AbortSignal) =>
-    fetch(gateway.url, {
+  const post = (method: string, params: object, signal?: AbortSignal, { url } = gateway) =>
+    fetch(url, {
       method: 'POST',
       headers: statelessHeaders(method, { ...params }),
       body: JSON.stringify(statelessRequest(method, { ...params })),
@@ -244,13 +244,15 @@ describe('an instance that lies', () => {
   })
 
   it('begins to answer each of many readers, although none of them reads on', async () => {
+    // A busy machine needs some seconds to begin all of them.
+    const patient = await startAggregating(registryDir, { limits: { instanceAnswerMs: 60_000 } })
     bad.onRead = ({ res, id, uri }) => {
       openResponses.add(res)
       res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
     }
     const left = new AbortController()
     const begun = Array.from({ length: 120 }, async () => {
-      const { body } = await post('resources/read', { uri: at(bad) }, left.signal)
+      const { body } = await post('resources/read', { uri: at(bad) }, left.signal, patient)
       let text = ''
       for await (const chunk of body ?? []) {
         text += Buffer.from(chunk).toString()
@@ -258,9 +260,13 @@ describe('an instance that lies', () => {
       }
       return text
     })
-    expect(new Set(await Promise.all(begun))).to.deep.equal(new Set(['begun']))
-    left.abort()
-    await until(() => bad.open === 0, 'the end of every request')
+    try {
+      expect(new Set(await Promise.all(begun))).to.deep.equal(new Set(['begun']))
+      left.abort()
+      await until(() => bad.open === 0, 'the end of every request')
+    } finally {
+      await patient.stop()
+    }
   })
 
   it('is waited for no longer than its caller waits, also before it is connected', async () => {
