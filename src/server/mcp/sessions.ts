@@ -92,6 +92,8 @@ interface SessionsParts {
 export class Sessions {
   /** By id, the least recently used first. */
   readonly #byId = new Map<string, Session>()
+  /** Goes on where the last look for room ended: a Map keeps the holes of what was deleted before. */
+  #oldest = this.#byId.values()
   readonly #parts: SessionsParts
   readonly #stopSweeps: () => void
 
@@ -121,7 +123,7 @@ export class Sessions {
   ): Session | null {
     const { hub, clients, kept, clock, limits } = this.#parts
     if (this.#byId.size >= limits.maxSessions) {
-      const idlest = this.#byId.values().find(({ stream }) => stream === null)
+      const idlest = this.#nextIdle()
       if (idlest === undefined) return null
       void this.delete(idlest)
     }
@@ -260,6 +262,15 @@ export class Sessions {
     if (session.client !== undefined) clients?.sessionEnded(session.client)
     session.stream?.end()
     session.stream = null
+  }
+
+  /** The longest idle session without a stream. */
+  #nextIdle(): Session | undefined {
+    const isIdle = ({ stream }: Session) => stream === null
+    const next = this.#oldest.find(isIdle)
+    if (next !== undefined) return next
+    this.#oldest = this.#byId.values()
+    return this.#oldest.find(isIdle)
   }
 
   #isExpired({ stream, lastSeenMs }: Session): boolean {
