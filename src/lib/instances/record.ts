@@ -80,7 +80,7 @@ const instanceRecord = z.object({
 /** The texts of a parsed record are safe to show. Members of later writers are left out. */
 export type InstanceRecord = z.infer<typeof instanceRecord>
 
-/** Parses the record of an instance, or says why it is none. */
+/** Parses the record of an instance, or says why it is invalid. */
 export function parseRecord(text: string, instanceId: string): Result<InstanceRecord, string> {
   if (Buffer.byteLength(text) > maxRecordBytes) {
     return fail(`it is larger than ${maxRecordBytes} bytes`)

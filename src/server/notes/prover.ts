@@ -166,7 +166,7 @@ export class Prover {
   }
 
   async #pictures(folder: NoteFolder, note: Note, answer: number) {
-    const { id, before, view, no_picture = 'there is none of before' } = note
+    const { id, before, view, no_picture = 'the note has no picture to compare with' } = note
     if (before === undefined || view === undefined) return { no_picture }
     const taken = await this.#shot({ view })
     if (!('png' in taken)) return taken

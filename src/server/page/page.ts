@@ -269,7 +269,7 @@ function cookieName({ host = '' }: IncomingHttpHeaders): string {
   return `service-page-${host.slice(hostName(host).length + 1) || '443'}`
 }
 
-/** Empty: there is none. */
+/** Empty when there is none. */
 function cookieOf(headers: IncomingHttpHeaders): string {
   const name = cookieName(headers)
   return parse(headers.cookie ?? '', name)[name] ?? ''
