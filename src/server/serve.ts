@@ -130,14 +130,8 @@ export async function startServe(
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
   const server = new McpHttpServer(config, {
-    instance() {
-      const {
-        dcc_type: dccType = '',
-        display_name: displayName = '',
-        scene = null,
-      } = announced?.record ?? {}
-      return { id: instanceId, dccType, displayName, scene }
-    },
+    instance: () =>
+      announced?.record ?? { instance_id: instanceId, dcc_type: '', display_name: '', scene: null },
     notes,
     checkpoints,
     kept,

@@ -35,7 +35,7 @@ class Running:
 
     def connect(self, settings):
         if self.session is not None:
-            self.disconnect("connected anew")
+            self.disconnect("the link was started again")
         session = LinkSession(settings, self._version)
         session.on_render_began = self._began_render
         session.on_rendered = self._finished_render
@@ -47,7 +47,7 @@ class Running:
         if not bpy.app.background:
             bpy.app.timers.register(self._tick, first_interval=START_SECONDS, persistent=True)
 
-    def disconnect(self, reason="disconnected", clear=True):
+    def disconnect(self, reason="the user disconnected", clear=True):
         session, self.session = self.session, None
         if bpy.app.timers.is_registered(self._tick):
             bpy.app.timers.unregister(self._tick)

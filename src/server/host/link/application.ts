@@ -26,7 +26,7 @@ const maxNotesBytes = 4 * 1024 * 1024
 export interface ApplicationListener {
   presence(presence: Presence, from: Application): void
   /** The user disconnected it: its scene must not stay. */
-  cleared(from: Application): void
+  cleared(from: Application, reason: string | undefined): void
 }
 
 interface Connection {
@@ -172,7 +172,7 @@ export class Application {
     if (clear) {
       this.#document = null
       this.#hasCleared = true
-      this.#listener.cleared(this)
+      this.#listener.cleared(this, reason)
     }
     this.#release(closeCodes.bye, 'bye')
     this.#producers.forget()
