@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { z } from 'zod'
@@ -109,8 +110,7 @@ export class Checkpoints {
 
   /** The text of the scene. Throws `resource_not_found`. */
   async find(name: string): Promise<string> {
-    const folder = folderOf(this.#parts.document(), name)
-    if ((await folder.list()).length === 0) throw notFound(name)
+    const folder = await existing(this.#parts.document(), name)
     try {
       const packed = await folder.read(sceneFile, maxBytes)
       return String(await unpack(packed ?? ''))
@@ -142,9 +142,7 @@ export class Checkpoints {
 
   /** Throws `resource_not_found`. */
   async remove(name: string, document = this.#parts.document()): Promise<void> {
-    const folder = folderOf(document, name)
-    if ((await folder.list()).length === 0) throw notFound(name)
-    await folder.remove()
+    await (await existing(document, name)).remove()
     this.#told()
   }
 
@@ -162,16 +160,13 @@ export class Checkpoints {
   async #keep(document: DocumentFolder, checkpoint: Checkpoint, packed: Buffer): Promise<void> {
     const { name } = checkpoint
     const folder = folderOf(document, name)
-    const isTaken = (await folder.list()).length > 0
-    const kept = isTaken ? [] : await this.list(document)
-    for (const each of checkpointsToEvict(kept, packed.length)) {
+    const kept = await this.list(document)
+    const isTaken = kept.some(each => each.name === name)
+    for (const each of isTaken ? [] : checkpointsToEvict(kept, packed.length)) {
       await folderOf(document, each.name).remove()
     }
-    const written = Buffer.from(JSON.stringify(checkpoint))
-    const files = new Map([
-      [factsFile, written],
-      [sceneFile, packed],
-    ])
+    const files = new Map([[sceneFile, packed]])
+    files.set(factsFile, Buffer.from(JSON.stringify(checkpoint)))
     if (isTaken || !(await folder.createWith(files))) {
       throw new ServiceError('name_taken', `there is a checkpoint "${name}" already`, {
         hint: `take another name, or remove it: service-cli checkpoint "${name}" --remove`,
@@ -184,6 +179,14 @@ export class Checkpoints {
 function folderOf(document: DocumentFolder, name: string): DocumentFolder {
   const key = createHash('sha256').update(name).digest('hex').slice(0, 32)
   return document.folder('checkpoints').folder(key)
+}
+
+async function existing(document: DocumentFolder, name: string): Promise<DocumentFolder> {
+  const folder = folderOf(document, name)
+  const all = await document.folder('checkpoints').list()
+  if (all.includes(basename(folder.path))) return folder
+  const message = `this document has no checkpoint "${cleanText(name, 80)}"`
+  throw new ServiceError('resource_not_found', `${message}; ${checkpointsUri} lists those it has`)
 }
 
 /** Which ones go to make room for one of so many bytes. Throws `limit_reached`. */
@@ -219,9 +222,4 @@ export function checkpointInput(body: unknown): Result<CheckpointInput, MemberFa
     reader.refuse('name', 'is a name for the checkpoint of a note: take another one')
   }
   return reader.finish<CheckpointInput>({ name, by: reader.name('by', 255) ?? 'unknown' })
-}
-
-function notFound(name: string): ServiceError {
-  const message = `this document has no checkpoint "${cleanText(name, 80)}"`
-  return new ServiceError('resource_not_found', `${message}; ${checkpointsUri} lists those it has`)
 }

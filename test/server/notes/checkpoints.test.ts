@@ -184,6 +184,9 @@ describe('checkpoints of the scene', () => {
       `checkpoint "typed" made; the application has not confirmed its scene since ${as_of}; ` +
         'later changes are missing\n',
     )
+    const list = await runCommand(['checkpoint', 'list', `--registry-dir=${home}`], { env: env() })
+    expect(list.code).to.equal(2)
+    expect(list.stderr).to.include('service-cli resources read scene://checkpoints lists them')
     app.answer = () => ({})
     expect((await add('confirmed')).json.checkpoint).not.to.have.property('as_of')
     await app.bye()
