@@ -19,7 +19,13 @@ import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
 import type { CaptureLimits } from './capture/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
-import { dccTypeOf, type Presence, PresenceNews, presencePatch } from './host/link/presence.ts'
+import {
+  dccTypeOf,
+  documentOf,
+  type Presence,
+  PresenceNews,
+  presencePatch,
+} from './host/link/presence.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from './http/server-socket.ts'
@@ -121,6 +127,7 @@ export async function startServe(
           detail: id => readDetail(registry, id),
         }),
         isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
+        documentName: () => documentOf(presences.current),
         audit,
         log,
       })
