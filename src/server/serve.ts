@@ -127,6 +127,7 @@ export async function startServe(
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
+  const clients = new ClientTable()
   const server = new McpHttpServer(config, {
     instance() {
       const {
@@ -139,7 +140,7 @@ export async function startServe(
     notes,
     checkpoints,
     kept,
-    clients: new ClientTable(),
+    clients,
     where: options,
     log,
     accessLog: metrics.accessLog,
@@ -153,7 +154,7 @@ export async function startServe(
     page: { keyLogin: options.auth?.mode !== 'oauth' },
     host: ({ registry, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
-        sink: createHostSink(registry, { audit, store, notes, checkpoints }),
+        sink: createHostSink(registry, { audit, store, notes, checkpoints, clients }),
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,
