@@ -136,13 +136,14 @@ export async function startServe(
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
+  const clients = new ClientTable()
   const server = new McpHttpServer(config, {
     instance: () =>
       announced?.record ?? { instance_id: instanceId, dcc_type: '', display_name: '', scene: null },
     notes,
     checkpoints,
     kept,
-    clients: new ClientTable(),
+    clients,
     where: options,
     log,
     accessLog: metrics.accessLog,
@@ -156,7 +157,7 @@ export async function startServe(
     page: { keyLogin: options.auth?.mode !== 'oauth' },
     host: ({ registry, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
-        sink: createHostSink(registry, { audit, store, notes, checkpoints }),
+        sink: createHostSink(registry, { audit, store, notes, checkpoints, clients }),
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,
