@@ -9,6 +9,7 @@ import type {
   Unavailable,
 } from './backend.ts'
 import { fitPng, pictureFacts } from './pictures.ts'
+import { noApplication } from './target.ts'
 
 export interface AppCaptureForm extends CaptureForm {
   readonly view: CaptureView
@@ -25,23 +26,19 @@ export interface AppPicture {
 }
 
 /** The linked application as a source of pictures: what the host link offers, over all its runs. */
-export interface AppCapture {
+export interface LinkedPictures {
   /**
    * Whether the linked application offered to draw its window, or the named view. Answers from
    * memory and never throws.
    */
   offered(view?: CaptureView): Result<null, Unavailable>
   /** Whether it can also draw its view from a given place. */
-  offersShots?(): boolean
+  offersShots(): boolean
   /**
    * Asks it. Never rejects; ends by the deadline of the link, and soon after `form.signal` is
    * aborted, in which case the question is withdrawn and the outcome of no interest.
    */
   ask(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>>
-}
-
-/** The same application, which is also told of its pictures. */
-export interface LinkedPictures extends AppCapture {
   /** A client got a picture of it, drawn by itself or taken from outside. */
   captured(view: CaptureView): void
 }
@@ -51,24 +48,26 @@ export const noShots: CaptureFailure = {
   message: 'the application draws its view only as it is on the screen',
 }
 
-/** The application itself as a way to a picture of its window. */
-export function createHostBackend(app: AppCapture): CaptureBackend {
+/** The application itself as a way to a picture of its window. `linked`: null before the link. */
+export function createHostBackend(linked: () => LinkedPictures | null): CaptureBackend {
+  const offers = () => linked()?.offered('viewport').ok === true
   return {
     name: 'host',
-    probe: async () => app.offered(),
-    capture: (_target, form) => captureInApp(app, { ...form, view: 'window' }),
+    probe: async () => linked()?.offered() ?? fail(noApplication),
+    capture: (_target, form) => captureInApp(linked(), { ...form, view: 'window' }),
     viewport: {
-      offered: () => app.offered('viewport').ok,
-      offersShots: () => app.offered('viewport').ok && app.offersShots?.() === true,
-      capture: form => captureInApp(app, { ...form, view: 'viewport' }),
+      offered: offers,
+      offersShots: () => offers() && linked()?.offersShots() === true,
+      capture: form => captureInApp(linked(), { ...form, view: 'viewport' }),
     },
   }
 }
 
 async function captureInApp(
-  app: AppCapture,
+  app: LinkedPictures | null,
   form: AppCaptureForm,
 ): Promise<Result<Capture, CaptureFailure>> {
+  if (app === null) return fail({ reason: 'host_disconnected', message: noApplication.message })
   const taken = await app.ask(form)
   if (!taken.ok) return taken
   const { png, title, window, view } = taken.value

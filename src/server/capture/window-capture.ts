@@ -248,23 +248,20 @@ export class WindowCapture implements CaptureSource {
 
   async #take({ view, ...asked }: PictureWish, signal: AbortSignal): Promise<TakenPicture> {
     const { log, backends } = this.#parts
-    const form = { ...asked, maxBytes: maxCaptureBytes, signal }
+    const target = this.#target.ok ? this.#target.value : nowhere
     const ways =
       view === 'window'
-        ? this.#usable().map(backend => [backend.name, backend] as const)
-        : backends.flatMap(({ name, viewport }) =>
-            viewport?.offered() ? [[name, viewportOnly(viewport)] as const] : [],
-          )
+        ? this.#usable().map(way => (form: CaptureForm) => way.capture(target, form))
+        : backends.flatMap(({ viewport }) => (viewport?.offered() ? viewport.capture : []))
     let failure: CaptureFailure | null = null
-    for (const [backend, way] of ways) {
+    for (const capture of ways) {
       if (signal.aborted) break
-      const taken = await this.#attempt(way, form)
+      const taken = await this.#attempt(capture, { ...asked, maxBytes: maxCaptureBytes, signal })
       if (taken.ok) {
         const { png, view: drawn } = taken.value
-        log.debug({ backend, bytes: png.length }, 'window captured')
         return { png, blob: { base64: encodeBase64(png) }, ...(drawn && { view: drawn }) }
       }
-      log.debug({ backend, ...taken.failure }, 'no picture of the window')
+      log.debug(taken.failure, 'no picture of the window')
       failure ??= taken.failure
     }
     if (signal.aborted) throw readFailure(left)
@@ -274,19 +271,16 @@ export class WindowCapture implements CaptureSource {
 
   /** Ends by its deadline, and when no reader waits any more. */
   async #attempt(
-    way: Pick<CaptureBackend, 'capture'>,
+    capture: (form: CaptureForm) => Promise<Result<Capture, CaptureFailure>>,
     form: CaptureForm,
   ): Promise<Result<Capture, CaptureFailure>> {
     const { captureMs } = this.#parts
     const signal = AbortSignal.any([form.signal, AbortSignal.timeout(captureMs)])
     const ended = Promise.withResolvers<Result<Capture, CaptureFailure>>()
-    const cancel = onAbort(signal, () => {
-      const message = `the window could not be captured within ${captureMs} ms`
-      ended.resolve(fail({ reason: 'timeout', message }))
-    })
-    const target = this.#target.ok ? this.#target.value : nowhere
+    const message = `the window could not be captured within ${captureMs} ms`
+    const cancel = onAbort(signal, () => ended.resolve(fail({ reason: 'timeout', message })))
     try {
-      return await Promise.race([way.capture(target, { ...form, signal }), ended.promise])
+      return await Promise.race([capture({ ...form, signal }), ended.promise])
     } finally {
       cancel()
     }
@@ -295,13 +289,6 @@ export class WindowCapture implements CaptureSource {
 
 /** The target of an application that draws itself. */
 const nowhere: CaptureTarget = { pid: null, title: null }
-
-/** The view of the scene alone. */
-function viewportOnly({
-  capture,
-}: NonNullable<CaptureBackend['viewport']>): Pick<CaptureBackend, 'capture'> {
-  return { capture: (_target, form) => capture(form) }
-}
 
 function isSame(
   left: Result<CaptureTarget, Unavailable>,

@@ -18,7 +18,7 @@ describe('pictures that the application takes of itself', () => {
     server = await LinkServer.start({ limits })
     peer = await server.join('run-1', members)
   }
-  const backend = () => createHostBackend(server.pictures)
+  const backend = () => createHostBackend(() => server.pictures)
   const capture = (more: object = {}) => backend().capture(target, { ...form(), ...more })
   async function asked(): Promise<any> {
     const question = await peer.next()
