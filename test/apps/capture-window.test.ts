@@ -1,8 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Capture, CaptureTarget } from '../../src/server/capture/backend.ts'
+import { checkCompositor } from '../../src/server/capture/compositor.ts'
 import { nativeBackend } from '../../src/server/capture/native-backend.ts'
 import { pictureFacts } from '../../src/server/capture/pictures.ts'
 import {
@@ -121,6 +123,31 @@ describe('windows on a real display', function () {
     await becomes('minimised')
     await desktop.run('xdotool', 'windowactivate', '--sync', program.id)
     await becomes('a picture')
+  })
+
+  it('are looked at with the key of a display that asks for one', async () => {
+    const field = (text: string | Buffer) => [Buffer.from([0, text.length]), Buffer.from(text)]
+    const keys = join(folder, 'keys')
+    const anyAddress = Buffer.from([0xff, 0xff])
+    const key = [
+      ...field(''),
+      ...field(''),
+      ...field('MIT-MAGIC-COOKIE-1'),
+      ...field(randomBytes(16)),
+    ]
+    await writeFile(keys, Buffer.concat([anyAddress, ...key]))
+    const locked = await Desktop.start('640x480x24', '-auth', keys)
+    const reasonWith = async (XAUTHORITY: string) => {
+      const found = await checkCompositor({ DISPLAY: locked.env.DISPLAY, XAUTHORITY })
+      return found.ok ? 'found' : found.failure.reason
+    }
+    expect(await reasonWith(keys)).to.equal('no_compositor')
+    expect(await reasonWith('/nowhere')).to.equal('no_display')
+    expect(await checkCompositor({ DISPLAY: 'farm-7:0' })).to.have.nested.property(
+      'failure.reason',
+      'no_display',
+    )
+    await locked.stop()
   })
 
   it('are not captured any more once they, the compositor or the display are gone', async () => {
