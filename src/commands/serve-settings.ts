@@ -7,6 +7,7 @@ import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
 import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
+import { parseOrigin } from '../lib/util/net.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
 import { readGatewayUrl, readJoinToken } from './join-token.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
@@ -36,6 +37,7 @@ export async function readServeSettings(
     documentsDir: await readDocumentsDir(flags),
     sceneFile: checkPath('scene-file', flags['scene-file']),
     hostTokenFile: checkPath('host-token-file', flags['host-token-file']),
+    appOrigins: flags['app-origin']?.map(checkAppOrigin),
     capture: readCapture(flags),
     gateway: readGateway(flags),
     join: await readJoin(flags, env),
@@ -69,6 +71,13 @@ function readArtefacts(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOptions[
   }
   if (flags.database === undefined) return !isOff
   throw usage('--database is for --artefacts', 'add --artefacts s3://BUCKET')
+}
+
+/** Pages of Electron that are loaded from files have the origin `file://`. */
+function checkAppOrigin(value: string): string {
+  const origin = value === 'file://' ? value : parseOrigin(value)
+  if (origin !== null) return origin
+  throw usage(`--app-origin ${value} is not an origin`, 'write it as http://localhost:5173')
 }
 
 function readGateway(flags: ServeFlags): ServeOptions['gateway'] {

@@ -13,6 +13,7 @@ import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
+import type { AppOrigin } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
@@ -127,6 +128,7 @@ export async function startServe(
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
+  let appOrigins: readonly AppOrigin[] = []
   const server = new McpHttpServer(config, {
     instance() {
       const {
@@ -157,6 +159,7 @@ export async function startServe(
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,
+        appOrigins: options.appOrigins,
         limits,
         log,
         onRefused,
@@ -173,6 +176,7 @@ export async function startServe(
         },
       })
       capture?.link(endpoint.pictures)
+      appOrigins = endpoint.appOrigins
       return endpoint
     },
   })
@@ -255,6 +259,7 @@ export async function startServe(
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
+    appOrigins,
     pageLogin: () => server.pageLoginUrl(),
     gatewayPageLogin: async () => (await companion?.active)?.pageLogin() ?? null,
     capture: capture?.source ?? null,

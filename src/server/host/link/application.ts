@@ -125,7 +125,7 @@ export class Application {
         demand: scene => void channel.send({ type: 'demand', scene }),
       })
     }
-    if (hello.showsNotes) this.#stopNotes = this.#showNotes(channel)
+    if (hello.showsNotes && !channel.fromPage) this.#stopNotes = this.#showNotes(channel)
     channel.handTo(session)
     this.#producers.connected(requests)
     const { dccType: dcc_type, version, mode, pid } = hello.app
