@@ -13,6 +13,7 @@ import { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
+import type { AppOrigin } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
@@ -137,6 +138,7 @@ export async function startServe(
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
   const clients = new ClientTable()
+  let appOrigins: readonly AppOrigin[] = []
   const server = new McpHttpServer(config, {
     instance: () =>
       announced?.record ?? { instance_id: instanceId, dcc_type: '', display_name: '', scene: null },
@@ -161,6 +163,7 @@ export async function startServe(
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,
+        appOrigins: options.appOrigins,
         limits,
         log,
         onRefused,
@@ -177,6 +180,7 @@ export async function startServe(
         },
       })
       capture?.link(endpoint.pictures)
+      appOrigins = endpoint.appOrigins
       return endpoint
     },
   })
@@ -259,6 +263,7 @@ export async function startServe(
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
+    appOrigins,
     pageLogin: () => server.pageLoginUrl(),
     gatewayPageLogin: async () => (await companion?.active)?.pageLogin() ?? null,
     capture: capture?.source ?? null,

@@ -57,7 +57,7 @@ export class McpHttpServer {
   /** Null: not this server's own. */
   readonly #ownWindow: WindowCapture | null
   readonly #registry: ResourceRegistry
-  readonly #where: ListenOptions
+  readonly #where: NonNullable<ServerParts['where']>
   readonly #sockets: ServerSocket[] = []
   /** Makes small copies of stored pictures; its thread runs while there is something to do. */
   readonly #pictures = createPictureMaker()
