@@ -263,6 +263,8 @@ describe('notes of people', () => {
     await tool('answer_note', { id: '1', text: 'dimmed' })
     const proof = () => shown().notes[0].entries[0]?.proof
     await app.until(() => proof() !== undefined, 'the proof')
+    const isTold = () => app.ofType('clients').at(-1)?.clients[0]?.last_call?.tool === 'answer_note'
+    await app.until(isTold, 'the client and its call')
     const actOn = (action: string, note = made.note.id) =>
       app.ask({ type: 'note.act', note, action, by: 'ada' })
     expect((await actOn('accept')).note).to.include({ state: 'accepted' })
