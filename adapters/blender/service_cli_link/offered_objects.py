@@ -43,4 +43,4 @@ class OfferedObjects:
             gone = set(self._listed or ()) - set(names)
             self._touched.update(sorted(gone)[:MAX_UPDATED])
             self._listed = names
-            link.list_changed(object_detail.SCHEME, object_detail.descriptors(names))
+            link.register(object_detail.SCHEME, object_detail.descriptors(names), object_detail.TEMPLATES)

@@ -7,7 +7,7 @@ from itertools import islice
 import bpy
 
 from . import finite, object_facts, scene_facts
-from .service_host_link import compact_json
+from .service_host_link import json_text
 
 # Objects between two looks at the clock that are read, and that are compared.
 STEP = 8
@@ -227,7 +227,7 @@ class SceneReader:
         cleaner = finite.Cleaner()
         facts = object_facts.object_facts(
             item, self._identities.uid(item, name), self.detail, cleaner, self._memberships)
-        text = compact_json(facts)
+        text = json_text(facts)
         if name in self.selected:
             text = text[:-1] + SELECTED
         before = self.texts.get(name)
