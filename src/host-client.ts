@@ -126,6 +126,8 @@ export class HostClient {
   #socket: WebSocket | null = null
   /** Null while the link is down. */
   #welcome: Welcome | null = null
+  /** Resolves with the next welcome; rejects when there is none any more. */
+  #greeting = Promise.withResolvers<void>()
   /** Why the server sends no welcome. */
   #refusal: HostLinkError | null = null
   #retryMs = firstRetryMs
@@ -154,11 +156,15 @@ export class HostClient {
     this.#schedule()
   }
 
-  /** Resolves once the server has the newest scene. Rejects when it refuses it or is not connected. */
+  /**
+   * Resolves once the server is connected and has the newest scene. Rejects when it refuses that, when
+   * the connection is lost meanwhile, and when the link has ended.
+   */
   async flush(): Promise<void> {
+    await this.#greeting.promise
     // It may have begun before the last change.
     await this.#sending?.catch(() => {})
-    if (this.#sending || this.#scene.isDirty || !this.#welcome) return this.#send()
+    if (this.#sending || this.#scene.isDirty) return this.#send()
     if (this.#scene.refusal !== null) throw this.#scene.refusal
   }
 
@@ -191,18 +197,25 @@ export class HostClient {
   /** Ends the link. `clear`: the user disconnects, so the server drops scene, document and events. */
   async close({ clear = false } = {}): Promise<void> {
     if (this.#isEnded) return
+    const socket = this.#socket
+    const isGreeted = this.#welcome !== null
+    this.#end(null)
+    if (socket === null) return
+    const closed = new Promise(resolve => socket.addEventListener('close', resolve))
+    if (isGreeted) this.#say({ type: 'bye', reason: 'quit', clear })
+    else socket.close()
+    const timer = setTimeout(() => socket.close(), byeMs)
+    await closed
+    clearTimeout(timer)
+  }
+
+  #end(error: HostLinkError | null): void {
     this.#isEnded = true
     clearTimeout(this.#retryTimer)
-    const socket = this.#socket
-    if (socket !== null) {
-      const closed = new Promise(resolve => socket.addEventListener('close', resolve))
-      if (this.#welcome === null) socket.close()
-      else this.#say({ type: 'bye', reason: 'quit', clear })
-      const timer = setTimeout(() => socket.close(), byeMs)
-      await closed
-      clearTimeout(timer)
-    }
-    this.#options.onStatus?.('ended', null)
+    // No caller may be waiting for it.
+    this.#greeting.promise.catch(() => {})
+    this.#greeting.reject(error ?? new HostLinkError('disconnected', 'the link was closed'))
+    this.#options.onStatus?.('ended', error)
   }
 
   async #open(): Promise<void> {
@@ -252,6 +265,7 @@ export class HostClient {
 
   async #closed(reason: HostLinkError | Promise<HostLinkError>): Promise<void> {
     this.#socket = null
+    if (this.#welcome !== null && !this.#isEnded) this.#greeting = Promise.withResolvers()
     this.#welcome = null
     clearInterval(this.#heartbeat)
     clearTimeout(this.#sceneTimer)
@@ -263,8 +277,7 @@ export class HostClient {
     const { token, onStatus } = this.#options
     const isTokenWrong = error.code.startsWith('auth-') && typeof token === 'string'
     if (isTokenWrong || error.code === 'replaced' || error.code === 'version_unknown') {
-      this.#isEnded = true
-      return onStatus?.('ended', error)
+      return this.#end(error)
     }
     const waitMs = error.code === 'host_taken' ? lastRetryMs : this.#retryMs
     this.#retryMs = Math.min(2 * this.#retryMs, lastRetryMs)
@@ -321,6 +334,7 @@ export class HostClient {
 
   #greeted(welcome: Welcome): void {
     this.#welcome = welcome
+    this.#greeting.resolve()
     this.#retryMs = firstRetryMs
     this.#isFollowed = true
     const beat = () => this.#say({ type: 'heartbeat', main_idle_ms: 0 })
