@@ -11,7 +11,6 @@ import {
   runFlags,
 } from './server-flags.ts'
 import { authFlags, describeAccess, openWarning } from './auth-flags.ts'
-import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
 import {
@@ -94,7 +93,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'DIR',
     }),
     artefacts: Flags.string({
-      description: 'keep artefacts in this bucket, and their list in --database',
+      description: 'keep artefacts in this bucket',
       helpValue: 's3://BUCKET/PREFIX',
       exclusive: ['no-artefacts'],
     }),
@@ -103,7 +102,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'DIR',
     }),
     'no-artefacts': Flags.boolean({ description: 'serve no artefacts', default: false }),
-    ...databaseFlag,
     'no-resources': Flags.boolean({
       description: 'serve no resources and no tools',
       default: false,

@@ -14,6 +14,7 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { NoteWriter } from '../notes/note-posts.ts'
 import type { Notes } from '../notes/notes.ts'
+import type { ClientsSource } from '../resources/clients.ts'
 import type { SceneState } from '../resources/scene/state.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
@@ -76,6 +77,8 @@ export interface HostSink {
   /** The buffer is listed and read no more. */
   closeSessionEventBuffer(buffer: SessionEventBuffer): void
   readonly checkpoints: Pick<Checkpoints, 'add' | 'remove'>
+  /** The clients of this server. */
+  readonly clients: Pick<ClientsSource, 'rows' | 'watch'>
   /** Null when notes are switched off. */
   readonly notes: (NoteWriter & Pick<Notes, 'watch' | 'shown' | 'exported' | 'import'>) | null
   /** Null when artefacts are switched off. */

@@ -1,5 +1,5 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.ts'
+import type { BucketSettings } from '../artefacts/bucket-url.ts'
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
@@ -22,7 +22,7 @@ export interface ServeOptions extends ListenOptions {
   /** Folder of instance records, tokens and artefacts; absent: the default in the temp folder. */
   registryDir?: string
   /** False: none are served. True: in files below `registryDir`. */
-  artefacts: boolean | BucketStoreSettings
+  artefacts: boolean | BucketSettings
   resources: boolean
   /** Offer the read-only tools, also at the gateway beside it. Default false. */
   tools?: boolean

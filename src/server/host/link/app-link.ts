@@ -130,9 +130,9 @@ export class AppLink {
       })
       this.#deps.onPresence(presence)
     },
-    cleared: ({ instanceId }) => {
-      const { sink } = this.#deps
-      if (sink.scene.setBy === instanceId) sink.setSceneText('null')
+    cleared: ({ instanceId }, reason) => {
+      const { scene } = this.#deps.sink
+      if (scene.setBy === instanceId) scene.clear(reason)
     },
   }
 
