@@ -92,8 +92,6 @@ const firstRetryMs = 250
 const lastRetryMs = 10_000
 /** Least time between two scenes that no client follows; a read asks for the newest. */
 const unfollowedMs = 2000
-/** A server that does not answer `bye` is left after this time. */
-const byeMs = 1000
 /** Undefined outside of web pages. */
 const pageOrigin = (globalThis as { location?: { origin: string } }).location?.origin
 
@@ -117,6 +115,7 @@ interface Answer {
 /** Connects, and connects again whenever the connection is lost, until `close`. */
 export class HostClient {
   readonly #options: HostClientOptions
+  readonly #onError: (error: HostLinkError) => void
   readonly #instanceId = crypto.getRandomValues(new Uint32Array(4)).join('-')
   readonly #scene = new SceneCopy()
   readonly #questions = new Map<string, PromiseWithResolvers<any>>()
@@ -128,8 +127,6 @@ export class HostClient {
   #welcome: Welcome | null = null
   /** Resolves with the next welcome; rejects when there is none any more. */
   #greeting = Promise.withResolvers<void>()
-  /** Why the server sends no welcome. */
-  #refusal: HostLinkError | null = null
   #retryMs = firstRetryMs
   #retryTimer: ReturnType<typeof setTimeout> | undefined
   #heartbeat: ReturnType<typeof setInterval> | undefined
@@ -140,6 +137,7 @@ export class HostClient {
 
   constructor(options: HostClientOptions) {
     this.#options = options
+    this.#onError = options.onError ?? console.error
     this.#document = options.document
     void this.#open()
   }
@@ -203,10 +201,8 @@ export class HostClient {
     if (socket === null) return
     const closed = new Promise(resolve => socket.addEventListener('close', resolve))
     if (isGreeted) this.#say({ type: 'bye', reason: 'quit', clear })
-    else socket.close()
-    const timer = setTimeout(() => socket.close(), byeMs)
+    socket.close()
     await closed
-    clearTimeout(timer)
   }
 
   #end(error: HostLinkError | null): void {
@@ -240,8 +236,7 @@ export class HostClient {
       }
       socket.onmessage = ({ data }) => this.#receive(JSON.parse(data))
       socket.onclose = ({ code, reason }) => {
-        const said = this.#refusal ?? closeError(code, reason)
-        void this.#closed(isOpen ? said : whyNotOpen(url, headers))
+        void this.#closed(isOpen ? closeError(code, reason) : whyNotOpen(url, headers))
       }
     } catch (error) {
       void this.#closed(new HostLinkError('unreachable', String(error)))
@@ -269,7 +264,6 @@ export class HostClient {
     this.#welcome = null
     clearInterval(this.#heartbeat)
     clearTimeout(this.#sceneTimer)
-    this.#refusal = null
     const error = await reason
     for (const { reject } of this.#questions.values()) reject(error)
     this.#questions.clear()
@@ -350,14 +344,8 @@ export class HostClient {
     this.#questions.delete(id)
     if (type === 'ok') return question?.resolve(members)
     const error = new HostLinkError(code, message)
-    if (question !== undefined) question.reject(error)
-    else if (this.#welcome === null) this.#refusal = error
-    else this.#report(error)
-  }
-
-  #report(error: HostLinkError): void {
-    const { onError = console.error } = this.#options
-    onError(error)
+    if (question === undefined) this.#onError(error)
+    else question.reject(error)
   }
 
   /** Answers a request of the server. `png`: follows right behind the answer. */
@@ -387,7 +375,7 @@ export class HostClient {
     clearTimeout(this.#sceneTimer)
     const send = () => {
       if (this.#welcome === null || this.#sending !== null || !this.#scene.isDirty) return
-      this.#send().catch(error => error.code !== 'disconnected' && this.#report(error))
+      this.#send().catch(error => error.code !== 'disconnected' && this.#onError(error))
     }
     const waitMs = this.#sentAtMs + unfollowedMs - performance.now()
     // Timers of a hidden page are late.
@@ -440,26 +428,18 @@ class SceneCopy {
     this.#objects = isKeyed && byId.size === list.length ? byId : null
     this.#scene = scene
     this.#isWhole = true
-    this.#changed()
+    this.isDirty = true
+    this.refusal = null
   }
 
   patch({ objects = [], removed = [], members = {} }: SceneChanges): void {
     const known = this.#objects
     if (known === null || !this.#scene) throw new TypeError('no scene whose objects have ids')
-    for (const id of removed) {
-      known.delete(id)
-      this.#ids.add(id)
-    }
-    for (const object of objects) {
-      known.set(object.id, object)
-      this.#ids.add(object.id)
-    }
+    for (const id of removed) known.delete(id)
+    for (const object of objects) known.set(object.id, object)
+    for (const id of [...removed, ...objects.map(({ id }) => id)]) this.#ids.add(id)
     for (const name of Object.keys(members)) this.#names.add(name)
     this.#scene = { ...this.#scene, ...members }
-    this.#changed()
-  }
-
-  #changed(): void {
     this.isDirty = true
     this.refusal = null
   }
