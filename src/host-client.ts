@@ -105,12 +105,7 @@ const closes: Readonly<Record<number, string>> = {
   4423: 'host_taken',
 }
 
-interface Answer {
-  type: 'ok' | 'error'
-  id?: string
-  code: string
-  message: string
-}
+type Answer = { type: 'ok' | 'error'; id?: string; code: string; message: string }
 
 /** Connects, and connects again whenever the connection is lost, until `close`. */
 export class HostClient {
@@ -287,15 +282,11 @@ export class HostClient {
   #ask(message: object): Promise<any> {
     const question = Promise.withResolvers<any>()
     const id = String(++this.#lastId)
-    const text = JSON.stringify({ ...message, id })
-    const maxBytes = this.#welcome?.limits.max_message_bytes
-    if (maxBytes === undefined) {
+    if (this.#welcome === null) {
       question.reject(new HostLinkError('disconnected', 'the server is not connected'))
-    } else if (text.length > maxBytes) {
-      question.reject(new HostLinkError('limit', `a message has at most ${maxBytes} bytes`))
     } else {
       this.#questions.set(id, question)
-      this.#socket?.send(text)
+      this.#say({ ...message, id })
     }
     return question.promise
   }
@@ -396,11 +387,14 @@ export class HostClient {
   async #sendChanges(): Promise<void> {
     try {
       const { revision } = await this.#ask(this.#scene.takeChanges())
-      this.#scene.accepted(revision)
+      this.#scene.base = revision
+      this.#scene.refusal = null
     } catch (error) {
-      this.#scene.refused(error as HostLinkError)
-      // Another program has replaced it at the server.
-      if ((error as HostLinkError).code === 'stale') return this.#sendChanges()
+      const refusal = error as HostLinkError
+      this.#scene.isWhole = true
+      // The scene of the server is not the one that was changed.
+      if (refusal.code === 'stale') return this.#sendChanges()
+      if (refusal.code !== 'disconnected') this.#scene.refusal = refusal
       throw error
     }
   }
@@ -409,25 +403,26 @@ export class HostClient {
 /** The scene, and what of it the server does not have. */
 class SceneCopy {
   isDirty = false
+  /** A patch would not do. */
+  isWhole = true
+  /** The revision that a patch builds on. */
+  base = 0
   /** Why the server refused the last one. */
   refusal: HostLinkError | null = null
-  /** Undefined before the first one; without `objects` when these have ids. */
+  /** Undefined before the first one. */
   #scene: JsonObject | null | undefined
+  /** By id; null when a patch cannot name them. */
   #objects: Map<string, SceneObject> | null = null
-  /** The revision that a patch builds on. */
-  #base = 0
-  /** A patch would not do. */
-  #isWhole = true
   readonly #ids = new Set<string>()
   readonly #names = new Set<string>()
 
   set(scene: JsonObject | null): void {
-    const list = (scene?.['objects'] ?? []) as SceneObject[]
+    const list = scene?.['objects'] as SceneObject[]
     const isKeyed = Array.isArray(list) && list.every(object => typeof object?.id === 'string')
-    const byId = new Map(isKeyed ? list.map(object => [object.id, object]) : [])
-    this.#objects = isKeyed && byId.size === list.length ? byId : null
+    const byId = isKeyed ? new Map(list.map(object => [object.id, object])) : null
+    this.#objects = byId?.size === list?.length ? byId : null
     this.#scene = scene
-    this.#isWhole = true
+    this.isWhole = true
     this.isDirty = true
     this.refusal = null
   }
@@ -448,10 +443,10 @@ class SceneCopy {
   takeChanges(): object {
     const [scene, objects] = [this.#scene ?? null, this.#objects]
     const [ids, names] = [[...this.#ids], [...this.#names]]
-    const isWhole = this.#isWhole
+    const isWhole = this.isWhole
     this.#ids.clear()
     this.#names.clear()
-    this.#isWhole = false
+    this.isWhole = false
     this.isDirty = false
     if (isWhole || scene === null || objects === null) {
       const whole = scene && objects ? { ...scene, objects: [...objects.values()] } : scene
@@ -459,7 +454,7 @@ class SceneCopy {
     }
     return {
       type: 'scene.patch',
-      base: this.#base,
+      base: this.base,
       objects: ids.flatMap(id => objects.get(id) ?? []),
       removed: ids.filter(id => !objects.has(id)),
       members: Object.fromEntries(names.map(name => [name, scene[name]])),
@@ -467,19 +462,9 @@ class SceneCopy {
     }
   }
 
-  accepted(revision: number): void {
-    this.#base = revision
-    this.refusal = null
-  }
-
-  refused(error: HostLinkError): void {
-    this.#isWhole = true
-    if (error.code !== 'disconnected') this.refusal = error
-  }
-
   /** On a new connection: the next message has everything, unless it was refused. */
   forgetSent(): void {
-    this.#isWhole = true
+    this.isWhole = true
     this.isDirty = this.#scene !== undefined && this.refusal === null
   }
 }
