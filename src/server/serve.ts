@@ -137,8 +137,8 @@ export async function startServe(
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
-  let appOrigins: readonly AppOrigin[] = []
   const clients = new ClientTable()
+  let appOrigins: readonly AppOrigin[] = []
   const server = new McpHttpServer(config, {
     instance: () =>
       announced?.record ?? { instance_id: instanceId, dcc_type: '', display_name: '', scene: null },
