@@ -102,7 +102,7 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
 function readCapture(flags: ServeFlags): ServeOptions['capture'] {
   const { capture: mode = 'off', 'capture-title': title } = flags
   if (title !== undefined && (mode === 'off' || mode === 'host')) {
-    const hint = 'it names a window for --capture auto, native or x11'
+    const hint = 'it names a window for --capture auto or native'
     throw usage(`--capture-title is not for --capture ${mode}`, hint)
   }
   return mode === 'off' ? undefined : { mode, title: checkLine('capture-title', title) }

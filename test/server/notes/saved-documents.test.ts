@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
+import { rgbPng } from '../../helpers/png.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { LinkClient } from '../../helpers/link.ts'
@@ -11,7 +11,7 @@ import { folderOfNote } from '../../helpers/note-files.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
-const png = encodePng({ bytes: new Uint8Array(16 * 8 * 3).fill(100), width: 16, height: 8 })
+const png = rgbPng(new Uint8Array(16 * 8 * 3).fill(100), 16, 8)
 const unsaved = { name: 'unsaved 2026-01-01 00:00:00' }
 const cube = (x: number) => ({ objects: [{ id: 'Cube', name: 'Cube', translate: [x, 0, 0] }] })
 

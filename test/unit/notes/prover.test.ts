@@ -81,7 +81,6 @@ describe('Prover', () => {
       scene,
       checkpoints,
       camera,
-      compare: async () => null,
       detail: async id => details.get(id) ?? null,
       timer: {
         after: (_ms, run) => {
