@@ -61,9 +61,8 @@ function readArtefacts(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOptions[
   return artefacts === undefined ? !isOff : parseBucketUrl(artefacts, '--artefacts', env)
 }
 
-/** Pages of Electron that are loaded from files have the origin `file://`. */
 function checkAppOrigin(value: string): string {
-  const origin = value === 'file://' ? value : parseOrigin(value)
+  const origin = parseOrigin(value)
   if (origin !== null) return origin
   throw usage(`--app-origin ${value} is not an origin`, 'write it as http://localhost:5173')
 }

@@ -90,7 +90,7 @@ describe('the host client in Node', () => {
     link.setScene({ frame })
     await link.flush()
     frame = 2
-    expect((await scene()).frame).to.equal(2)
+    expect(await scene()).to.deep.equal({ frame: 2 })
   })
 
   it('records what was done, and logs events', async () => {
