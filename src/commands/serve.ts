@@ -23,7 +23,7 @@ import {
 } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { systemTimer, within } from '../lib/util/time.ts'
-import type { ServeCaptureState } from '../server/host/serve-options.ts'
+import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
 import { runServer } from './run-server.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -128,6 +128,12 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       description: 'file with the token the application presents',
       helpValue: 'FILE',
     }),
+    'app-origin': Flags.string({
+      description: 'web origin whose pages may be the application (repeatable)',
+      helpValue: 'ORIGIN',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
     gateway: Flags.boolean({
       description: 'also run the gateway, or take over when the current one stops',
       default: false,
@@ -184,6 +190,7 @@ async function runServe(settings: ServeSettings, output: OutputFlags): Promise<v
         host_token_file: hostTokenFile,
         instance_id: instanceId,
       }),
+      secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
       banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
         await within(capture?.look() ?? Promise.resolve(), lookMs, systemTimer, () => {})
         return renderBanner({
@@ -204,6 +211,15 @@ async function runServe(settings: ServeSettings, output: OutputFlags): Promise<v
     },
     output,
   )
+}
+
+/** No other output has the tokens. */
+function describeAppOrigins(origins: ServeHandle['appOrigins']) {
+  const shown = origins.map(({ origin, token }) => ({ origin, token: token.reveal() }))
+  const lines = shown.map(
+    ({ origin, token }) => `Token of pages of ${origin}, shown once: ${token}\n`,
+  )
+  return { json: shown.length > 0 ? { app_origins: shown } : {}, text: lines.join('') }
 }
 
 /** The banner waits this long for a window that is named by its title. */

@@ -12,6 +12,7 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
+import type { AppOrigin } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
@@ -31,7 +32,7 @@ import { ClientTable } from './mcp/client-table.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import { reapInstances } from '../lib/instances/reap.ts'
+import { reapInstances } from '../lib/instances/record-files.ts'
 import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
@@ -120,8 +121,10 @@ export async function startServe(
           camera: capture?.source ?? null,
           detail: id => readDetail(registry, id),
         }),
-        isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
-        documentName: () => documentOf(presences.current),
+        shared() {
+          const isShared = presences.current?.cleared !== true || registry.scene.current.hasScene
+          return isShared ? { document: documentOf(presences.current) } : null
+        },
         audit,
         log,
       })
@@ -131,6 +134,7 @@ export async function startServe(
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
   const clients = new ClientTable()
+  let appOrigins: readonly AppOrigin[] = []
   const server = new McpHttpServer(config, {
     instance: () =>
       announced?.record ?? { instance_id: instanceId, dcc_type: '', display_name: '', scene: null },
@@ -155,6 +159,7 @@ export async function startServe(
         registry,
         identity: { name: 'service-cli', version },
         token: token.secret,
+        appOrigins: options.appOrigins,
         limits,
         log,
         onRefused,
@@ -171,6 +176,7 @@ export async function startServe(
         },
       })
       capture?.link(endpoint.pictures)
+      appOrigins = endpoint.appOrigins
       return endpoint
     },
   })
@@ -253,6 +259,7 @@ export async function startServe(
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
+    appOrigins,
     pageLogin: () => server.pageLoginUrl(),
     gatewayPageLogin: async () => (await companion?.active)?.pageLogin() ?? null,
     capture: capture?.source ?? null,

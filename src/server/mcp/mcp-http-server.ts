@@ -56,7 +56,7 @@ export class McpHttpServer {
   /** Null: not this server's own. */
   readonly #ownWindow: WindowCapture | null
   readonly #registry: ResourceRegistry
-  readonly #where: ListenOptions
+  readonly #where: NonNullable<ServerParts['where']>
   readonly #sockets: ServerSocket[] = []
   /** What answers requests, once the server serves. */
   #endpoint: McpEndpoint | null = null

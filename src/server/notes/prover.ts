@@ -225,7 +225,7 @@ function proofOf(
   hasTargets: boolean,
 ) {
   const linesOf = (isAsked: boolean) =>
-    describeChanges(changes, ({ path }, at) => ofTargets[at] === isAsked && !ofPerson.test(path))
+    describeChanges(changes, ({ path }, at) => at < ofTargets === isAsked && !ofPerson.test(path))
   const keyOf = ({ id, name }: JsonChange) => asText(id ?? name)
   const placeOf = (change: JsonChange) =>
     `${keyOf(change)} ${change.path.replace(/^\/\w+\/\d+/, '')}`
