@@ -124,9 +124,10 @@ export class ArtefactBucket implements ArtefactFiles {
     return this.#orBucketError('the artefact was not found', async () => {
       const found = await orMissing(client.send(new s3.HeadObjectCommand(this.#at(hex))))
       if (found === null) return null
-      const { ContentLength: size = NaN, ETag: etag } = found
+      const { ContentLength: size = NaN, ETag: etag = '' } = found
       return {
         size,
+        state: etag,
         read: (start, end) => this.#read(hex, { start, end, etag }),
         close: () => Promise.resolve(),
       }
@@ -176,7 +177,7 @@ export class ArtefactBucket implements ArtefactFiles {
 
   async *#read(
     hex: string,
-    { start, end, etag }: { start: number; end: number; etag: string | undefined },
+    { start, end, etag }: { start: number; end: number; etag: string },
   ): AsyncGenerator<Uint8Array> {
     if (start >= end) return
     const { s3, client } = this.#parts

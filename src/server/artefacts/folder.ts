@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ensurePrivateFolder } from '../../lib/config/private-file.ts'
@@ -114,16 +114,12 @@ export class ArtefactFolder implements ArtefactFiles {
       throw error
     })
     if (file === null) return null
-    const { size } = await file.stat()
-    let closing: Promise<void> | undefined
+    const { size, ino, mtimeMs, ctimeMs } = await file.stat()
     return {
       size,
-      async *read(start, end) {
-        if (start >= end) return
-        const range = { start, end: end - 1, highWaterMark: pieceBytes }
-        yield* file.createReadStream({ ...range, autoClose: false })
-      },
-      close: () => (closing ??= file.close()),
+      state: `${ino}.${mtimeMs}.${ctimeMs}`,
+      read: (start, end) => piecesOf(file, start, end),
+      close: () => file.close(),
     }
   }
 
@@ -141,6 +137,19 @@ export class ArtefactFolder implements ArtefactFiles {
 
   #pathOf(hex: string): string {
     return join(this.#root, 'sha256', hex.slice(0, 2), hex)
+  }
+}
+
+/** Fresh memory for each piece would pile up until the collector runs: three are used in turn. */
+async function* piecesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
+  const ring: Buffer[] = []
+  for (let at = start, turn = 0; at < end; turn = (turn + 1) % 3) {
+    const piece = (ring[turn] ??= Buffer.allocUnsafeSlow(Math.min(pieceBytes, end - at)))
+    const length = Math.min(piece.length, end - at)
+    const { bytesRead } = await file.read(piece, 0, length, at)
+    if (bytesRead === 0) return
+    yield piece.subarray(0, bytesRead)
+    at += bytesRead
   }
 }
 

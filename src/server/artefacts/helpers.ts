@@ -75,7 +75,7 @@ export async function artefactGetBytes(
   const store = storeAt(options.root)
   await using artefact = await store.open(hex)
   if (artefact === null) throw new ResourceNotFound(uri)
-  return Buffer.concat(await Array.fromAsync(artefact.verified()))
+  return Buffer.concat(await Array.fromAsync(artefact.verified(), piece => new Uint8Array(piece)))
 }
 
 /**

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { type Entry, EntryIndex } from './entry-index.ts'
-import { type ArtefactFiles, type StoredSidecar, withStorageErrors } from './files.ts'
+import { type ArtefactFiles, type Body, type StoredSidecar, withStorageErrors } from './files.ts'
 import { type ArtefactFilter, compileFilter, encodeCursor, parseCursor } from './listing.ts'
 import { type ArtefactOptions, parsePutOptions, type PutFields } from './put-options.ts'
 import { type ArtefactOrigin, type ArtefactRef, describePut } from './sidecar.ts'
@@ -28,12 +29,15 @@ export interface PutResult {
   readonly existed: boolean
 }
 
-/** An artefact opened for reading: `await using` closes it. */
+/** An artefact opened for reading: `await using` closes it. Pieces are valid as those of `Body`. */
 export interface OpenArtefact extends AsyncDisposable {
   readonly ref: ArtefactRef
   /** Bytes `start` to `end` (exclusive), unverified. */
   range(start: number, end: number): AsyncIterable<Uint8Array>
-  /** All bytes; throws `artefact_corrupt` before the last of them when they are damaged. */
+  /**
+   * All bytes; throws `artefact_corrupt` before the last of them when they are damaged. They are
+   * hashed until they were found right once, and again when the file or object has changed.
+   */
   verified(): AsyncIterable<Uint8Array>
 }
 
@@ -73,6 +77,8 @@ export class ArtefactStore {
   readonly #changed = new Set<string>()
   /** Hash → version of sidecars that cannot be used. */
   readonly #invalid = new Map<string, string>()
+  /** Digest → state of a body that was found right. */
+  readonly #undamaged = new LRUCache<string, string>({ max: 10_000 })
   #expired: Entry[] = []
   readonly #pages = new Map<string, ArtefactPage>()
   #pagesOf = 0
@@ -162,7 +168,7 @@ export class ArtefactStore {
     return {
       ref,
       range: (start, end) => body.read(Math.max(0, start), Math.min(end, body.size)),
-      verified: () => this.#verified(ref, body.read(0, body.size)),
+      verified: () => this.#verified(ref, body),
       [Symbol.asyncDispose]: () => body.close(),
     }
   }
@@ -391,10 +397,9 @@ export class ArtefactStore {
   }
 
   /** One piece behind: the last one is handed out only after the hash was found right. */
-  async *#verified(
-    ref: ArtefactRef,
-    pieces: AsyncIterable<Uint8Array>,
-  ): AsyncGenerator<Uint8Array> {
+  async *#verified(ref: ArtefactRef, body: Body): AsyncGenerator<Uint8Array> {
+    const pieces = body.read(0, body.size)
+    if (this.#undamaged.get(ref.digest) === body.state) return yield* pieces
     const hash = createHash('sha256')
     let held: Uint8Array | undefined
     for await (const piece of pieces) {
@@ -403,6 +408,7 @@ export class ArtefactStore {
       held = piece
     }
     if (`sha256:${hash.digest('hex')}` !== ref.digest) throw this.#corrupt(ref)
+    this.#undamaged.set(ref.digest, body.state)
     if (held !== undefined) yield held
   }
 

@@ -11,6 +11,7 @@ import {
   bodyPath,
   bytesHashedTo,
   bytesOf,
+  collect,
   hexOf,
   openFolder,
   opened,
@@ -121,7 +122,7 @@ describe('artefacts in a folder', () => {
       await store.put(bytes)
       await using artefact = await opened(store, sha256(bytes))
       await store.remove(sha256(bytes))
-      const read = Buffer.concat(await Array.fromAsync(artefact.verified()))
+      const read = await collect(artefact.verified())
       expect(read.equals(bytes)).to.equal(true)
       await store.close()
     }))
