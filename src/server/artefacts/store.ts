@@ -6,15 +6,14 @@ import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
-import { type Entry, EntryIndex } from './entry-index.ts'
+import { encodeCursor, type Entry, EntryIndex, parseCursor } from './entry-index.ts'
 import { type ArtefactFiles, type Body, type StoredSidecar, withStorageErrors } from './files.ts'
-import { type ArtefactFilter, compileFilter, encodeCursor, parseCursor } from './listing.ts'
 import { type ArtefactOptions, parsePutOptions, type PutFields } from './put-options.ts'
 import { type ArtefactOrigin, type ArtefactRef, describePut } from './sidecar.ts'
 import { expiryMs, parseSidecar } from './sidecar.ts'
 import { type BodySource, spool, type Spooled } from './spool.ts'
 
-export type { ArtefactFilter, ArtefactOptions, ArtefactRef }
+export type { ArtefactOptions, ArtefactRef }
 
 export interface ArtefactPage {
   /** Newest first. */
@@ -79,7 +78,6 @@ export class ArtefactStore {
   readonly #invalid = new Map<string, string>()
   /** Digest → state of a body that was found right. */
   readonly #undamaged = new LRUCache<string, string>({ max: 10_000 })
-  #expired: Entry[] = []
   readonly #pages = new Map<string, ArtefactPage>()
   #pagesOf = 0
   #starting: Promise<void> | null = null
@@ -156,11 +154,7 @@ export class ArtefactStore {
     const ref = await this.find(hex)
     if (ref === null) return null
     const body = await withStorageErrors('cannot open the artefact', () => this.#files.body(hex))
-    if (body === null) {
-      this.#index.remove([hex])
-      this.#announce()
-      return null
-    }
+    if (body === null) return null
     if (body.size !== ref.size_bytes) {
       await body.close()
       throw this.#corrupt(ref)
@@ -173,36 +167,22 @@ export class ArtefactStore {
     }
   }
 
-  async page(
-    after: string | undefined,
-    limit: number,
-    filter: ArtefactFilter = {},
-  ): Promise<ArtefactPage> {
+  /** Up to `limit` artefacts after the cursor `after`. The identical page until something changes. */
+  async page(after: string | undefined, limit: number): Promise<ArtefactPage> {
     const position = after === undefined ? null : parseCursor(after)
-    const matches = compileFilter(filter)
     await this.#look()
-    const isWhole = Object.keys(filter).length === 0
     if (this.#pagesOf !== this.#index.changes || this.#pages.size >= maxPages) this.#pages.clear()
     this.#pagesOf = this.#index.changes
     const key = `${limit} ${after ?? ''}`
-    const known = isWhole ? this.#pages.get(key) : undefined
+    const known = this.#pages.get(key)
     if (known !== undefined) return known
-    const refs: ArtefactRef[] = []
-    let last: Entry | undefined
-    let next: string | undefined
-    const from = position === null ? 0 : this.#index.countUpTo(position)
-    for (let at = from; at < this.#index.ordered.length && next === undefined; at++) {
-      const entry = this.#index.ordered[at]
-      if (entry === undefined || !matches(entry.ref)) continue
-      if (refs.length >= limit && last !== undefined) {
-        next = encodeCursor(last)
-      } else {
-        refs.push(entry.ref)
-        last = entry
-      }
-    }
-    const page = { refs, next }
-    if (isWhole) this.#pages.set(key, page)
+    const { ordered } = this.#index
+    const start = position === null ? 0 : this.#index.countUpTo(position)
+    const entries = ordered.slice(start, start + limit)
+    const last = entries.at(-1)
+    const next = last && start + limit < ordered.length ? encodeCursor(last) : undefined
+    const page = { refs: entries.map(({ ref }) => ref), next }
+    this.#pages.set(key, page)
     return page
   }
 
@@ -273,11 +253,10 @@ export class ArtefactStore {
   async #look(): Promise<void> {
     await this.start()
     const ageMs = performance.now() - this.#refreshedMs
-    if (ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
+    const hasExpired = this.#index.earliestExpiryMs <= this.#clock.now()
+    if (hasExpired || ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
       await withStorageErrors('cannot list the artefacts', () => this.refresh())
     }
-    this.#expired.push(...this.#index.removeExpired(this.#clock.now()))
-    this.#announce()
   }
 
   async #readChanges(): Promise<void> {
@@ -302,8 +281,9 @@ export class ArtefactStore {
     }
     this.#index.put(found.filter(({ hex }) => !this.#changed.has(hex)))
     this.#refreshedMs = beganMs
-    this.#expired.push(...this.#index.removeExpired(this.#clock.now()))
-    for (const entry of this.#expired.splice(0)) await this.#removeUnchanged(entry)
+    for (const entry of this.#index.removeExpired(this.#clock.now())) {
+      await this.#removeUnchanged(entry)
+    }
     await this.#evict()
     this.#announce()
   }
@@ -315,8 +295,10 @@ export class ArtefactStore {
     const parsed = parseSidecar(text, hex)
     if (parsed.ok) return this.#entry(hex, parsed.value, version)
     if (this.#invalid.get(hex) !== version) {
-      const facts = { sidecar: `${hex}.json`, reason: parsed.failure }
-      this.#log.warn(facts, 'an artefact is hidden: its sidecar is invalid')
+      this.#log.warn(
+        { hex, reason: parsed.failure },
+        'an artefact with an invalid sidecar is hidden',
+      )
     }
     this.#invalid.set(hex, version)
     return undefined
@@ -379,8 +361,9 @@ export class ArtefactStore {
     const before = this.#changing.get(hex)
     const running = (async () => {
       await before?.catch(() => {})
+      const value = await change()
       this.#changed.add(hex)
-      return change()
+      return value
     })()
     this.#changing.set(hex, running)
     try {

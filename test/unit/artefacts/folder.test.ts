@@ -80,7 +80,11 @@ describe('artefacts in a folder', () => {
         ref => JSON.stringify({ ...ref, expires_at: 5 }),
         ref => JSON.stringify({ ...ref, size_bytes: -1 }),
         ref => JSON.stringify({ ...ref, display_name: 'a\nb' }),
-        ref => JSON.stringify({ ...ref, metadata: 0 }).replace('0}', `${deep(200)}}`),
+        ref =>
+          JSON.stringify({ ...ref, metadata: 0 }).replace(
+            '"metadata":0',
+            `"metadata":${deep(200)}`,
+          ),
       ]
       const hashes: string[] = []
       for (const spoil of cases) {
