@@ -18,7 +18,7 @@ import {
 import type { Spooled } from './spool.ts'
 
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
-const settleMs = 100
+const settleMs = 20
 /** A look at all shards lets other tasks run after this. */
 const sliceMs = 8
 /** What nothing wrote to for so long was left behind by a process that was killed. */
@@ -31,14 +31,14 @@ export class ArtefactFolder implements ArtefactFiles {
   readonly refreshMs = 1000
   readonly spoolFolder: string
   readonly #root: string
-  #spoolMtimeNs: bigint | null = null
-  readonly #shards: { readonly name: string; readonly path: string; mtimeNs: bigint | null }[]
+  #spoolMtimeMs: number | null = null
+  readonly #shards: { readonly name: string; readonly path: string; mtimeMs: number | null }[]
 
   constructor(root: string) {
     this.#root = resolve(root)
     this.spoolFolder = join(this.#root, 'tmp')
     const bodies = join(this.#root, 'sha256')
-    this.#shards = shardNames.map(name => ({ name, path: join(bodies, name), mtimeNs: null }))
+    this.#shards = shardNames.map(name => ({ name, path: join(bodies, name), mtimeMs: null }))
   }
 
   async open(): Promise<void> {
@@ -51,18 +51,18 @@ export class ArtefactFolder implements ArtefactFiles {
 
   /** Each put and each removal passes through the spool folder, whose time therefore tells of them. */
   hasNews(): boolean {
-    return mtimeOf(this.spoolFolder) !== this.#spoolMtimeNs
+    return mtimeOf(this.spoolFolder) !== this.#spoolMtimeMs
   }
 
   async *changedShards(): AsyncGenerator<Shard> {
-    this.#spoolMtimeNs = settled(mtimeOf(this.spoolFolder))
+    this.#spoolMtimeMs = settled(mtimeOf(this.spoolFolder))
     let since = performance.now()
     for (const shard of this.#shards) {
-      const mtimeNs = mtimeOf(shard.path)
-      if (mtimeNs === null) {
+      const mtimeMs = mtimeOf(shard.path)
+      if (mtimeMs === null) {
         yield { name: shard.name, versions: new Map() }
-      } else if (mtimeNs !== shard.mtimeNs) {
-        shard.mtimeNs = settled(mtimeNs)
+      } else if (mtimeMs !== shard.mtimeMs) {
+        shard.mtimeMs = settled(mtimeMs)
         yield { name: shard.name, versions: versionsIn(shard.path) }
       }
       if (performance.now() - since < sliceMs) continue
@@ -154,14 +154,13 @@ async function* piecesOf(file: FileHandle, start: number, end: number): AsyncGen
 }
 
 /** Null when the folder is missing. */
-function mtimeOf(folder: string): bigint | null {
-  return fs.statSync(folder, { bigint: true, throwIfNoEntry: false })?.mtimeNs ?? null
+function mtimeOf(folder: string): number | null {
+  return fs.statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? null
 }
 
 /** The time; null when a later change could carry the same one. */
-function settled(mtimeNs: bigint | null): bigint | null {
-  if (mtimeNs === null) return null
-  return Date.now() - Number(mtimeNs / 1_000_000n) > settleMs ? mtimeNs : null
+function settled(mtimeMs: number | null): number | null {
+  return mtimeMs !== null && Date.now() - mtimeMs > settleMs ? mtimeMs : null
 }
 
 /** Null when there is no such file. A file that replaced another one has another version. */
