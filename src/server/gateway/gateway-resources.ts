@@ -37,7 +37,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
     producers,
     whereToLook: instances ? whereToLookHere : whereToLook,
   })
-  clients.onChange(() => served.updated(clientsUri))
+  clients.watch(() => served.updated(clientsUri))
   served.onClose(() => clients.close())
   served.onClose(announceInstances(served, parts))
   return served
