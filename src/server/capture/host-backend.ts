@@ -73,7 +73,7 @@ async function captureInApp(
   if (!taken.ok) return taken
   const { png, title, window, view } = taken.value
   const drawn = pictureFacts(png)
-  const fitting = drawn?.mimeType === 'image/png' ? await fitPng(png, form) : null
+  const fitting = await fitPng(png, form)
   if (drawn === null || fitting === null) {
     const message = 'the picture that the application took cannot be used'
     return fail({ reason: 'failed', message })
