@@ -21,7 +21,7 @@ HostLink(dcc_type, app_version, mode, display_name, pid, url, token, registry_di
     resources: register(scheme, resources, templates), unregister(scheme), updated(uri)
     pictures: provide_capture(callback, targets, shots), deny_capture(), pictured_at
     jobs: put_artefact(…), add_note(…), act_on_note(…), add_checkpoint(…) -> Job(done, error, uri,
-        sha256, note); notes
+        sha256, note); notes, clients
     Callbacks raise NotFound, Busy or NoPicture, and return a Picture.
 
 For add-ons, beside it:

@@ -110,7 +110,8 @@ class HostLink(object):
         on_refresh() hands over the newest scene, because a reader waits for it: True when that is
         done, False to be asked again by the next pump(). With it `scene_wanted` tells whether a
         client follows the scene. Both are called from pump().
-        shows_notes: the server tells of the notes of the open document, see `notes`.
+        shows_notes: the server tells of the notes of the open document and of its clients, see
+        `notes` and `clients`.
         turns: a Turns, for an application in which no other thread may run Python now and then."""
         if not isinstance(dcc_type, str) or not re.match(r"[a-z0-9][a-z0-9_-]{0,63}\Z", dcc_type):
             raise ValueError("dcc_type must be lower-case letters, digits, _ and -")
@@ -145,6 +146,7 @@ class HostLink(object):
         self._main_seen = time.monotonic()
         self._pumps = self._pumping = False
         self._scene_wanted, self._pictured_at, self._notes = True, None, ([], None)
+        self._clients = []
 
     def __repr__(self):
         return "<HostLink %s: %s>" % (self._app["dcc_type"], self._state[0])
@@ -465,6 +467,13 @@ class HostLink(object):
         link is down and before the server has told of any. Only with shows_notes."""
         return self._notes
 
+    @property
+    def clients(self):
+        """The clients of the server, most recently seen first: dicts with "name", "version" and
+        "last_seen_at", and of those that read "last_read", {"at", "uri"}, or "last_call", {"at",
+        "tool"}. Another list after each change; empty while the link is down. Only with shows_notes."""
+        return self._clients
+
     def _post_job(self, message, on_done):
         job = Job(message, on_done)
 
@@ -547,7 +556,7 @@ class HostLink(object):
         with self._changed:
             for key in [each for each in self._outbox if not isinstance(each, Job)]:
                 del self._outbox[key]
-            self._notes = ([], None)  # they may change unseen
+            self._notes, self._clients = ([], None), []  # they may change unseen
             self._changed.notify_all()
 
     # The main thread

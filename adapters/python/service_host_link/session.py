@@ -191,6 +191,8 @@ class Session(object):
             link._scene_wanted = message["scene"]
         elif kind == "notes":
             link._notes = (message["notes"], message.get("pictures"))
+        elif kind == "clients":
+            link._clients = message["clients"]
         elif kind == "shutdown":
             self._shutdown = message["reconnect_after_ms"] / 1000.0
         elif kind == "welcome":
