@@ -42,12 +42,12 @@ are never used, and there is no TLS: the link does not leave the machine.
 
 __version__ = "0.1.0"
 
-from .link import HostLink, LinkStatus
+from .link import HostLink
 from .requests import Busy, Job, NoPicture, NotFound, Picture, ReadError
 from .scene import OfferedObjects
 from .search import find_server
 from .texts import (
-    CLEARED, NOT_TOLD, OFF, Console, NoteBlocks, NotJson, StatusWords, clean_text, is_open,
-    json_text, note_blocks, note_pictures, status_words,
+    CLEARED, NOT_TOLD, OFF, Console, LinkStatus, NoteBlocks, NotJson, StatusWords, clean_text,
+    is_open, json_text, note_blocks, note_pictures, status_words,
 )
 from .thread import Turns

@@ -9,28 +9,17 @@ import threading
 import time
 import uuid
 
-from .requests import Job, Outbox, ReadError
+from .requests import Job, Outbox, answer_of, call_on_done
 from .scene import MAX_METADATA_BYTES, Feed, Scene, event_text, record_text
-from .session import AWAY_SECONDS
-from .texts import CLEARED, NOT_TOLD, OFF, any_json, omit_none, one_line, rfc3339, whole_text
+from .session import AWAY_SECONDS, DEFAULT_LIMITS
+from .texts import (
+    CLEARED, NOT_TOLD, OFF, LinkStatus, any_json, omit_none, one_line, rfc3339, whole_text,
+)
 from .thread import Worker
 
 MAX_UPLOADS = 32  # waiting
 BUSY_SECONDS = 0.05  # that set_busy() waits for the server to be told
-PICTURE_TARGETS = ("window", "viewport")
 
-DEFAULT_LIMITS = {
-    "max_message_bytes": 64 * 1024 * 1024,
-    "max_batch": 100,
-    "max_artefact_bytes": 0,
-    "max_patched_objects": 100000,
-}
-
-LinkStatus = collections.namedtuple("LinkStatus", "state text url last_error")
-LinkStatus.__doc__ = """What the link is doing.
-
-state: off, searching, connecting, connected, waiting (tries again) or refused (does not);
-text: a sentence for people; url: of the server; last_error: a sentence, or None."""
 
 class HostLink(object):
     """The link of one application. All but pump() may be called from any thread."""
@@ -79,9 +68,6 @@ class HostLink(object):
         self._scene_wanted, self._pictured_at, self._notes = True, None, ([], None)
         self._clients = []
 
-    def __repr__(self):
-        return "<HostLink %s: %s>" % (self._app["dcc_type"], self._state[0])
-
     # Life
 
     def start(self):
@@ -98,9 +84,8 @@ class HostLink(object):
     def stop(self, reason="quit", timeout=1.0, clear=False):
         """Sends what is waiting, says bye and ends the thread, all within the timeout.
 
-        clear: for a user who disconnects. The server removes the scene, the schemes and the event
-        buffers of this application; without it they stay as they are when an application quits.
-        While there is no connection, one more is tried within the timeout for the bye alone. When
+        clear: for a user who disconnects: the server removes the scene, schemes and event buffers of
+        this application. Without a connection one more is tried for that within the timeout; when
         the server cannot be told, the status says so."""
         with self._lock:
             worker, self._worker = self._worker, None
@@ -232,9 +217,8 @@ class HostLink(object):
     def set_busy(self, text, silent_seconds=None):
         """What keeps the application from answering ("rendering"), or None.
 
-        silent_seconds: before work that keeps Python's lock, such as a recompute of FreeCAD: the
-        server may hear nothing for so long, and keeps the link. Waits until it is told, at most
-        50 ms."""
+        silent_seconds: before work in which no thread of Python may run for so long, such as a
+        recompute of FreeCAD. Waits until the server is told, at most 50 ms."""
         busy = (one_line(text), silent_seconds and int(silent_seconds * 1000))
         with self._lock:
             self._busy = busy
@@ -290,8 +274,6 @@ class HostLink(object):
         shots True: the scene is also drawn from where a reader says. The callback is then called
         with a fourth argument, None or a dict: {"camera": id}, {"of": [ids], "from": "front"} (or
         "right", "top", "three-quarter"), or {"view": the view of an earlier Picture}."""
-        if any(target not in PICTURE_TARGETS for target in targets):
-            raise ValueError("targets are window and viewport")
         offer = {"targets": list(targets) if callback is not None else []}
         self._offer_pictures(callback, dict(offer, shots=True) if shots else offer)
 
@@ -432,13 +414,13 @@ class HostLink(object):
             finished, asked = self._outbox.finished, list(self._questions)
             while (finished or asked) and (not done or time.monotonic() - started < budget_seconds):
                 if finished:
-                    self._call(finished.popleft())
+                    call_on_done(self, finished.popleft())
                     done += 1
                     continue
                 question = asked.pop(0)
                 # Not where it was cancelled, or came over an earlier connection.
                 if question.answer is None and question in self._questions:
-                    question.answer = self._answer(question)
+                    question.answer = answer_of(self, question)
                     done += 1
         finally:
             self._pumping = False
@@ -446,31 +428,3 @@ class HostLink(object):
             if done or was_away:
                 self._wake()
         return done
-
-    def _call(self, job):
-        try:
-            job.on_done(job)
-        except Exception as error:
-            self._fail("callback", "on_done failed: %s" % type(error).__name__)
-
-    def _answer(self, question):
-        """(code of the error or None, value or text of the error); None: not yet."""
-        kind, message = question.kind, question.message
-        try:
-            if kind == "read":
-                return None, self._on_read(message["uri"])
-            if kind == "refresh":
-                return (None, True) if self._on_refresh() else None
-            callback, shot = self._on_capture, message.get("shot")
-            if callback is None or message["target"] not in self._pictures["targets"]:
-                return "unsupported", "there is no such picture"  # any more
-            arguments = (message["target"], message["max_width"], message["max_bytes"])
-            return None, callback(*(arguments + ((shot,) if self._pictures.get("shots") else ())))
-        except ReadError as error:
-            return error.code, str(error)[:500] or error.code
-        except Exception as error:
-            # Only its type: the message may hold private data.
-            name = "the capture callback" if kind == "capture" else "on_" + kind
-            text = "%s failed: %s" % (name, type(error).__name__)
-            self._fail("read", text)
-            return "internal", text

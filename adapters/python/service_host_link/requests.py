@@ -152,6 +152,36 @@ class Question(object):
         self.deadline = time.monotonic() + message["deadline_ms"] / 1000.0
 
 
+def call_on_done(link, job):
+    try:
+        job.on_done(job)
+    except Exception as error:
+        link._fail("callback", "on_done failed: %s" % type(error).__name__)
+
+
+def answer_of(link, question):
+    """What the application answers, see Question; None: not yet."""
+    kind, message = question.kind, question.message
+    try:
+        if kind == "read":
+            return None, link._on_read(message["uri"])
+        if kind == "refresh":
+            return (None, True) if link._on_refresh() else None
+        callback, offer = link._on_capture, link._pictures
+        if callback is None or message["target"] not in offer["targets"]:
+            return "unsupported", "there is no such picture"  # any more
+        arguments = [message["target"], message["max_width"], message["max_bytes"]]
+        return None, callback(*(arguments + [message.get("shot")] * ("shots" in offer)))
+    except ReadError as error:
+        return error.code, str(error)[:500] or error.code
+    except Exception as error:
+        # Only its type: the message may hold private data.
+        name = "the capture callback" if kind == "capture" else "on_" + kind
+        text = "%s failed: %s" % (name, type(error).__name__)
+        link._fail("read", text)
+        return "internal", text
+
+
 def contents_of(value, uri):
     """What on_read returned, in the form of MCP."""
     contents = []

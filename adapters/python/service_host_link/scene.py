@@ -265,7 +265,6 @@ class Feed(object):
     def __init__(self, kind):
         self.kind = kind  # "audit" or "events"
         self.in_flight = []
-        self.dropped = 0
         self.not_before = 0.0  # time.monotonic() of the next try
         self._items = collections.deque()  # (session id or None, text)
 
@@ -287,10 +286,7 @@ class Feed(object):
         return session, [text for _, text in self.in_flight]
 
     def acknowledged(self):
-        self.in_flight = []
-
-    def give_up(self):
-        self.dropped += len(self.in_flight)
+        """What was sent will not be sent again."""
         self.in_flight = []
 
     def restore(self):
@@ -301,7 +297,6 @@ class Feed(object):
     def _trim(self):
         while self._items and len(self) > MAX_WAITING:
             self._items.popleft()
-            self.dropped += 1
 
 
 def record_text(action, outcome, actor, params, duration_ms, session_id, timestamp):

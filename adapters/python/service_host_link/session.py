@@ -17,6 +17,12 @@ RETRY_SECONDS = 1.0
 AWAY_SECONDS = 2.0  # the main thread counts as busy for the server when it was not here for longer
 MAX_UPLOAD_TRIES = 3
 
+DEFAULT_LIMITS = {
+    "max_message_bytes": 64 * 1024 * 1024,
+    "max_batch": 100,
+    "max_patched_objects": 100000,
+}
+
 
 class Stopped(Exception):
     """stop() was called."""
@@ -106,12 +112,11 @@ class Session(object):
         """What was not answered is sent again on the next connection, except what may have been
         the reason that this one ended."""
         self._end_upload()
-        if self.link._worker not in (None, self.worker):
-            return  # stop() did not wait for this thread: another one does the work
         for on_answer, _ in self._waiting.values():
             if on_answer is not None:
                 on_answer({}, lost)
-        self.link._disconnected()
+        if self.link._worker in (None, self.worker):  # else stop() did not wait for this thread
+            self.link._disconnected()
 
     # Messages
 
@@ -157,7 +162,7 @@ class Session(object):
         elif kind == "clients":
             link._clients = message["clients"]
         elif kind == "shutdown":
-            self._shutdown = message["reconnect_after_ms"] / 1000.0
+            self._shutdown = message.get("reconnect_after_ms", 0) / 1000.0
         elif kind == "welcome":
             self._welcome(message)
         elif id is not None:
@@ -210,8 +215,7 @@ class Session(object):
         idle, self._told_state = self._main_state(now)
         busy, silent_ms = self._told_state[1]
         self._send(omit_none(
-            type="heartbeat", main_idle_ms=idle, busy=busy, silent_ms=silent_ms,
-            dropped={"audit": link._audit.dropped, "events": link._events.dropped}))
+            type="heartbeat", main_idle_ms=idle, busy=busy, silent_ms=silent_ms))
         self._last_heartbeat = now
         self.connection.flush()
         with link._changed:
@@ -332,7 +336,7 @@ class Session(object):
                     feed.restore()
                     feed.not_before = time.monotonic() + (error.code != "lost") * RETRY_SECONDS
                 else:
-                    feed.give_up()
+                    feed.acknowledged()
 
         self._request(head, on_answer, ('"%s":[%s]' % (name, ",".join(texts))).encode("ascii"))
         return True

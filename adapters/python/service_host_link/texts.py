@@ -220,6 +220,12 @@ class _Tee(object):
 
 # Words for a panel
 
+LinkStatus = collections.namedtuple("LinkStatus", "state text url last_error")
+LinkStatus.__doc__ = """What the link is doing.
+
+state: off, searching, connecting, connected, waiting (tries again) or refused (does not);
+text: a sentence for people; url: of the server; last_error: a sentence, or None."""
+
 StatusWords = collections.namedtuple("StatusWords", "title tone lines")
 
 # By state of the link; titles of at most 20 letters fit beside an icon in a narrow sidebar.
