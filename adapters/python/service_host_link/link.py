@@ -34,8 +34,7 @@ class HostLink(object):
         on_refresh() hands over the newest scene, because a reader waits for it: True when that is
         done, False to be asked again by the next pump(). With it `scene_wanted` tells whether a
         client follows the scene. Both are called from pump().
-        shows_notes: the server tells of the notes of the open document and of its clients, see
-        `notes` and `clients`.
+        shows_notes: the server tells of the notes of the open document and of its clients.
         turns: a Turns, for an application in which no other thread may run Python now and then."""
         if not isinstance(dcc_type, str) or not re.match(r"[a-z0-9][a-z0-9_-]{0,63}\Z", dcc_type):
             raise ValueError("dcc_type must be lower-case letters, digits, _ and -")
@@ -48,6 +47,13 @@ class HostLink(object):
         self._turns, self._shows_notes = turns, shows_notes
         self._on_read, self._on_refresh, self._on_capture = on_read, on_refresh, None
 
+        # What the server tells: notes and clients only with shows_notes. Each change is another object.
+        self.limits = DEFAULT_LIMITS  # members of its welcome
+        self.scene_wanted = True  # False: no client follows the scene, so that one in 2 s is enough
+        self.pictured_at = None  # time.time() of the last picture that a client was given
+        self.notes = ([], None)  # of the open document, and the folder of their pictures
+        self.clients = []  # newest first; their "last_read" is {"at", "uri"}, "last_call" {"at", "tool"}
+
         # Everything below is guarded by the lock, which is held only for moments: no
         # serialising, no I/O and no foreign code inside.
         self._lock = threading.RLock()
@@ -55,7 +61,6 @@ class HostLink(object):
         self._worker = None
         self._state = ("off", OFF, None)
         self._errors = collections.OrderedDict()
-        self._limits = dict(DEFAULT_LIMITS)
         self._document = self._told_app = None
         self._pictures = {"targets": []}
         self._busy = self._busy_told = (None, None)  # (text, silent_ms)
@@ -65,10 +70,6 @@ class HostLink(object):
         self._questions = []  # of the server, until their answers are sent
         self._main_seen = time.monotonic()
         self._pumps = self._pumping = False
-        self._scene_wanted, self._pictured_at, self._notes = True, None, ([], None)
-        self._clients = []
-
-    # Life
 
     def start(self):
         """Begins to look for the server and to stay linked to it. A second call does nothing."""
@@ -79,7 +80,7 @@ class HostLink(object):
             self._set_state("searching", "Looking for the server.")
             self._worker = Worker(self)
             self._worker.start()
-        atexit.register(self._at_exit)
+        atexit.register(self.stop, "quit", 0.5)
 
     def stop(self, reason="quit", timeout=1.0, clear=False):
         """Sends what is waiting, says bye and ends the thread, all within the timeout.
@@ -92,7 +93,7 @@ class HostLink(object):
             was_shared = self._scene.is_shared
             if clear:
                 self._scene.forget()
-        atexit.unregister(self._at_exit)
+        atexit.unregister(self.stop)
         if worker is not None:
             worker.stop(one_line(reason) or "quit", timeout, clear)
         with self._lock:
@@ -103,9 +104,6 @@ class HostLink(object):
             self._set_state("off", text)
             self._disconnected()
             self._outbox.give_up("the link was stopped")
-
-    def _at_exit(self):
-        self.stop("quit", 0.5)
 
     def flush(self, timeout=5.0):
         """Waits until the server took all that was handed over; False when it did not.
@@ -133,8 +131,6 @@ class HostLink(object):
             return self._scene.settled and not any(
                 len(each) for each in (self._audit, self._events, self._outbox))
 
-    # Status
-
     def status(self):
         with self._lock:
             last = next(reversed(self._errors.values())) if self._errors else None
@@ -143,11 +139,6 @@ class HostLink(object):
     @property
     def connected(self):
         return self._state[0] == "connected"
-
-    @property
-    def limits(self):
-        """What the server takes: the members of its welcome, the defaults before it."""
-        return dict(self._limits)
 
     def _set_state(self, state, text, url=None, worker=None):
         with self._changed:
@@ -189,11 +180,6 @@ class HostLink(object):
         set_scene(), or patch_scene() with a whole one."""
         with self._lock:
             return self.connected and self._scene.server_lacks and self._scene.settled
-
-    @property
-    def scene_wanted(self):
-        """False: no client follows the scene, so that one in 2 s is enough. Needs on_refresh."""
-        return self._scene_wanted
 
     # What the application is doing
 
@@ -282,12 +268,6 @@ class HostLink(object):
         until the next provide_capture()."""
         self._offer_pictures(None, {"targets": [], "denied": True})
 
-    @property
-    def pictured_at(self):
-        """time.time() of the last picture that a client was given, by whichever way it was taken;
-        None before the first."""
-        return self._pictured_at
-
     def _offer_pictures(self, callback, offer):
         with self._lock:
             self._on_capture = callback
@@ -336,19 +316,6 @@ class HostLink(object):
         """Keeps the scene under a name, on the server's disk. on_done as in add_note."""
         return self._post_job(omit_none(type="checkpoint.add", name=name, by=by), on_done)
 
-    @property
-    def notes(self):
-        """(notes, folder of their pictures): another tuple after each change. ([], None) while the
-        link is down and before the server has told of any. Only with shows_notes."""
-        return self._notes
-
-    @property
-    def clients(self):
-        """The clients of the server, most recently seen first: dicts with "name", "version" and
-        "last_seen_at", and of those that read "last_read", {"at", "uri"}, or "last_call", {"at",
-        "tool"}. Another list after each change; empty while the link is down. Only with shows_notes."""
-        return self._clients
-
     def _post_job(self, message, on_done):
         job = Job(message, on_done)
         with self._lock:
@@ -381,7 +348,7 @@ class HostLink(object):
         """The server remembers nothing of these across connections."""
         with self._lock:
             self._set_state(*state)
-            self._limits, self._scene_wanted = dict(limits), True
+            self.limits, self.scene_wanted = limits, True
             self._scene.connected(needs_scene)
             self._fail("link", None)
             self._outbox.open()
@@ -392,7 +359,7 @@ class HostLink(object):
         with self._changed:
             self._outbox.close()
             self._questions = []
-            self._notes, self._clients = ([], None), []  # they may change unseen
+            self.notes, self.clients = ([], None), []  # they may change unseen
             self._changed.notify_all()
 
     # The main thread

@@ -35,7 +35,7 @@ class Session(object):
         now = time.monotonic()
         self.worker, self.link, self.connection, self.url = worker, worker.link, connection, url
         self.welcomed = False
-        self.limits = dict(self.link._limits)
+        self.limits = dict(self.link.limits)
         self._heartbeat = 5.0
         self._last_heartbeat = 0.0
         self._told_state = None  # what the last heartbeat said that readers notice
@@ -112,9 +112,10 @@ class Session(object):
         """What was not answered is sent again on the next connection, except what may have been
         the reason that this one ended."""
         self._end_upload()
-        for on_answer, _ in self._waiting.values():
-            if on_answer is not None:
-                on_answer({}, lost)
+        with self.link._lock:
+            for on_answer, _ in self._waiting.values():
+                if on_answer is not None:
+                    on_answer({}, lost)
         if self.link._worker in (None, self.worker):  # else stop() did not wait for this thread
             self.link._disconnected()
 
@@ -146,7 +147,8 @@ class Session(object):
             on_answer, _ = self._waiting.pop(id, (None, None))
             error = ServerError(message) if kind == "error" else None
             if on_answer is not None:
-                on_answer(message, error)
+                with link._lock:
+                    on_answer(message, error)
             elif error is not None and id is None:
                 link._fail("server", "the server said: %s" % error.text)
         elif kind in ("read", "list", "capture", "refresh"):
@@ -154,13 +156,13 @@ class Session(object):
         elif kind == "cancel":
             self._drop(lambda question: question.id == id)
         elif kind == "captured":
-            link._pictured_at = time.time()
+            link.pictured_at = time.time()
         elif kind == "demand":
-            link._scene_wanted = message["scene"]
+            link.scene_wanted = message["scene"]
         elif kind == "notes":
-            link._notes = (message["notes"], message.get("pictures"))
+            link.notes = (message["notes"], message.get("pictures"))
         elif kind == "clients":
-            link._clients = message["clients"]
+            link.clients = message["clients"]
         elif kind == "shutdown":
             self._shutdown = message.get("reconnect_after_ms", 0) / 1000.0
         elif kind == "welcome":
@@ -289,7 +291,8 @@ class Session(object):
         try:
             self._request(message, on_answer)
         except NotJson as error:
-            on_answer({}, ServerError({"code": "invalid", "message": str(error)}))
+            with self.link._lock:
+                on_answer({}, ServerError({"code": "invalid", "message": str(error)}))
         return True
 
     def _send_scene(self, now):
@@ -328,15 +331,12 @@ class Session(object):
         def on_answer(answer, error):
             if error is not None and error.code != "lost":
                 link._fail(feed.kind, "the server refused %s: %s" % (name, error.text))
-            with link._lock:
-                if error is None:
-                    feed.acknowledged()
-                elif error.retryable and (error.code != "limit" or name == "records"):
-                    # A full session must not keep the others waiting.
-                    feed.restore()
-                    feed.not_before = time.monotonic() + (error.code != "lost") * RETRY_SECONDS
-                else:
-                    feed.acknowledged()
+            # A full session must not keep the others waiting.
+            if error is not None and error.retryable and (error.code != "limit" or name == "records"):
+                feed.restore()
+                feed.not_before = time.monotonic() + (error.code != "lost") * RETRY_SECONDS
+            else:
+                feed.acknowledged()
 
         self._request(head, on_answer, ('"%s":[%s]' % (name, ",".join(texts))).encode("ascii"))
         return True
