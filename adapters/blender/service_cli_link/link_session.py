@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_facts, pictures, scene_facts, sharing
+from . import object_facts, pictures, scene_facts
 from .activity import OperatorTurns, OperatorWatch, SharedConsole
 from .changes import Changes
 from .identity import Identities
@@ -25,8 +25,7 @@ class LinkSession:
     def __init__(self, settings, version, clock=time.monotonic, make_link=HostLink):
         self.settings = settings
         self.rendering = False
-        self.has_render = None  # None: not looked yet
-        self.on_render_began = self.on_rendered = lambda: None
+        self.on_rendered = lambda: None
         self._clock = clock
         self._marked = False
         self._objects = object_facts.OfferedObjects()
@@ -47,9 +46,6 @@ class LinkSession:
             app_version=bpy.app.version_string,
             mode="background" if bpy.app.background else "gui",
             display_name="Blender " + bpy.app.version_string,
-            url=settings.url or None,
-            token=settings.token or None,
-            registry_dir=settings.registry_dir or None,
             on_read=self._read,
             on_refresh=self._refresh,
             turns=self._turns,
@@ -85,7 +81,7 @@ class LinkSession:
         self.link.pump()  # what was cut off ends, so that files made for it go
 
     def apply(self, settings):
-        """Switches of what is shared take effect at once, an address at the next connect."""
+        """Switches of what is shared take effect at once."""
         before, self.settings = self.settings, settings
         if before.scene and not settings.scene:
             self.link.set_scene(None)
@@ -101,16 +97,13 @@ class LinkSession:
         self.link.pump()
         self._loading = max(self._loading - 1, 0)
         if self.busy:
-            if _render_runs():
+            if bpy.app.is_job_running("RENDER"):
                 return
             self.render_ended("render.end")  # one that never said how it ended
         # Blender evaluates a change later, with a window right after its timers. A scene read before
         # that would have half of the change.
         if bpy.app.background or not self.settled or self._key != _cheap_key():
             bpy.context.view_layer.update()
-        # For the sidebar alone; in background mode Blender prints the refused attempt.
-        if self.has_render is None and not bpy.app.background:
-            self.has_render = sharing.has_render_result()
         if self.settings.actions:
             self._operators.look()
         self._look()
@@ -189,7 +182,6 @@ class LinkSession:
                 action, params = "file.save_copy", {"copy_of": bpy.data.filepath}
         if action == "file.load":
             self._operators.start_over()
-            self.has_render = None
             self._loading = LOADING_TICKS
             self._watch.forget()
             self.identities.start_over()
@@ -204,15 +196,12 @@ class LinkSession:
         self.rendering = True
         self.link.set_busy("rendering")
         self._act("render.start", {})
-        self.on_render_began()
 
     def render_ended(self, action):
         self.rendering = False
         self.link.set_busy(None)
         self._act(action, {})
         self._marked = True
-        # Where it is known: to look for a picture that is there makes Blender print an error.
-        self.has_render = True if action == "render.complete" else None
         if action == "render.complete":
             self.on_rendered()
 
@@ -286,12 +275,6 @@ class LinkSession:
     def _act(self, action, params):
         if self.settings.actions:
             self.link.record(action, params=params)
-
-
-def _render_runs():
-    """Before Blender 3.3 there is no asking: it runs until it says that it ended."""
-    is_running = getattr(bpy.app, "is_job_running", None)
-    return is_running is None or is_running("RENDER")
 
 
 def _file_now():

@@ -35,6 +35,7 @@ class RecordingLink:
         self.need_scene = False
         self.scene_wanted = True
         self.pictured_at = None
+        self.notes, self.clients = ([], None), []
         self.patches = []
         self.last = None
         self.shown = []

@@ -12,7 +12,7 @@ import harness
 
 harness.enable()
 import service_cli_link
-from service_cli_link import activity, note_panel, object_facts, scene_facts, scene_watch, status_view, values
+from service_cli_link import activity, note_panel, object_facts, panels, scene_facts, server, values
 from service_cli_link.activity import SharedConsole, Tee
 from service_cli_link.note_panel import COMPARED_ONLY, NOTHING
 from service_cli_link.service_host_link import CLEARED, NOT_TOLD, OFF, LinkStatus
@@ -23,7 +23,7 @@ ALLOWED = set(
     "atexit base64 binascii bpy collections contextlib datetime errno gc functools hashlib hmac itertools json"
     " math mathutils mimetypes os queue random re select shutil socket ssl stat string struct sys"
     " tempfile textwrap threading time traceback urllib uuid logging heapq zlib"
-    " gpu imbuf blf bpy_extras gpu_extras getpass".split()
+    " gpu imbuf blf bpy_extras gpu_extras getpass calendar glob subprocess".split()
 )
 
 
@@ -33,46 +33,60 @@ class StatusLines(unittest.TestCase):
 
     def test_begin_with_a_title_that_fits_the_narrowest_sidebar(self):
         for state in ("searching", "connecting", "connected", "waiting", "refused"):
-            view = status_view.status_view(self.status(state, "Why."))
+            view = panels.status_view(self.status(state, "Why."))
             self.assertLessEqual(len(view.title), 20, state)
             self.assertTrue(view.lines[0], state)
-        off = status_view.status_view(None)
+        off = panels.status_view(None)
         self.assertEqual((off.title, off.lines), ("Not connected", ["Nothing is shared."]))
 
     def test_say_after_a_disconnect_what_the_server_keeps(self):
-        view = status_view.status_view(self.status("off", OFF))
+        view = panels.status_view(self.status("off", OFF))
         self.assertEqual((view.title, view.lines), ("Not connected", ["Nothing is shared."]))
-        view = status_view.status_view(self.status("off", CLEARED))
+        view = panels.status_view(self.status("off", CLEARED))
         self.assertEqual(view.lines, [CLEARED])
-        view = status_view.status_view(self.status("off", NOT_TOLD))
+        view = panels.status_view(self.status("off", NOT_TOLD))
         self.assertEqual((view.title, view.lines), ("Not connected", [NOT_TOLD]))
 
     def test_say_what_to_do_where_nothing_is_tried_again(self):
-        view = status_view.status_view(self.status("refused", "Not linked: the token was refused."))
+        view = panels.status_view(self.status("refused", "Not linked: the token was refused."))
         self.assertEqual(view.lines, ["Not linked: the token was refused.",
                                       "It does not try again: correct this, then press Connect."])
 
     def test_say_that_the_scene_is_not_shared(self):
-        view = status_view.status_view(self.status("connected"), shares_scene=False)
+        view = panels.status_view(self.status("connected"), shares_scene=False)
         self.assertEqual(view.lines[1], "Scene not shared: it is off in the preferences.")
 
     def test_are_broken_between_words_and_hashes_are_cut(self):
+        import blf
+
         text = "No server running; start one: service-cli serve --dcc-type blender"
-        lines = status_view.wrapped(text, 229)
-        self.assertEqual(" ".join(lines), text)
-        self.assertLessEqual(max(len(line) for line in lines), 26)
-        self.assertEqual(status_view.wrapped("shared as " + "12345678" * 8, 229), ["shared as 12345678…"])
+        for width in (150, 350):
+            lines = panels.wrapped(text, width)
+            self.assertEqual(" ".join(lines), text)
+            widths = [blf.dimensions(0, line)[0] for line in lines]
+            self.assertLessEqual(max(widths), width)
+            self.assertGreater(max(widths), 0.75 * width)
+        self.assertEqual(panels.wrapped("shared as " + "12345678" * 8, 350), ["shared as 12345678…"])
 
     def test_that_are_too_many_end_with_an_ellipsis(self):
         words = ["word%02d" % number for number in range(60)]
-        lines = status_view.wrapped(" ".join(words), 229)
-        self.assertEqual(len(lines), 8)
-        self.assertTrue(lines[-1].endswith(" …"))
-        self.assertLessEqual(max(len(line) for line in lines), 26)
-        whole = status_view.wrapped(" ".join(words), 229, most=24)
+        lines = panels.wrapped(" ".join(words), 180)
+        self.assertEqual((len(lines), lines[-1][-2:]), (8, " …"))
+        whole = panels.wrapped(" ".join(words), 180, most=60)
         self.assertEqual(" ".join(whole).split(), words)
-        letters = status_view.wrapped("x" * 4000, 229, most=24)
+        letters = panels.wrapped("x" * 4000, 180, most=24)
         self.assertEqual((len(letters), letters[-1][-2:]), (24, " …"))
+
+    def test_say_which_ai_read_what_last(self):
+        clients = [
+            {"name": "claude-code", "last_read": {"at": "2026-03-04T05:06:07.000Z", "uri": "scene://current"},
+             "last_call": {"at": "2026-03-04T05:06:08.000Z", "tool": "look"}},
+            {"name": "service-page"}, {"name": "cursor"},
+        ]
+        (name, act), cursor = panels.client_lines(clients)
+        self.assertEqual((name, act.split(",")[0]), ("claude-code", "look"))
+        self.assertRegex(act, r"^look, \d\d:\d\d:08$")
+        self.assertEqual(cursor, ("cursor", "nothing read yet"))
 
 
 class NoteLines(unittest.TestCase):

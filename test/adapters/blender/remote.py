@@ -178,7 +178,7 @@ def operate_often():
 
 
 def render_job():
-    """On a thread of its own, as from the menu; with the frames shared when it is done."""
+    """On a thread of its own, as from the menu; shared when it is done."""
     bpy.context.preferences.addons[harness.ADDON].preferences.share_renders = True
     harness.prepare_render(os.path.join(FOLDER, "job_"))
     bpy.context.scene.frame_end = 3
@@ -281,7 +281,7 @@ _dialog = {"draws": 0, "text": None}
 
 def watch_dialog():
     """Keys begin notes, as menus do; what the dialog shows is noted."""
-    written = sys.modules[harness.ADDON + ".note_operators"]._Written
+    written = sys.modules[harness.ADDON + ".notes"]._Written
     draw = written.draw
 
     def watched(self, context):
