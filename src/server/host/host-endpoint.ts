@@ -2,6 +2,7 @@ import type { HostLimits } from './limits.ts'
 import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
+import { makeAppOrigins } from './app-origins.ts'
 import { EventBuffers } from './event-buffers.ts'
 import { AppLink } from './link/app-link.ts'
 import type { LinkDeps } from './link/link-deps.ts'
@@ -21,6 +22,8 @@ interface HostEndpointDeps {
   readonly sink: HostSink
   readonly registry: LinkDeps['registry']
   readonly token: Secret
+  /** Web origins whose pages may be the application. Default: none. */
+  readonly appOrigins?: readonly string[]
   readonly identity: { readonly name: string; readonly version: string }
   readonly limits: HostLimits
   readonly log: Logger
@@ -38,16 +41,19 @@ export function createHostEndpoint(deps: HostEndpointDeps) {
   const timer = systemTimer
   const { maxEventBuffers: max, linkGraceMs: graceMs } = deps.limits
   const buffers = new EventBuffers(deps.sink, { max, graceMs, timer })
+  const appOrigins = makeAppOrigins(deps.appOrigins)
   const link = new AppLink({ ...deps, buffers, clock, timer, ticks })
   return {
-    handle: createHostRoutes({ ...deps, buffers }),
+    handle: createHostRoutes({ ...deps, buffers, appOrigins }),
     upgrade: createLinkUpgrade({
       ...deps,
+      appOrigins,
       openLinks: () => link.openLinks,
-      accept: (ws, socket) => link.accept(ws, socket),
+      accept: (...opened) => link.accept(...opened),
     }),
     close: () => link.close(),
     pictures: link.pictures,
+    appOrigins,
   }
 }
 

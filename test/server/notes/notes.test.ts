@@ -67,7 +67,7 @@ describe('notes of people', () => {
     await told(1)
     const listed = await tool('list_notes')
     expect(listed.content[0].text).to.equal(
-      '1 open note\n' +
+      '1 open note of /shots/new-0.blend\n' +
         `1 (${id}): open, waits for you; from ada at ${note.created_at} about Lamp: "a secret wish"`,
     )
     const answered = await tool('answer_note', { id, text: 'a secret answer' })

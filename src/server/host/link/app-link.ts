@@ -56,7 +56,7 @@ export class AppLink {
   }
 
   /** A WebSocket past the handshake: its first message must be a hello. */
-  accept(ws: WebSocket, socket: Socket): void {
+  accept(ws: WebSocket, socket: Socket, fromPage = false): void {
     const { limits, timer } = this.#deps
     const stopWaiting = timer.after(limits.linkHelloMs, () => {
       channel.close(closeCodes.helloMissing, `no hello came within ${limits.linkHelloMs} ms`)
@@ -69,7 +69,7 @@ export class AppLink {
       bytes: () => channel.close(closeCodes.badMessage, noHello),
       closed: stopWaiting,
     }
-    const channel = new Channel(ws, socket, { limits, reader: newcomer })
+    const channel = new Channel(ws, socket, { limits, reader: newcomer, fromPage })
     this.#channels.add(channel)
     ws.once('close', () => this.#channels.delete(channel))
     if (this.#closed) channel.close(closeCodes.serverStops, 'the server stops')

@@ -126,7 +126,7 @@ export class Application {
         demand: scene => void channel.send({ type: 'demand', scene }),
       })
     }
-    if (hello.showsNotes) {
+    if (hello.showsNotes && !channel.fromPage) {
       this.#stopNotes = this.#showNotes(channel)
       this.#stopClients = this.#showClients(channel)
     }

@@ -1,4 +1,4 @@
-import { usage } from '../../../lib/util/errors.ts'
+import { usage } from '../../lib/util/errors.ts'
 
 /** Where an S3-compatible bucket is. Credentials are read by its client alone. */
 export interface BucketSettings {

@@ -1,6 +1,5 @@
-import { connectionReason } from '../../../lib/util/connection-reason.ts'
-import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
-import { SourceFailed } from '../body-source.ts'
+import { connectionReason } from '../../lib/util/connection-reason.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 
 /** The HTTP status of a refusal; null for any other error. */
 export function statusOf(error: unknown): number | null {
@@ -27,12 +26,10 @@ const away = 'check the endpoint and the network, and that the server of the buc
 
 /**
  * What a caller gets for `error`; `what` says what did not happen. A bucket that cannot be reached,
- * or is too busy, is `storage_unavailable`. Errors that are not of the bucket stay what they are. `data.reason` names
- * no address.
+ * or is too busy, is `storage_unavailable`. Errors that are not of the bucket stay what they are.
  */
 export function toBucketError(error: unknown, bucket: string, what: string): unknown {
   if (error instanceof ServiceError) return error
-  if (error instanceof SourceFailed) return error.cause
   if (!(error instanceof Error)) return error
   const status = statusOf(error)
   // An answer to HEAD has no body, so its error has no name.
@@ -59,12 +56,6 @@ export function toBucketError(error: unknown, bucket: string, what: string): unk
 function reasonOf(error: Error, status: number | null): string | null {
   if (status !== null) return `${error.name} (HTTP ${status})`
   if (error.name === 'TimeoutError') return 'no answer in time'
-  if (error instanceof BucketAnswerInvalid) return messageOf(error)
   const { code } = error as { code?: unknown }
   return typeof code === 'string' ? connectionReason(code) : null
-}
-
-/** The bucket sent another answer than was asked for. */
-export class BucketAnswerInvalid extends Error {
-  override readonly name = 'BucketAnswerInvalid'
 }
