@@ -208,21 +208,25 @@ describe('the package installed in an empty folder', function () {
     const expected = packed
       .filter(path => path.startsWith('adapters/blender/service_cli_link/'))
       .map(path => path.slice('adapters/blender/'.length))
-    const client = 'service_cli_link/service_host_link.py'
-    expect(Object.keys(entries)).to.deep.equal([...expected, client].toSorted())
+    const client = 'service_cli_link/service_host_link/'
+    const modules = (await readPythonClient()).map(({ path }) => client + path)
+    expect(Object.keys(entries)).to.deep.equal([...expected, ...modules].toSorted())
     for (const [path, bytes] of Object.entries(entries)) {
-      const original =
-        path === client ? await readPythonClient() : await readFile(join(adapters, 'blender', path))
-      expect(Buffer.from(bytes), path).to.deep.equal(original)
+      const folder = path.startsWith(client) ? 'python' : 'blender'
+      const original = path.replace('service_cli_link/service_host_link', 'service_host_link')
+      expect(Buffer.from(bytes), path).to.deep.equal(
+        await readFile(join(adapters, folder, original)),
+      )
     }
     // What the add-on is called there is what people are told to look for.
     const init = await readFile(join(source, '__init__.py'), 'utf8')
     const name = /"name": "([^"]+)"/.exec(init)?.[1]
     expect(said).to.contain(`enable "${name}"`)
 
-    run('npx', ['--no-install', 'service-cli', 'adapter', 'python', '--out', 'link.py'], folder)
-    const written = await readFile(join(folder, 'link.py'))
-    expect(written).to.deep.equal(await readPythonClient())
+    run('npx', ['--no-install', 'service-cli', 'adapter', 'python', '--out', 'link'], folder)
+    for (const { path, bytes } of await readPythonClient()) {
+      expect(await readFile(join(folder, 'link', path))).to.deep.equal(bytes)
+    }
   })
 
   it('serves from plain JavaScript, and keeps the globals of Node', async () => {

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 import bpy
 
 from . import object_facts, pictures, scene_facts
-from .activity import OperatorTurns, OperatorWatch, SharedConsole
 from .changes import Changes
 from .identity import Identities
+from .operator_watch import OperatorTurns, OperatorWatch
 from .scene_reader import EVERYTHING, MEMBERS, NAMES
 from .scene_watch import SceneWatch
-from .service_host_link import Busy, HostLink, NotFound
+from .service_host_link import Busy, Console, HostLink, NotFound, OfferedObjects
 from .values import name_of
 
 # So many ticks after a file was loaded, Blender no longer speaks of the one before.
@@ -28,7 +28,6 @@ class LinkSession:
         self.on_rendered = lambda: None
         self._clock = clock
         self._marked = False
-        self._objects = object_facts.OfferedObjects()
         self._document = None
         self._opened = None  # which document that was
         self._key = None
@@ -50,10 +49,10 @@ class LinkSession:
             on_refresh=self._refresh,
             turns=self._turns,
             shows_notes=True,
-            client_name="service-cli-blender",
-            client_version=version,
         )
-        self.console = SharedConsole(self.link)
+        self.console = Console(self.link, "blender")
+        self._objects = OfferedObjects(
+            self.link, object_facts.SCHEME, object_facts.DESCRIPTION, object_facts.MIME)
         self._watch = self._make_watch()
 
     def _make_watch(self):
@@ -64,7 +63,8 @@ class LinkSession:
 
     def _tell_objects(self, reader):
         if self.settings.objects:
-            self._objects.tell(self.link, reader)
+            self._objects.tell(reader.listed() if reader.listing_changed else None)
+            reader.listing_changed = False
 
     def start(self):
         self._turns.install()
@@ -243,7 +243,7 @@ class LinkSession:
             raise Busy("Blender is rendering")
         if bpy.app.background:
             bpy.context.view_layer.update()
-        text = object_facts.read(uri, self.identities)
+        text = object_facts.read(self._objects.id_of(uri), self.identities)
         if text is None:
             raise NotFound(uri)
         return [{"uri": uri, "mimeType": object_facts.MIME, "text": text}]
@@ -264,7 +264,7 @@ class LinkSession:
             return pictures.take(target, max_width, max_bytes, shot)
 
     def _offer(self):
-        self._objects.offer(self.link, self.settings.objects)
+        self._objects.offer(self.settings.objects)
         if not self.settings.picture:
             self.link.deny_capture()
         elif not bpy.app.background:

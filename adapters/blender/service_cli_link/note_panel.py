@@ -6,11 +6,9 @@ import bpy
 from bpy.props import CollectionProperty, IntProperty, StringProperty
 
 from . import notes, panels, preferences
+from .service_host_link import is_open, note_blocks, note_pictures
 
-MAX_CHANGES = 6
 MAX_LINES = 24  # of one text
-NOTHING = "Changed: nothing that service-cli follows"
-COMPARED_ONLY = "Other objects: materials, lights and modifiers may have changed, too"
 UNIT_PIXELS = 20  # of an icon of scale 1
 LINE_PIXELS = 48  # of the list's scroll bar, and of the icon of a line
 _ICONS = {
@@ -70,7 +68,7 @@ class SERVICE_CLI_PT_notes(bpy.types.Panel):
 def sync_list(manager, shown):
     """Brings the list of the window manager, which Blender never saves, to these notes. What waits
     for a person comes first. The selected note stays selected."""
-    order = sorted(shown, key=lambda note: (not notes.is_open(note), -int(note.get("number", 0))))
+    order = sorted(shown, key=lambda note: (not is_open(note), -int(note.get("number", 0))))
     lines = [(str(note.get("text", "")).replace("\n", " ")[:200], str(note.get("id")),
               str(note.get("state")), int(note.get("number", 0))) for note in order]
     listed, index = manager.service_cli_notes, manager.service_cli_note_index
@@ -85,48 +83,6 @@ def sync_list(manager, shown):
     manager.service_cli_note_index = ids.index(selected) if selected in ids else 0
 
 
-def lines_of(note):
-    """What the panel says of a note: (what the person said, the last answer or reply, what changed).
-
-    The three are drawn apart, so that no answer looks like what the server has found."""
-    said = [str(note.get("text", ""))]
-    if not notes.is_open(note):
-        return said, [], []
-    names = [notes.name_now(each) for each in note.get("targets", [])]
-    said.append("About: " + (", ".join(names) or "no object"))
-    texts = [each for each in note.get("entries", []) if each.get("text")]
-    answer = ["%s: %s" % (each.get("by", ""), each["text"]) for each in texts[-1:]]
-    return said, answer, _proof_lines(_proof(note))
-
-
-def _proof_lines(proof):
-    if proof is None:
-        return []
-    if proof.get("no_changes"):
-        return ["Not compared: %s" % proof["no_changes"]]
-    lines = []
-    if proof.get("as_of"):
-        lines.append("Not confirmed: changes after %s are missing." % proof["as_of"])
-    elif not proof.get("settled", True):
-        lines.append("The scene was still changing.")
-    asked, others = proof.get("asked"), proof.get("also_changed")
-    lines += _list("Changed", others if asked is None else asked) or [NOTHING]
-    lines += _list("Also changed", others if asked is not None else None)
-    if proof.get("more"):
-        lines.append("… and %d more" % proof["more"])
-    lines.append(COMPARED_ONLY)
-    return lines
-
-
-def _list(title, changes):
-    if not changes:
-        return []
-    lines = [title + ":"] + ["- %s" % each for each in changes[:MAX_CHANGES]]
-    if len(changes) > MAX_CHANGES:
-        lines.append("… %d more" % (len(changes) - MAX_CHANGES))
-    return lines
-
-
 def _draw_note(layout, note, folder, context):
     state = str(note.get("state"))
     row = layout.row(align=True)
@@ -135,14 +91,14 @@ def _draw_note(layout, note, folder, context):
     if state not in ("open", "reopened"):
         text = "Reply" if state == "answered" else "Reopen"
         row.operator("service_cli.reply_to_note", text=text, icon="LOOP_BACK").note = str(note.get("id"))
-    if notes.is_open(note):
+    if is_open(note):
         _settle(row, note, "close", "Close", "X")
-    said, answer, proof = lines_of(note)
+    said, answer, changes = note_blocks(note, notes.name_now)
     panels.write(layout, said, context, most=MAX_LINES)
     if answer:
         panels.write(layout.box(), answer, context, panels.BOX_PIXELS, MAX_LINES)
-    panels.write(layout, proof, context, most=MAX_LINES)
-    if notes.is_open(note):
+    panels.write(layout, changes, context, most=MAX_LINES)
+    if is_open(note):
         _draw_pictures(layout, note, folder, context)
 
 
@@ -152,23 +108,9 @@ def _settle(row, note, action, text, icon):
     button.action = action
 
 
-def _proof(note):
-    """Of the last answer; None while it is made."""
-    answers = [each for each in note.get("entries", []) if each.get("action") == "answer"]
-    proof = answers[-1].get("proof") if answers else None
-    return proof if isinstance(proof, dict) else None
-
-
 def _draw_pictures(layout, note, folder, context):
     """As wide as the sidebar lets them be; each opens in the viewer of the system."""
-    proof = _proof(note) or {}
-    difference = proof.get("difference") or {}
-    pictures = (("Before", note.get("before")), ("After", proof.get("after")),
-                ("Where", difference.get("uri")))
-    kept = "%04d" % int(note.get("number", 0))
-    paths = [(title, os.path.join(folder, kept, uri.rsplit("/", 1)[-1] + ".png"))
-             for title, uri in pictures if folder is not None and isinstance(uri, str)]
-    icons = [(title, path, _icon(path)) for title, path in paths]
+    icons = [(title, path, _icon(path)) for title, path in note_pictures(note, folder)]
     icons = [each for each in icons if each[2]]
     if not icons:
         return

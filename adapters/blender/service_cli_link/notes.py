@@ -32,10 +32,6 @@ def why_none():
     return "The server has told of no notes." if all_shown()[1] is None else "No notes"
 
 
-def is_open(note):
-    return note.get("state") not in ("accepted", "closed")
-
-
 def name_now(target):
     """Of the object of a note: it may have another name by now, or be gone."""
     session, first = _session(), str(target.get("was") or target.get("name"))

@@ -2,12 +2,11 @@
 
 import re
 import time
-from collections import namedtuple
 
 import bpy
 
 from . import preferences, server
-from .service_host_link import OFF
+from .service_host_link import status_words
 
 MAX_LINES = 8
 MAX_CLIENTS = 5
@@ -18,46 +17,14 @@ ICON_PIXELS = 20
 SEES_ONLY = "The AI sees this scene. It cannot change it."
 OWN_PAGE = "service-page"  # the server's own web page
 
-# By state of the link; titles of at most 20 letters fit beside an icon in the narrowest sidebar.
-_TITLES = {
-    "off": ("Not connected", "UNLINKED"),
-    "searching": ("No server found", "VIEWZOOM"),
-    "connecting": ("Connecting", "SORTTIME"),
-    "connected": ("Connected", "LINKED"),
-    "waiting": ("Reconnecting", "FILE_REFRESH"),
-    "refused": ("Refused", "ERROR"),
+_ICONS = {
+    "off": "UNLINKED",
+    "searching": "VIEWZOOM",
+    "connecting": "SORTTIME",
+    "connected": "LINKED",
+    "waiting": "FILE_REFRESH",
+    "refused": "ERROR",
 }
-
-StatusView = namedtuple("StatusView", "title icon failed lines")
-StatusView.__doc__ = """`failed`: it does not try again; `lines`: sentences below the buttons."""
-
-
-def status_view(status, failure=None, pictured_at=None, note="", shares_scene=True):
-    """`status` of the link, the last one after a Disconnect; None before the first Connect."""
-    state = "off" if status is None else status.state
-    title, icon = _TITLES[state]
-    lines = []
-    if status is None or status.text == OFF:
-        lines.append("Nothing is shared.")
-    elif state == "connected":
-        lines.append("Server: " + re.sub(r"^http://|/host$", "", status.url or ""))
-        if not shares_scene:
-            lines.append("Scene not shared: it is off in the preferences.")
-    else:
-        lines.append(status.text)
-        if status.text.startswith("Taken") or "taken:" in status.text:
-            title = "Server taken"
-    if state == "refused":
-        lines.append("It does not try again: correct this, then press Connect.")
-    if status is not None and state == "connected" and status.last_error:
-        lines.append("Last error: " + str(status.last_error))
-    if failure:
-        lines.append(failure)
-    if pictured_at is not None:
-        lines.append("Picture taken " + time.strftime("%H:%M:%S", time.localtime(pictured_at)))
-    if note:
-        lines.append(note)
-    return StatusView(title, icon, state == "refused", lines)
 
 
 def client_lines(clients):
@@ -151,14 +118,14 @@ class SERVICE_CLI_PT_sidebar(_Panel, bpy.types.Panel):
 
     def draw(self, context):
         # What changes its height comes last, so that no button moves under the pointer.
-        view = draw_state(self.layout)
+        lines = draw_state(self.layout)
         column = self.layout.column(align=True)
         column.enabled = is_connected()
         column.operator("service_cli.share_render", icon="RENDER_STILL")
         column.operator("service_cli.share_document", icon="FILE_BLEND")
         if is_connected():
             _draw_clients(self.layout, context)
-        write(self.layout, view.lines, context)
+        write(self.layout, lines, context)
 
 
 class SERVICE_CLI_PT_setup(_Panel, bpy.types.Panel):
@@ -177,29 +144,29 @@ class SERVICE_CLI_PT_setup(_Panel, bpy.types.Panel):
 
 
 def draw_state(layout):
-    """The state and its buttons, always in the same places; returns the StatusView."""
+    """The state and its buttons, always in the same places; returns the sentences to stand below."""
     running = preferences.RUNNING
     session = running.session
     if session is None:
-        view = status_view(running.last_status, note=running.note)
+        status, words = None, status_words(running.last_status)
+        lines = [*words.lines, running.note]
     else:
-        link = session.link
-        view = status_view(
-            link.status(), session.failure or running.server.failure, link.pictured_at, running.note,
-            session.settings.scene)
+        status = session.link.status()
+        words = status_words(status, session.settings.scene, session.link.pictured_at)
+        lines = [*words.lines, session.failure, running.server.failure, running.note]
     row = layout.row()
-    row.alert = view.failed
-    row.label(text=view.title, icon=view.icon)
+    row.alert = words.tone == "failed"
+    row.label(text=words.title, icon=_ICONS[status.state if status else "off"])
     column = layout.column(align=True)
     column.scale_y = 1.4
-    if session is None or view.failed:
+    if session is None or words.tone == "failed":
         column.operator("service_cli.connect", icon="LINKED")
     else:
         column.operator("service_cli.disconnect", icon="UNLINKED")
     row = column.row(align=True)
     row.enabled = not is_connected() and not running.server.runs
     row.operator("service_cli.start_server", icon="PLAY")
-    return view
+    return [line for line in lines if line]
 
 
 def _draw_clients(layout, context):

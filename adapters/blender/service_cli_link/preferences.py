@@ -86,8 +86,7 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
     def draw(self, context):
         from . import panels
 
-        view = panels.draw_state(self.layout)
-        panels.write(self.layout, view.lines, context)
+        panels.write(self.layout, panels.draw_state(self.layout), context)
         column = self.layout.column()
         for name in ("connect_on_startup", "program", "detail"):
             column.prop(self, name)

@@ -8,7 +8,7 @@ from itertools import islice
 import bpy
 
 from . import object_facts, scene_facts
-from .service_host_link import compact_json
+from .service_host_link import json_text
 from .values import REPLACED, Cleaner, name_of, names_of
 
 # What may have changed beside the objects that Blender names: other members of the scene; which
@@ -183,7 +183,7 @@ class SceneReader:
         cleaner = Cleaner()
         facts = object_facts.object_facts(
             item, name, self._identities.uid(item, name), self.detail, cleaner, self._memberships)
-        text = compact_json(facts)
+        text = json_text(facts)
         if name in self.selected:
             text = text[:-1] + SELECTED
         before = self.texts.get(name)
@@ -244,11 +244,9 @@ class SceneReader:
         """False as long as nothing was read."""
         return bool(self._kinds) and name not in self._kinds
 
-    def listed(self, most):
+    def listed(self):
         """Names for a list: cameras and lights first."""
-        first = [name for name, kind in self._kinds.items() if kind in ("camera", "light")][:most]
-        rest = [name for name, kind in self._kinds.items() if kind not in ("camera", "light")]
-        return first + rest[: most - len(first)]
+        return sorted(self._kinds, key=lambda name: self._kinds[name] not in ("camera", "light"))
 
 
 class _Scan:

@@ -70,7 +70,7 @@ class Seen(unittest.TestCase):
         del self.link.said[:]
         item.name = "New"
         self.tick()
-        listed = self.link.of("list_changed")[-1]
+        listed = self.link.of("register")[-1]
         self.assertEqual(listed[0], "blender-object")
         self.assertEqual([each["uri"] for each in listed[1]], ["blender-object://New"])
         updated = [args[0] for args in self.link.of("updated")]
@@ -422,10 +422,8 @@ class Objects(unittest.TestCase):
             add()
         bpy.ops.object.add(type="LATTICE")
         self.assertEqual(len(bpy.context.scene.objects), len(kinds) + 1)
-        from service_cli_link.object_facts import object_uri
-
         for item in bpy.context.scene.objects:
-            said = self.read(object_uri(item.name))
+            said = self.read("blender-object://" + item.name)
             self.assertEqual(said["id"], item.name)
 
     def test_of_a_library_have_their_full_name(self):
@@ -464,7 +462,7 @@ class Switches(unittest.TestCase):
         session.tick()
         self.assertIs(sys.stdout, stdout)
         said = {name for name, _ in session.link.said}
-        self.assertEqual(session.link.of("register"), [("blender-object",)])
+        self.assertEqual(session.link.of("register"), [("blender-object", [], [])])
         self.assertLessEqual(said, {"start", "pump", "stop", "register"})
         self.assertEqual((session.settled, session.reading), (True, False))
 
@@ -475,7 +473,7 @@ class Switches(unittest.TestCase):
         settings = session.settings
         session.apply(settings._replace(scene=False, objects=False, console=False))
         self.assertEqual(session.link.scenes()[-1], None)
-        self.assertEqual(session.link.of("register")[-1], ("blender-object",))
+        self.assertEqual(session.link.of("register")[-1], ("blender-object", [], []))
         with self.assertRaisesRegex(NotFound, "switched off in the preferences"):
             session.link.on_read("blender-object://Cube")
         print("not told")

@@ -338,7 +338,7 @@ def notes():
     shown, folder = module.all_shown()
     return {
         "states": [each["state"] for each in shown],
-        "lines": [sum(panel.lines_of(each), []) for each in shown],
+        "lines": [sum(panel.note_blocks(each, module.name_now), []) for each in shown],
         "pins": [number for number, _, _ in pins.pins(shown)],
         "folder": folder,
         "none": module.why_none(),
