@@ -68,7 +68,8 @@ class SERVICE_CLI_PT_notes(bpy.types.Panel):
 def sync_list(manager, shown):
     """Brings the list of the window manager, which Blender never saves, to these notes. What waits
     for a person comes first. The selected note stays selected."""
-    order = sorted(shown, key=lambda note: (not is_open(note), -int(note.get("number", 0))))
+    order = sorted(shown, key=lambda note: (
+        note.get("state") != "answered", not is_open(note), -int(note.get("number", 0))))
     lines = [(str(note.get("text", "")).replace("\n", " ")[:200], str(note.get("id")),
               str(note.get("state")), int(note.get("number", 0))) for note in order]
     listed, index = manager.service_cli_notes, manager.service_cli_note_index

@@ -84,7 +84,10 @@ def wrapped(text, width, ui_scale=1.0, most=MAX_LINES):
         lines.append(line)
     lines = [line for line in lines if line]
     if len(lines) > most:
-        lines[most - 1:] = [lines[most - 1][:-2] + " …"]
+        last = lines[most - 1]
+        while last and not fits(last + " …"):
+            last = last[:-1]
+        lines[most - 1:] = [last.rstrip() + " …"]
     return lines
 
 
