@@ -12,14 +12,12 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
-import { createPictureMaker } from './capture/png/picture-maker.ts'
 import type { AppOrigin } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/host-endpoint.ts'
 import { createHostSink } from './host/host-sink.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
-import type { CaptureLimits } from './capture/limits.ts'
-import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
+import { resolveGatewayLimits } from './gateway/limits.ts'
 import {
   dccTypeOf,
   documentOf,
@@ -34,7 +32,7 @@ import { ClientTable } from './mcp/client-table.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import { reapInstances } from '../lib/instances/reap.ts'
+import { reapInstances } from '../lib/instances/record-files.ts'
 import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
@@ -55,8 +53,7 @@ export async function startServe(
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
-  const bounds: Partial<GatewayLimits & CaptureLimits> = options.limits ?? {}
-  const limits = resolveGatewayLimits(bounds)
+  const limits = resolveGatewayLimits(options.limits)
   const instanceId = randomUUID()
   const registryDir = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
@@ -95,7 +92,7 @@ export async function startServe(
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
-      ? await openServeCapture(options.capture, bounds, log)
+      ? openServeCapture(options.capture, limits.captureMs, log)
       : null
   opened.defer(() => capture?.source.close())
   const config = {
@@ -113,8 +110,6 @@ export async function startServe(
   const document = () => folderOf(presences.current ?? {})
   const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh() })
   opened.defer(() => checkpoints.close())
-  const pictures = createPictureMaker()
-  opened.defer(() => pictures.close())
   const notes = options.notes
     ? new Notes({
         document,
@@ -124,11 +119,12 @@ export async function startServe(
           scene: () => registry.scene.fresh(),
           checkpoints,
           camera: capture?.source ?? null,
-          compare: (before, after) => pictures.compare(before, after),
           detail: id => readDetail(registry, id),
         }),
-        isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
-        documentName: () => documentOf(presences.current),
+        shared() {
+          const isShared = presences.current?.cleared !== true || registry.scene.current.hasScene
+          return isShared ? { document: documentOf(presences.current) } : null
+        },
         audit,
         log,
       })

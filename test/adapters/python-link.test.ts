@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../helpers/until.ts'
 import { useLinkedApps } from './linked-app.ts'
 import type { LinkOptions, PythonApp } from './python-driver.ts'
-import { type Peer, type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
+import { type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
 
 describe('the Python link: what the application tells', () => {
   let server: ScriptedServer

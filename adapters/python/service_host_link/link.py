@@ -556,7 +556,8 @@ class HostLink(object):
         with self._changed:
             for key in [each for each in self._outbox if not isinstance(each, Job)]:
                 del self._outbox[key]
-            self._notes, self._clients = ([], None), []  # they may change unseen
+            self._notes = ([], None)  # they may change unseen
+            self._clients = []
             self._changed.notify_all()
 
     # The main thread

@@ -62,7 +62,7 @@ function checkForwarded(headers: IncomingHttpHeaders): Refusal | null {
   )
 }
 
-/** Browsers send `Origin`, applications do not: a web page must not feed the server. */
+/** Browsers send `Origin`, applications do not: a page that is not named must not feed the server. */
 export function checkOrigin(origin: string | undefined): Refusal | null {
   if (origin === undefined) return null
   return refusal(
