@@ -206,8 +206,12 @@ for (const { mode, needs, args, command } of blenderModes) {
         await tell('share_document')
         await comes(copies, found => found.length > before)
       }
+      const revision = async () => (await readJson(client, 'scene://delta'))['revision']
       await tell('save')
+      await comes(scene, found => found.document.path !== undefined && !found.document.modified)
+      const before = await revision()
       await shareCopy()
+      expect(await revision()).to.equal(before)
       if (mode === 'gui') expect(await blender!.ask('is_modified')).to.equal(false)
       await tell('add')
       // By the time the copy has arrived, Blender's main loop has handled its notifier.

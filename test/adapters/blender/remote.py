@@ -138,6 +138,22 @@ def new():
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False)
 
 
+def start_server(program):
+    preferences().program = program
+    bpy.ops.service_cli.start_server()
+
+
+def set_up(client):
+    bpy.ops.service_cli.set_up_client(client=client, write=True)
+
+
+def clients():
+    """What the panel shows of them, and says below."""
+    running = sys.modules[harness.ADDON + ".preferences"].RUNNING
+    lines = sys.modules[harness.ADDON + ".panels"].client_lines(running.session.link.clients)
+    return {"lines": lines, "note": running.note, "failure": running.server.failure}
+
+
 def new_from_template():
     bpy.ops.wm.read_homefile(app_template="2D_Animation")
 
