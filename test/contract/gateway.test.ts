@@ -303,6 +303,7 @@ async function startGatewayServer(aggregate: boolean) {
       self: { host, port, mcpUrl: url },
       limits,
       log,
+      accessLog: () => {},
     },
     { directory, ring },
   )

@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
 import type { AuthSettings } from '../auth/auth.ts'
 import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
-import type { AccessLog } from '../http/access-log.ts'
+import type { GatewayAccessLog } from '../http/access-log.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { JoinSettings } from '../join/joiner.ts'
 import type { Stoppable } from '../http/server-socket.ts'
@@ -46,7 +46,7 @@ export interface ServeOptions extends ListenOptions {
   /** Which window may be shown, and how it is captured; absent: none. */
   capture?: ServeCaptureOptions
   log: Logger
-  accessLog: AccessLog
+  accessLog: GatewayAccessLog
   /** Checked; tests add bounds that are not public. */
   limits?: Partial<Limits>
 }
