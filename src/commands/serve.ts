@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { quoteArgument } from '../lib/cli/format.ts'
-import { captureModes } from '../server/capture/options.ts'
+import { captureModes } from '../server/capture/backend.ts'
 import { visibilities } from '../lib/instances/join-wire.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import {
@@ -11,7 +11,6 @@ import {
   runFlags,
 } from './server-flags.ts'
 import { authFlags, describeAccess, openWarning } from './auth-flags.ts'
-import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
 import {
@@ -23,8 +22,8 @@ import {
   pageText,
 } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
-import { pause, systemTimer } from '../lib/util/time.ts'
-import type { ServeCaptureState } from '../server/host/serve-options.ts'
+import { systemTimer, within } from '../lib/util/time.ts'
+import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
 import { runServer } from './run-server.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -94,7 +93,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'DIR',
     }),
     artefacts: Flags.string({
-      description: 'keep artefacts in this bucket, and their list in --database',
+      description: 'keep artefacts in this bucket',
       helpValue: 's3://BUCKET/PREFIX',
       exclusive: ['no-artefacts'],
     }),
@@ -103,7 +102,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'DIR',
     }),
     'no-artefacts': Flags.boolean({ description: 'serve no artefacts', default: false }),
-    ...databaseFlag,
     'no-resources': Flags.boolean({
       description: 'serve no resources and no tools',
       default: false,
@@ -118,7 +116,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'FILE',
     }),
     capture: Flags.option({ options: captureModes })({
-      description: 'window capture: auto, native, x11, host (the application) or off',
+      description: 'window capture: auto, host (the application draws it), native or off',
       default: 'auto',
       helpValue: 'METHOD',
     }),
@@ -129,6 +127,12 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     'host-token-file': Flags.string({
       description: 'file with the token the application presents',
       helpValue: 'FILE',
+    }),
+    'app-origin': Flags.string({
+      description: 'web origin whose pages may be the application (repeatable)',
+      helpValue: 'ORIGIN',
+      multiple: true,
+      multipleNonGreedy: true,
     }),
     gateway: Flags.boolean({
       description: 'also run the gateway, or take over when the current one stops',
@@ -186,18 +190,21 @@ async function runServe(settings: ServeSettings, output: OutputFlags): Promise<v
         host_token_file: hostTokenFile,
         instance_id: instanceId,
       }),
-      banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) =>
-        renderBanner({
+      secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
+      banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
+        await within(capture?.look() ?? Promise.resolve(), lookMs, systemTimer, () => {})
+        return renderBanner({
           url,
           hostUrl,
           hostTokenFile,
           namedDir: settings.registryDir,
           page: pageLogin(),
           joins: settings.join?.gateways ?? [],
-          capture: capture === null ? null : await describeCapture(capture),
+          capture,
           ...describeAccess(settings),
           ...shown,
-        }),
+        })
+      },
       addition: async ({ gatewayPageLogin }, { colour }) => {
         return pageText(await gatewayPageLogin(), colour, { label: 'Gateway page' })
       },
@@ -206,18 +213,17 @@ async function runServe(settings: ServeSettings, output: OutputFlags): Promise<v
   )
 }
 
-/** The banner waits this long for the result of the first capture. */
-const triedMs = 500
-
-async function describeCapture(capture: ServeCaptureState): Promise<CaptureFacts> {
-  const seen = new AbortController()
-  void capture.tried.then(() => seen.abort())
-  await pause(systemTimer, triedMs, seen.signal)
-  const { state, outside } = capture
-  if (state.ok) return { way: state.value[0] ?? null, waits: false, trouble: null }
-  const waits = state.failure.reason === 'no_application'
-  return { way: null, waits, trouble: waits ? outside : state.failure }
+/** No other output has the tokens. */
+function describeAppOrigins(origins: ServeHandle['appOrigins']) {
+  const shown = origins.map(({ origin, token }) => ({ origin, token: token.reveal() }))
+  const lines = shown.map(
+    ({ origin, token }) => `Token of pages of ${origin}, shown once: ${token}\n`,
+  )
+  return { json: shown.length > 0 ? { app_origins: shown } : {}, text: lines.join('') }
 }
+
+/** The banner waits this long for a window that is named by its title. */
+const lookMs = 500
 
 export interface BannerFacts extends Access {
   readonly hostUrl: string
@@ -226,17 +232,7 @@ export interface BannerFacts extends Access {
   /** The gateways that it joins. */
   readonly joins: readonly string[]
   /** Null: window capture is off. */
-  readonly capture: CaptureFacts | null
-}
-
-/** Whether clients can see the window of the application, and the reason when they cannot. */
-export interface CaptureFacts {
-  /** The first capture method that is available now, or null. */
-  readonly way: string | null
-  /** No application is connected yet. */
-  readonly waits: boolean
-  /** Why capture fails now, or will once an application is connected; null when it works. */
-  readonly trouble: { readonly message: string; readonly hint: string } | null
+  readonly capture: Pick<ServeCaptureState, 'unavailable'> | null
 }
 
 /** The banner of `serve`. */
@@ -274,11 +270,12 @@ Ctrl-C stops.
 `
 }
 
-function captureSentence(facts: CaptureFacts | null): string {
-  if (facts === null) return 'clients cannot see it: window capture is off'
-  const { way, waits, trouble } = facts
-  if (way !== null) return `clients can see it (${way}); --capture off hides it`
-  if (trouble === null) return 'waits for an application; then clients can see it'
-  const problem = `${trouble.message}; ${trouble.hint}`
-  return waits ? `waits for an application that sends pictures itself: ${problem}` : problem
+function captureSentence(capture: BannerFacts['capture']): string {
+  if (capture === null) return 'clients cannot see it: window capture is off'
+  const { unavailable } = capture
+  if (unavailable === null) return 'clients can see it; --capture off hides it'
+  if (unavailable.reason === 'no_application') {
+    return 'waits for an application; --capture off hides it'
+  }
+  return `${unavailable.message}; ${unavailable.hint}`
 }

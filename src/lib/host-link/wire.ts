@@ -117,6 +117,8 @@ export type ServerMessage =
   | { readonly type: 'captured'; readonly target: PictureTarget }
   /** The notes of the open document, whole as `notes://{id}` has them; to those that ask. */
   | { readonly type: 'notes'; readonly notes: readonly object[]; readonly pictures: string }
+  /** The clients of the server as `server://clients` has them; to those that ask for notes. */
+  | { readonly type: 'clients'; readonly clients: readonly object[] }
   | { readonly type: 'cancel'; readonly id: string }
   | { readonly type: 'throttle'; readonly scene_min_interval_ms: number }
   | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }

@@ -1,10 +1,10 @@
-import { closeSync, constants, lstatSync, openSync, readFileSync, type Stats } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { listPrivateFolder } from '../config/private-file.ts'
 import { errnoOf, isMissing } from '../util/errors.ts'
-import { isOwn, noFollow } from '../util/posix.ts'
+import { isOwn } from '../util/posix.ts'
 import { fail, type Result } from '../util/result.ts'
-import { type InstanceRecord, maxRecordBytes, parseRecord } from './record.ts'
+import { type InstanceRecord, parseRecord } from './record.ts'
 
 /** One file among the instance records. */
 export interface RecordFile {
@@ -45,9 +45,12 @@ export function readRecordFile(path: string, known?: RecordFile): RecordFile | n
     const { ino, size, mtimeMs: modifiedMs } = found
     const stamp = `${ino}:${size}:${modifiedMs}`
     if (known?.stamp === stamp) return known
-    const reason = rejectReason(found)
-    if (reason !== null) return { stamp, modifiedMs, text: '', record: fail(reason) }
-    const text = readText(path)
+    if (!found.isFile() || !isOwn(found)) {
+      const foreign = `it belongs to another user (uid ${found.uid})`
+      const reason = found.isFile() ? foreign : 'it is not a plain file'
+      return { stamp, modifiedMs, text: '', record: fail(reason) }
+    }
+    const text = readFileSync(path, 'utf8')
     // A heartbeat is a touch: most of what is read says what it said before.
     const isSame = known?.text === text
     const record = isSame ? known.record : parseRecord(text, basename(path, '.json'))
@@ -59,20 +62,4 @@ export function readRecordFile(path: string, known?: RecordFile): RecordFile | n
     const reason = `it cannot be read (${errnoOf(error) ?? 'unknown error'})`
     return { stamp: '', modifiedMs: 0, text: '', record: fail(reason) }
   }
-}
-
-function readText(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | noFollow)
-  try {
-    return readFileSync(file, 'utf8')
-  } finally {
-    closeSync(file)
-  }
-}
-
-/** Why this is not read, or null. */
-function rejectReason(found: Stats): string | null {
-  if (!found.isFile()) return 'it is not a plain file'
-  if (!isOwn(found)) return `it belongs to another user (uid ${found.uid})`
-  return found.size > maxRecordBytes ? `it is larger than ${maxRecordBytes} bytes` : null
 }

@@ -117,21 +117,8 @@ export class DocumentFolder {
     }
   }
 
-  /** Moves all of it at once to where nothing is. False: it has to be copied. */
-  async moveTo({ path, isShared }: DocumentFolder): Promise<boolean> {
-    // What others may read on a share has another mode.
-    if (this.isShared || isShared) return false
-    const isMoved = await rename(this.path, path).then(
-      () => true,
-      () => false,
-    )
-    if (isMoved) await fsyncDirectory(dirname(path))
-    return isMoved
-  }
-
-  /** Removes one of its files, or, without a name, all of it. */
-  async remove(name = '.'): Promise<void> {
-    await rm(join(this.path, name), { recursive: true, force: true })
+  async remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true })
   }
 
   async #refuseLinks(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { JoinAccepted, Visibility } from '../../lib/instances/join-wire.ts'
-import type { InstanceRecord } from '../../lib/instances/record.ts'
+import { byAge, type InstanceRecord } from '../../lib/instances/record.ts'
 
 /** One instance: what it says of itself, and what is known of its life. */
 export interface InstanceEntry {
@@ -59,7 +59,6 @@ export class InstanceDirectory {
   readonly #findings = new Map<string, Finding>()
   readonly #listeners = new Set<(changes: InstanceChange[]) => void>()
   #entries: readonly InstanceEntry[] | null = null
-  #faults: readonly RecordFault[] | null = null
 
   /**
    * Dead ones included, oldest first. The identical array, of identical entries, until `onChange`
@@ -67,13 +66,13 @@ export class InstanceDirectory {
    */
   get entries(): readonly InstanceEntry[] {
     const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
-    return (this.#entries ??= Object.freeze(all().sort(byAge)))
+    const sorted = () => all().sort((a, b) => byAge(a.record, b.record))
+    return (this.#entries ??= Object.freeze(sorted()))
   }
 
-  /** Invalid records; they hide no other. The same array likewise. */
+  /** Invalid records; they hide no other. */
   get faults(): readonly RecordFault[] {
-    const all = () => [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
-    return (this.#faults ??= Object.freeze(all()))
+    return [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
   }
 
   /** What the source is now. */
@@ -104,13 +103,7 @@ export class InstanceDirectory {
       isFault ||= known?.fault?.reason !== fault?.reason
     }
     if (changes.length > 0) this.#entries = null
-    if (isFault) this.#faults = null
-    else if (changes.length === 0) return
+    else if (!isFault) return
     for (const notify of this.#listeners) notify(changes)
   }
-}
-
-function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
-  if (a.started_at !== b.started_at) return a.started_at < b.started_at ? -1 : 1
-  return a.instance_id < b.instance_id ? -1 : 1
 }

@@ -2,6 +2,7 @@ import type { HostLimits } from './limits.ts'
 import { type Clock, monotonicClock, systemClock, systemTimer } from '../../lib/util/time.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
+import { makeAppOrigins } from './app-origins.ts'
 import { EventBuffers } from './event-buffers.ts'
 import { AppLink } from './link/app-link.ts'
 import type { LinkDeps } from './link/link-deps.ts'
@@ -13,6 +14,7 @@ import type { AuditLog } from '../resources/audit-log.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { NoteWriter } from '../notes/note-posts.ts'
 import type { Notes } from '../notes/notes.ts'
+import type { ClientsSource } from '../resources/clients.ts'
 import type { SceneState } from '../resources/scene/state.ts'
 import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
@@ -20,6 +22,8 @@ interface HostEndpointDeps {
   readonly sink: HostSink
   readonly registry: LinkDeps['registry']
   readonly token: Secret
+  /** Web origins whose pages may be the application. Default: none. */
+  readonly appOrigins?: readonly string[]
   readonly identity: { readonly name: string; readonly version: string }
   readonly limits: HostLimits
   readonly log: Logger
@@ -37,16 +41,19 @@ export function createHostEndpoint(deps: HostEndpointDeps) {
   const timer = systemTimer
   const { maxEventBuffers: max, linkGraceMs: graceMs } = deps.limits
   const buffers = new EventBuffers(deps.sink, { max, graceMs, timer })
+  const appOrigins = makeAppOrigins(deps.appOrigins)
   const link = new AppLink({ ...deps, buffers, clock, timer, ticks })
   return {
-    handle: createHostRoutes({ ...deps, buffers }),
+    handle: createHostRoutes({ ...deps, buffers, appOrigins }),
     upgrade: createLinkUpgrade({
       ...deps,
+      appOrigins,
       openLinks: () => link.openLinks,
-      accept: (ws, socket) => link.accept(ws, socket),
+      accept: (...opened) => link.accept(...opened),
     }),
     close: () => link.close(),
     pictures: link.pictures,
+    appOrigins,
   }
 }
 
@@ -70,6 +77,8 @@ export interface HostSink {
   /** The buffer is listed and read no more. */
   closeSessionEventBuffer(buffer: SessionEventBuffer): void
   readonly checkpoints: Pick<Checkpoints, 'add' | 'remove'>
+  /** The clients of this server. */
+  readonly clients: Pick<ClientsSource, 'rows' | 'watch'>
   /** Null when notes are switched off. */
   readonly notes: (NoteWriter & Pick<Notes, 'watch' | 'shown' | 'exported' | 'import'>) | null
   /** Null when artefacts are switched off. */

@@ -2,6 +2,7 @@ import type { ArtefactStore } from '../artefacts/store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { Notes } from '../notes/notes.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
+import type { ClientsSource } from '../resources/clients.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 import type { HostSink } from './host-endpoint.ts'
@@ -14,16 +15,19 @@ export function createHostSink(
     store,
     notes,
     checkpoints,
+    clients,
   }: {
     audit: AuditLog
     store: ArtefactStore | undefined
     notes: Notes | undefined
     checkpoints: Checkpoints
+    clients: ClientsSource
   },
 ): HostSink {
   return {
     notes: notes ?? null,
     checkpoints,
+    clients,
     setSceneText: (json, setBy) => registry.scene.setText(json, setBy),
     scene: registry.scene,
     audit,

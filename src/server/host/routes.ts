@@ -6,6 +6,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { NodeHandler } from '../http/app.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
+import { allowOrigin, type AppOrigin, checkPagePath, findAppOrigin } from './app-origins.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
   checkArtefactMediaType,
@@ -31,6 +32,7 @@ interface HostRoutesDeps {
   readonly sink: HostSink
   readonly buffers: EventBuffers
   readonly token: Secret
+  readonly appOrigins: readonly AppOrigin[]
   readonly limits: HostLimits
   readonly log: Logger
   onPresence(presence: Presence): void
@@ -142,12 +144,16 @@ export function createHostRoutes(deps: HostRoutesDeps): NodeHandler {
 
   return async (req, res, { path, peer }) => {
     try {
-      const stranger = checkStranger(req, deps.token)
+      const page = findAppOrigin(deps.appOrigins, req)
+      if (page !== null && allowOrigin(req, res, page)) return
+      const stranger = checkStranger(req, deps.token, page)
       if (stranger !== null) {
         const { status } = toProblem(stranger.error)
         deps.onRefused({ status, reason: stranger.reason, peer })
         return refuse(res, stranger)
       }
+      const wrongPath = page === null ? null : checkPagePath(path)
+      if (wrongPath !== null) throw wrongPath
       if (path === '/host') return refuse(res, notUpgraded())
       const wrongMethod = checkMethod(req.method, methodsOf(path))
       if (wrongMethod !== null) return refuse(res, wrongMethod)

@@ -6,11 +6,11 @@ import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
-import type { CaptureLimits } from '../capture/limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { NodeHandler } from '../http/app.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
 import type { PublicDocuments, ReadyFacts } from '../http/documents.ts'
+import type { Reach } from '../http/guard.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
@@ -70,14 +70,14 @@ export interface HostEndpoint {
 /** What `service-cli serve` adds; not part of the library's face. */
 export interface ServerParts extends McpServices {
   /** In place of the addresses of the configuration. */
-  where?: ListenOptions
+  where?: ListenOptions & Pick<Reach, 'appOrigins'>
   /** Default: the access entries go to `log`. */
   accessLog?: AccessLog
   /** Serve `/metrics`. */
   metrics?: Metrics
   readyFacts?: ReadyFacts
   /** Bounds beside the public ones; replaced by tests. */
-  limits?: Partial<McpLimits & CaptureLimits>
+  limits?: Partial<McpLimits>
   clock?: Clock
   store?: ArtefactStore
   /** The instance that this server is. Default: none, no address names it. */

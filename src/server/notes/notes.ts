@@ -53,6 +53,8 @@ interface NotesParts {
   readonly document: () => DocumentFolder
   /** False: the application has left and taken its scene with it. */
   readonly isShared: () => boolean
+  /** Its path, else its name, for people; null: it has none. */
+  readonly documentName: () => string | null
   readonly checkpoints: Checkpoints
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
@@ -65,8 +67,6 @@ export class Notes {
   readonly #followed = new Set<string>()
   #opened: NoteFolder | null = null
   readonly #watchers = new Set<() => void>()
-  /** Those that followers were told of: a read in between does not hide what others have written. */
-  readonly #seen = new WeakSet<Note>()
   #scene: () => SceneNow = () => ({ objects: [], isPartial: true })
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
@@ -115,17 +115,9 @@ export class Notes {
   #lookIfWanted(): void {
     if (this.#followed.size + this.#watchers.size === 0) return this.close()
     if (this.#stopLooking !== null) return
-    for (const note of this.#opened?.known ?? []) this.#seen.add(note)
-    this.#stopLooking = repeat(systemTimer, lookMs, () => this.#look())
-  }
-
-  /** Tells of what other servers have written. */
-  async #look(): Promise<void> {
-    const notes = await this.#open()
-      .notes()
-      .catch(() => [])
-    const changed = notes.filter(note => !this.#seen.has(note))
-    if (changed.length > 0) this.#tell(...changed)
+    const look = async () => void (await this.list().catch(() => []))
+    void look()
+    this.#stopLooking = repeat(systemTimer, lookMs, look)
   }
 
   close(): void {
@@ -142,15 +134,16 @@ export class Notes {
     if (this.#opened?.document.path === document.path) return
     const folder = this.#folderOf(from ?? document)
     this.#opened = folder
-    if (from === null) return this.#tell()
-    void folder.follow(document, () => this.#bring(from, document, isMove)).then(() => this.#tell())
+    if (from === null) return this.#tell([])
+    void folder
+      .follow(document, () => this.#bring(from, document, isMove))
+      .then(() => this.#tell([]))
   }
 
   /** Moves notes and checkpoints of a saved document to its new folder, or copies them. */
   async #bring(from: DocumentFolder, to: DocumentFolder, isMove: boolean): Promise<void> {
     const { checkpoints, log } = this.#parts
     try {
-      if (isMove && (await from.moveTo(to))) return
       await new NoteFolder(from, log).copyTo(new NoteFolder(to, log), isMove)
       await checkpoints.copy(from, to)
       if (isMove) await from.remove()
@@ -159,8 +152,9 @@ export class Notes {
     }
   }
 
-  /** By number, with the names that their objects have now. */
+  /** By number, with the names that their objects have now. None while no document is shared. */
   async list(): Promise<readonly Note[]> {
+    if (!this.isShared) return []
     return this.#withTargets(await this.#open().notes())
   }
 
@@ -174,6 +168,11 @@ export class Notes {
   /** False: the user has ended the sharing, so that no note would be found again. */
   get isShared(): boolean {
     return this.#parts.isShared()
+  }
+
+  /** Of which document they are; null: it has no name, or none is shared. */
+  get documentName(): string | null {
+    return this.isShared ? this.#parts.documentName() : null
   }
 
   /** By id or number. Throws `resource_not_found`. */
@@ -192,7 +191,7 @@ export class Notes {
     const folder = this.#open()
     const input = { ...given, targets: this.#resolved(given.targets, folder) }
     const note = await folder.serially(() => this.#add(folder, input))
-    this.#changed(note, 'add', given.author)
+    this.#audit(note, 'add', given.author)
     return this.#withTargets([note])[0]!
   }
 
@@ -226,7 +225,7 @@ export class Notes {
     const folder = this.#open()
     const said = JSON.stringify({ by, at: toRfc3339(systemClock.now()), text })
     const { note, number } = await folder.serially(() => this.#take(folder, word, action, said))
-    this.#changed(note, action, actor)
+    this.#audit(note, action, actor)
     return action === 'answer' ? this.#prove(folder, note, number) : note
   }
 
@@ -292,7 +291,7 @@ export class Notes {
     const folder = this.#open()
     const isNew = await folder.serially(() => folder.add(id, files))
     const note = findNote(await folder.notes(), id)
-    if (isNew) this.#changed(note, 'import', 'host')
+    if (isNew) this.#audit(note, 'import', 'host')
     return { note, isNew }
   }
 
@@ -301,29 +300,22 @@ export class Notes {
     try {
       const proof = await this.#parts.prover.prove(folder, answered, number)
       await folder.append(answered, stepFile(number, 'proof'), JSON.stringify(proof))
-      const note = findNote(await folder.notes(), answered.id)
-      this.#tell(note)
-      return note
+      return findNote(await folder.notes(), answered.id)
     } catch (error) {
       this.#parts.log.warn({ err: error, note: answered.id }, 'an answer could not be proved')
       return answered
     }
   }
 
-  #changed(note: Note, action: NoteAction | 'add' | 'import', actor: string): void {
-    const { id, number } = note
+  #audit({ id, number }: Note, action: NoteAction | 'add' | 'import', actor: string): void {
     // Without the text, which `notes://` has for those who may read it.
     this.#parts.audit.record({ action: `note.${action}`, actor, params: { id, number } })
-    this.#tell(note)
   }
 
-  #tell(...changed: Note[]): void {
+  #tell(changed: readonly Note[]): void {
     this.#told(openNotesUri)
     this.#told(allNotesUri)
-    for (const note of changed) {
-      this.#seen.add(note)
-      this.#told(`notes://${note.id}`)
-    }
+    for (const { id } of changed) this.#told(`notes://${id}`)
     for (const told of this.#watchers) told()
   }
 
@@ -338,7 +330,7 @@ export class Notes {
 
   #folderOf(document: DocumentFolder): NoteFolder {
     if (this.#opened?.document.path === document.path) return this.#opened
-    return new NoteFolder(document, this.#parts.log)
+    return new NoteFolder(document, this.#parts.log, changed => this.#tell(changed))
   }
 }
 

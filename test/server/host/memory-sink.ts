@@ -20,6 +20,7 @@ export class MemorySink implements HostSink {
     scene: () => this.scene.fresh(),
   })
   artefacts: HostSink['artefacts'] = this.memory
+  readonly clients = { rows: () => [], watch: () => () => {} }
   readonly scene = new SceneState(defaultBounds)
   readonly #log = new AuditLog()
   readonly audit = {

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { systemClock } from '../../../src/lib/util/time.ts'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { withFolder } from '../../helpers/folder.ts'
+import { openFolder } from '../../unit/artefacts/support.ts'
 import { LinkServer, bearer, head } from './harness.ts'
 import { MemoryArtefacts } from './memory-sink.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
 
 const png = { ...bearer, 'Content-Type': 'image/png' }
 
@@ -76,11 +73,10 @@ describe('POST /host/v1/artefacts', () => {
   })
 
   it('names what the store refuses as the client named it', async () => {
-    const limits = boundsWith({})
     const wide = await LinkServer.start()
     await withFolder(async root => {
-      const fs = await createFsStore({ root, limits, clock: systemClock, log: silentLogger })
-      wide.sink.artefacts = fs
+      const store = await openFolder(root)
+      wide.sink.artefacts = store
       const long = 'x'.repeat(256)
       for (const name of ['display_name', 'session_id', 'tool_call_id', 'job_id']) {
         const answer = await wide.post(`/host/v1/artefacts?${name}=${long}`, bytes, png)
@@ -91,7 +87,7 @@ describe('POST /host/v1/artefacts', () => {
       const type = `a/b; c=${long}`
       const answer = await wide.post('/host/v1/artefacts', bytes, { ...png, 'Content-Type': type })
       expect(answer.body.errors?.[0]?.detail).to.match(/^the content type must be a media type/)
-      await fs.close()
+      await store.close()
     })
     await wide.stop()
   })

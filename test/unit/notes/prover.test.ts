@@ -81,7 +81,6 @@ describe('Prover', () => {
       scene,
       checkpoints,
       camera,
-      compare: async () => null,
       detail: async id => details.get(id) ?? null,
       timer: {
         after: (_ms, run) => {
@@ -200,6 +199,7 @@ describe('Prover', () => {
     }
     const notes = new Notes({
       isShared: () => true,
+      documentName: () => null,
       document,
       checkpoints,
       prover: prover({ shot }),
@@ -235,7 +235,7 @@ describe('Prover', () => {
     const note = await made(proves)
     await rm(join(folder, 'notes'), { recursive: true })
     const checkpoints = join(folder, 'checkpoints')
-    for (const file of await readdir(checkpoints)) {
+    for (const file of await readdir(checkpoints, { recursive: true })) {
       if (file.endsWith('.gz')) await writeFile(join(checkpoints, file), gzipSync('{"objects"'))
     }
     rise()

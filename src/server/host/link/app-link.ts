@@ -56,7 +56,7 @@ export class AppLink {
   }
 
   /** A WebSocket past the handshake: its first message must be a hello. */
-  accept(ws: WebSocket, socket: Socket): void {
+  accept(ws: WebSocket, socket: Socket, fromPage = false): void {
     const { limits, timer } = this.#deps
     const stopWaiting = timer.after(limits.linkHelloMs, () => {
       channel.close(closeCodes.helloMissing, `no hello came within ${limits.linkHelloMs} ms`)
@@ -69,7 +69,7 @@ export class AppLink {
       bytes: () => channel.close(closeCodes.badMessage, noHello),
       closed: stopWaiting,
     }
-    const channel = new Channel(ws, socket, { limits, reader: newcomer })
+    const channel = new Channel(ws, socket, { limits, reader: newcomer, fromPage })
     this.#channels.add(channel)
     ws.once('close', () => this.#channels.delete(channel))
     if (this.#closed) channel.close(closeCodes.serverStops, 'the server stops')
@@ -130,9 +130,9 @@ export class AppLink {
       })
       this.#deps.onPresence(presence)
     },
-    cleared: ({ instanceId }) => {
-      const { sink } = this.#deps
-      if (sink.scene.setBy === instanceId) sink.setSceneText('null')
+    cleared: ({ instanceId }, reason) => {
+      const { scene } = this.#deps.sink
+      if (scene.setBy === instanceId) scene.clear(reason)
     },
   }
 

@@ -1,6 +1,7 @@
 import { clearImmediate, setImmediate as nextTurn } from 'node:timers'
 import { closeCodes } from '../../../lib/host-link/wire.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
+import { refusedFromPages } from '../app-origins.ts'
 import type { AppReply } from './app-answer.ts'
 import { ArtefactIntake } from './artefact-intake.ts'
 import type { Channel, ChannelReader } from './channel.ts'
@@ -137,6 +138,9 @@ export class AppSession implements ChannelReader {
       return this.#listener.left(message.reason, message.clear)
     }
     try {
+      if (this.#deps.channel.fromPage && refusedFromPages.has(message.type)) {
+        throw new LinkRefusal('unsupported', 'a web page sends no audit records and no notes')
+      }
       const done = this.#handle(message)
       if (done instanceof Promise) {
         done.then(

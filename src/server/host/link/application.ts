@@ -26,7 +26,7 @@ const maxNotesBytes = 4 * 1024 * 1024
 export interface ApplicationListener {
   presence(presence: Presence, from: Application): void
   /** The user disconnected it: its scene must not stay. */
-  cleared(from: Application): void
+  cleared(from: Application, reason: string | undefined): void
 }
 
 interface Connection {
@@ -49,6 +49,7 @@ export class Application {
   #document: DocumentFacts | null = null
   #hasCleared = false
   #stopNotes: (() => void) | null = null
+  #stopClients: (() => void) | null = null
   #pictures: PictureOfferFacts = noPictures
   #heartbeat: SeenHeartbeat | null = null
 
@@ -125,7 +126,10 @@ export class Application {
         demand: scene => void channel.send({ type: 'demand', scene }),
       })
     }
-    if (hello.showsNotes) this.#stopNotes = this.#showNotes(channel)
+    if (hello.showsNotes && !channel.fromPage) {
+      this.#stopNotes = this.#showNotes(channel)
+      this.#stopClients = this.#showClients(channel)
+    }
     channel.handTo(session)
     this.#producers.connected(requests)
     const { dccType: dcc_type, version, mode, pid } = hello.app
@@ -172,7 +176,7 @@ export class Application {
     if (clear) {
       this.#document = null
       this.#hasCleared = true
-      this.#listener.cleared(this)
+      this.#listener.cleared(this, reason)
     }
     this.#release(closeCodes.bye, 'bye')
     this.#producers.forget()
@@ -193,6 +197,8 @@ export class Application {
     this.#deps.sink.scene.demand.supply(null)
     this.#stopNotes?.()
     this.#stopNotes = null
+    this.#stopClients?.()
+    this.#stopClients = null
     this.#producers.disconnected()
     connection.session.end()
     connection.requests.disconnect()
@@ -222,6 +228,14 @@ export class Application {
     }
     show()
     return notes.watch(show)
+  }
+
+  /** Tells it which clients there are, now and whenever that changes. Returns the end. */
+  #showClients(channel: Channel): () => void {
+    const { clients } = this.#deps.sink
+    const show = () => channel.send({ type: 'clients', clients: clients.rows() })
+    show()
+    return clients.watch(show)
   }
 
   #isBusy(): boolean {

@@ -18,6 +18,8 @@ export interface ChannelReader {
  * no longer reads.
  */
 export class Channel {
+  /** It is a web page: see `refusedFromPages`. */
+  readonly fromPage: boolean
   readonly #ws: WebSocket
   readonly #socket: Socket
   readonly #limits: ChannelLimits
@@ -31,8 +33,13 @@ export class Channel {
   constructor(
     ws: WebSocket,
     socket: Socket,
-    { limits, reader }: { limits: ChannelLimits; reader: ChannelReader },
+    {
+      limits,
+      reader,
+      fromPage = false,
+    }: { limits: ChannelLimits; reader: ChannelReader; fromPage?: boolean },
   ) {
+    this.fromPage = fromPage
     this.#ws = ws
     this.#socket = socket
     this.#limits = limits

@@ -77,8 +77,9 @@ export class PresenceNews {
   }
 }
 
-function documentOf({ document }: Pick<Presence, 'document'>): string | null {
-  return document?.path ?? document?.name ?? null
+/** The path of the open document, else its name. */
+export function documentOf(presence: Pick<Presence, 'document'> | null): string | null {
+  return presence?.document?.path ?? presence?.document?.name ?? null
 }
 
 /** What was given at the start; for `unknown` what the application says. */

@@ -7,14 +7,16 @@ import type { Secret } from '../../../lib/util/secret.ts'
 import { toProblem } from '../../http/problem.ts'
 import { createHandshake, refuseUpgrade } from '../../http/handshake.ts'
 import type { Upgrade } from '../../http/upgrade.ts'
-import { checkStranger } from '../guards.ts'
+import { type AppOrigin, expectToken, findAppOrigin } from '../app-origins.ts'
+import { checkPlace, checkStranger } from '../guards.ts'
 import type { HostRefused } from '../routes.ts'
 
 interface LinkUpgradeDeps {
   readonly token: Secret
+  readonly appOrigins: readonly AppOrigin[]
   readonly limits: Pick<HostLimits, 'maxMessageBytes' | 'maxLinks'>
   openLinks(): number
-  accept(ws: WebSocket, socket: Socket): void
+  accept(ws: WebSocket, socket: Socket, fromPage: boolean): void
   onRefused(refused: HostRefused): void
 }
 
@@ -23,7 +25,8 @@ export function createLinkUpgrade(deps: LinkUpgradeDeps): Upgrade {
   const { maxMessageBytes, maxLinks } = deps.limits
   const handshake = createHandshake(subprotocol, maxMessageBytes)
   return (req, socket, head, peer) => {
-    const stranger = checkStranger(req, deps.token)
+    const page = findAppOrigin(deps.appOrigins, req)
+    const stranger = page === null ? checkStranger(req, deps.token, null) : checkPlace(req)
     if (stranger !== null) {
       const problem = toProblem(stranger.error)
       const { status } = problem
@@ -35,6 +38,11 @@ export function createLinkUpgrade(deps: LinkUpgradeDeps): Upgrade {
       const busy = toProblem(new ServiceError('limit_reached', detail))
       return refuseUpgrade(req, busy, { 'Retry-After': '10' })
     }
-    handshake(req, socket, head, ws => deps.accept(ws, socket))
+    handshake(req, socket, head, ws => {
+      if (page !== null) {
+        expectToken(ws, page, () => deps.onRefused({ status: 401, reason: 'token_wrong', peer }))
+      }
+      deps.accept(ws, socket, page !== null)
+    })
   }
 }
