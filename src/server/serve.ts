@@ -32,7 +32,7 @@ import { ClientTable } from './mcp/client-table.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import { reapInstances } from '../lib/instances/reap.ts'
+import { reapInstances } from '../lib/instances/record-files.ts'
 import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
@@ -121,8 +121,10 @@ export async function startServe(
           camera: capture?.source ?? null,
           detail: id => readDetail(registry, id),
         }),
-        isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
-        documentName: () => documentOf(presences.current),
+        shared() {
+          const isShared = presences.current?.cleared !== true || registry.scene.current.hasScene
+          return isShared ? { document: documentOf(presences.current) } : null
+        },
         audit,
         log,
       })

@@ -1,9 +1,12 @@
 import { lstatSync, readFileSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { listPrivateFolder } from '../config/private-file.ts'
-import { errnoOf, isMissing } from '../util/errors.ts'
+import { errnoOf, isMissing, messageOf } from '../util/errors.ts'
+import type { Logger } from '../util/logger.ts'
 import { isOwn } from '../util/posix.ts'
 import { fail, type Result } from '../util/result.ts'
+import { lifeOf } from './instance.ts'
 import { type InstanceRecord, parseRecord } from './record.ts'
 
 /** One file among the instance records. */
@@ -61,5 +64,27 @@ export function readRecordFile(path: string, known?: RecordFile): RecordFile | n
     if (known !== undefined) return known
     const reason = `it cannot be read (${errnoOf(error) ?? 'unknown error'})`
     return { stamp: '', modifiedMs: 0, text: '', record: fail(reason) }
+  }
+}
+
+/** What an instance left is removed so long after its last heartbeat; till then it can be read. */
+export const reapAfterMs = 10 * 60_000
+
+/** Removes the records, tokens and temporary files of processes of this machine that have ended. Never rejects. */
+export async function reapInstances(instancesDir: string, log: Logger): Promise<void> {
+  try {
+    for (const { record, heartbeatMs } of await readInstances(instancesDir)) {
+      const isRecent = Date.now() - heartbeatMs < reapAfterMs
+      if (isRecent || lifeOf(record, heartbeatMs) !== 'dead') continue
+      const id = record.instance_id
+      const left = (await readdir(instancesDir)).filter(name => name.startsWith(`${id}.`))
+      // The record last, which sorts first: a stop in between leaves the rest to the next look.
+      for (const name of left.toSorted().toReversed()) {
+        await rm(join(instancesDir, name), { force: true })
+      }
+      log.info({ instance: id }, 'removed the record of a dead instance')
+    }
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'the records of dead instances cannot be removed')
   }
 }

@@ -37,9 +37,8 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
   const { base, current, maxChanges, targets } = compared
   if (base === current) return { changes: [], truncated: false, ofTargets: 0, now: targets }
   const [before, after] = [parseScene(base), parseScene(current)]
-  const hasTargets = targets.length > 0
-  const found = changesBetween(before, after, hasTargets ? maxLooked : maxChanges)
-  if (!hasTargets) return { ...found, ofTargets: 0, now: [] }
+  const found = changesBetween(before, after, targets.length > 0 ? maxLooked : maxChanges)
+  if (targets.length === 0) return { ...found, ofTargets: 0, now: [] }
   const { family, now } = familyOf(before, after, targets)
   const named = new Set([...family].flatMap(namesIn))
   const isOwn = ({ path, kind }: JsonChange): boolean => {

@@ -66,8 +66,7 @@ export class InstanceDirectory {
    */
   get entries(): readonly InstanceEntry[] {
     const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
-    const sorted = () => all().sort((a, b) => byAge(a.record, b.record))
-    return (this.#entries ??= Object.freeze(sorted()))
+    return (this.#entries ??= Object.freeze(all().sort((a, b) => byAge(a.record, b.record))))
   }
 
   /** Invalid records; they hide no other. */

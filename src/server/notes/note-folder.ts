@@ -34,11 +34,7 @@ export class NoteFolder {
   #writing: Promise<unknown> = Promise.resolve()
 
   /** `told` is called when a look finds other notes than the one before, whoever wrote them. */
-  constructor(
-    document: DocumentFolder,
-    log: Logger,
-    told: (changed: readonly Note[]) => void = () => {},
-  ) {
+  constructor(document: DocumentFolder, log: Logger, told: (changed: readonly Note[]) => void) {
     this.document = document
     this.#folder = document.folder('notes')
     this.#log = log

@@ -51,10 +51,8 @@ export interface NoteAct {
 interface NotesParts {
   /** The one that is open in the application. */
   readonly document: () => DocumentFolder
-  /** False: the application has left and taken its scene with it. */
-  readonly isShared: () => boolean
-  /** Its path, else its name, for people; null: it has none. */
-  readonly documentName: () => string | null
+  /** Its path or name, for people. Null: the application has left and taken its scene with it. */
+  readonly shared: () => { readonly document: string | null } | null
   readonly checkpoints: Checkpoints
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
@@ -144,7 +142,8 @@ export class Notes {
   async #bring(from: DocumentFolder, to: DocumentFolder, isMove: boolean): Promise<void> {
     const { checkpoints, log } = this.#parts
     try {
-      await new NoteFolder(from, log).copyTo(new NoteFolder(to, log), isMove)
+      const source = new NoteFolder(from, log, () => {})
+      await source.copyTo(new NoteFolder(to, log, () => {}), isMove)
       await checkpoints.copy(from, to)
       if (isMove) await from.remove()
     } catch (error) {
@@ -154,7 +153,7 @@ export class Notes {
 
   /** By number, with the names that their objects have now. None while no document is shared. */
   async list(): Promise<readonly Note[]> {
-    if (!this.isShared) return []
+    if (this.shared === null) return []
     return this.#withTargets(await this.#open().notes())
   }
 
@@ -165,14 +164,9 @@ export class Notes {
     return notes.map(note => ({ ...note, targets: targetsNow(note.targets, index, isPartial) }))
   }
 
-  /** False: the user has ended the sharing, so that no note would be found again. */
-  get isShared(): boolean {
-    return this.#parts.isShared()
-  }
-
-  /** Of which document they are; null: it has no name, or none is shared. */
-  get documentName(): string | null {
-    return this.isShared ? this.#parts.documentName() : null
+  /** Null: the user has ended the sharing, so that no note would be found again. */
+  get shared() {
+    return this.#parts.shared()
   }
 
   /** By id or number. Throws `resource_not_found`. */
@@ -320,7 +314,7 @@ export class Notes {
   }
 
   #assertShared(code: ErrorCode = 'note_state'): void {
-    if (this.isShared) return
+    if (this.shared !== null) return
     throw new ServiceError(code, noDocument, { hint: 'connect the application first' })
   }
 

@@ -184,7 +184,13 @@ describe('serve --app-origin', () => {
   })
 
   it('refuses what is no origin', async () => {
-    for (const value of ['localhost:5173', 'http://localhost:5173/viewer', '*', 'null']) {
+    for (const value of [
+      'localhost:5173',
+      'http://localhost:5173/viewer',
+      '*',
+      'null',
+      'file://',
+    ]) {
       const { code, stderr } = await runServe(['--app-origin', value])
       expect(code).to.equal(2)
       expect(stderr).to.contain(`--app-origin ${value} is not an origin`)

@@ -90,7 +90,7 @@ describe('the host client in Node', () => {
     link.setScene({ frame })
     await link.flush()
     frame = 2
-    expect((await scene()).frame).to.equal(2)
+    expect(await scene()).to.deep.equal({ frame: 2 })
   })
 
   it('records what was done, and logs events', async () => {
@@ -125,6 +125,19 @@ describe('the host client in Node', () => {
       ['window', true],
       ['viewport', true],
     ])
+  })
+
+  it('gives JPEG and WebP pictures, which clients read as PNG', async () => {
+    const { default: sharp } = await import('sharp')
+    const source = sharp(pngOf(32, 16))
+    for (const made of [source.clone().jpeg(), source.clone().webp()]) {
+      const file = new Blob([Uint8Array.from(await made.toBuffer())])
+      await connect({ picture: async () => file })
+      const { result } = await session.call('resources/read', { uri: 'capture://viewport' })
+      expect(result.contents[0]).to.include({ mimeType: 'image/png' })
+      expect(result.contents[0].blob).to.match(/^iVBORw0KGgo/)
+      await told.link.close()
+    }
   })
 
   it('says why there is no picture', async () => {
