@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import pLimit from 'p-limit'
 import { Blobs } from './blobs.ts'
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
@@ -67,12 +66,14 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
   const blobs = new Blobs(store)
   const pages = new WeakMap<ArtefactPage, DescriptorPage>()
   const answers = new WeakMap<EncodedBlob, { ref: ArtefactRef; contents: readonly Content[] }>()
-  /** Each picture takes hundreds of megabytes on its way. */
-  const onePicture = pLimit(1)
-  const pictures = new LRUCache<string, SmallerPicture>({
+  const pictures = new LRUCache<string, SmallerPicture, { ref: ArtefactRef; maxWidth: number }>({
     maxSize: keptPictureBytes,
     maxEntrySize: maxKeptPictureBytes,
     sizeCalculation: ({ png }) => png.byteLength,
+    fetchMethod: async (_key, _stale, { context: { ref, maxWidth } }) => {
+      const file = await blobs.bytes(hexIn(ref), ref, 0, ref.size_bytes)
+      return (await options.shrink(new Uint8Array(file), maxWidth)) ?? undefined
+    },
   })
 
   /** The same page of the store gives the identical page of descriptors. */
@@ -134,16 +135,8 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
 
   async function readSmaller(uri: string, ref: ArtefactRef, hex: string, maxWidth: number) {
     if (ref.size_bytes > maxPictureBytes) return null
-    const key = `${hex} ${maxWidth}`
-    const picture = await onePicture(async () => {
-      const kept = pictures.get(key)
-      if (kept !== undefined) return kept
-      const file = await blobs.bytes(hex, ref, 0, ref.size_bytes)
-      const made = await options.shrink(new Uint8Array(file), maxWidth)
-      if (made !== null) pictures.set(key, made)
-      return made
-    })
-    if (picture === null) return null
+    const picture = await pictures.fetch(`${hex} ${maxWidth}`, { context: { ref, maxWidth } })
+    if (picture === undefined) return null
     const { png, width, height } = picture
     const content = contentOf(uri, ref, png)
     const _meta = { 'service-cli/picture': { width, height }, ...content._meta }
