@@ -133,6 +133,13 @@ describe('the Python link: what the application tells', () => {
     expect(Math.max(...batches().map(({ records }) => records.length))).to.equal(100)
   })
 
+  it('waits with a flush right after the start until the server has all', async () => {
+    await begin({}, {}, { start: false })
+    await app.call('set_scene', { frame: 1 })
+    expect((await app.tell({ start_and_flush: 10 })).result).to.equal(true)
+    expect((await (await server.peer()).nth('scene.set')).scene).to.deep.equal({ frame: 1 })
+  })
+
   it('sends a batch again whose answer was lost with the connection', async () => {
     await begin({ connected: peer => peer.answers.delete('audit.record') })
     await app.call('record', 'file.save')
