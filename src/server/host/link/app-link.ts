@@ -45,7 +45,6 @@ export class AppLink {
       const application = this.#application
       return offeredPictures(application?.isConnected === true ? application.pictures : null, view)
     },
-    offersShots: () => this.#application?.pictures.shots === true,
     ask: async form =>
       this.#application?.capture(form) ?? fail(pictureFailure('host_disconnected')),
     captured: view => this.#application?.captured(view),

@@ -105,9 +105,6 @@ interface PictureFailure {
 
 type Reason = CaptureFailure['reason']
 
-/** No window of this world is larger. */
-const maxSide = 65_535
-const maxTitleChars = 4096
 const maxViewChars = 4096
 
 const texts: Partial<Record<Reason, string>> = {
@@ -159,27 +156,11 @@ export function pictureOutcome(
     return failed(describeError(reply))
   }
   if (png === null) return failed('an answer without a picture')
-  const window = readWindow(reply['window'])
-  if (!window.ok) return failed(window.failure)
   const { view } = reply
-  if (view === undefined || view === null) return ok({ png, ...window.value })
+  if (view === undefined || view === null) return ok({ png })
   const isView = isJsonObject(view) && JSON.stringify(view).length <= maxViewChars
   if (!isView) return failed(`/view must be an object of at most ${maxViewChars} characters`)
-  return ok({ png, ...window.value, view })
-}
-
-function readWindow(value: unknown): Result<Omit<AppPicture, 'png'>, string> {
-  if (!isJsonObject(value)) {
-    const isAbsent = value === undefined || value === null
-    return isAbsent ? ok({ title: '', window: null }) : fail('/window must be an object')
-  }
-  const reader = new MemberReader(value, '/window', 'pass')
-  const title = (reader.shortText('title', maxTitleChars) ?? '').toWellFormed()
-  const width = reader.required('width', reader.integer('width', 1, maxSide), 1)
-  const height = reader.required('height', reader.integer('height', 1, maxSide), 1)
-  const wrong = reader.failure
-  if (wrong !== null) return fail(`${wrong.pointer} ${wrong.detail}`)
-  return ok({ title, window: { width, height } })
+  return ok({ png, view })
 }
 
 function failed(trouble: string): Result<never, PictureFailure> {
