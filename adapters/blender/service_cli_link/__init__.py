@@ -62,7 +62,7 @@ def register():
     preferences.RUNNING = Running(VERSION, SERVER)
     was_linked, _interrupted = _interrupted is not None, None
     if was_linked or _asked_for():
-        preferences.RUNNING.connect(preferences.settings_of(preferences.current()))
+        preferences.RUNNING.connect(preferences.settings_now())
 
 
 def unregister():

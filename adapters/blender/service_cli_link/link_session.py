@@ -40,11 +40,15 @@ class LinkSession:
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
         self._turns = OperatorTurns()
+        # Both together name a server anywhere, as its operator chose it.
+        url, token = (os.environ.get("SERVICE_HOST_" + name) for name in ("URL", "TOKEN"))
         self.link = make_link(
             "blender",
             app_version=bpy.app.version_string,
             mode="background" if bpy.app.background else "gui",
             display_name="Blender " + bpy.app.version_string,
+            url=url if token else None,
+            token=token if url else None,
             on_read=self._read,
             on_refresh=self._refresh,
             turns=self._turns,
@@ -56,10 +60,8 @@ class LinkSession:
         self._watch = self._make_watch()
 
     def _make_watch(self):
-        watch = SceneWatch(self.link, self.settings.detail, self._clock, self.identities,
-                           self._document_now, self._missing.warnings, self._tell_objects)
-        watch.tells = self.settings.scene
-        return watch
+        return SceneWatch(self.link, self.settings.detail, self._clock, self.identities,
+                          self._document_now, self._missing.warnings, self._tell_objects)
 
     def _tell_objects(self, reader):
         if self.settings.objects:
@@ -88,8 +90,7 @@ class LinkSession:
             self.link.set_document(None)
             self._document = None
         self._offer()
-        shown = (before.scene, before.objects, before.detail)
-        if shown != (settings.scene, settings.objects, settings.detail):
+        if before[:3] != settings[:3]:  # the detail, and whether scene and objects are shared
             self._watch = self._make_watch()
 
     def tick(self):
@@ -107,12 +108,8 @@ class LinkSession:
         if self.settings.actions:
             self._operators.look()
         self._look()
-        if self._shares_scene:
+        if self.settings.scene:
             self._watch.tick(scene_facts.is_playing())
-
-    @property
-    def _shares_scene(self):
-        return self.settings.scene or self.settings.objects
 
     @property
     def busy(self):
@@ -122,12 +119,12 @@ class LinkSession:
     @property
     def settled(self):
         """Nothing is left to collect."""
-        return not self._marked and (self._watch.settled or not self._shares_scene)
+        return not self._marked and (self._watch.settled or not self.settings.scene)
 
     @property
     def reading(self):
         """Something waits to be read: tick soon. Playback comes first."""
-        return self._shares_scene and not self.busy and self._watch.busy and not scene_facts.is_playing()
+        return self.settings.scene and not self.busy and self._watch.busy and not scene_facts.is_playing()
 
     @property
     def failure(self):
@@ -142,7 +139,7 @@ class LinkSession:
         self._objects.touch(items)
         if self.busy:
             self._marked = True
-        elif self._shares_scene:
+        elif self.settings.scene:
             self._watch.changed(items, look)
 
     def frame_changed(self, touched):
@@ -268,8 +265,7 @@ class LinkSession:
         if not self.settings.picture:
             self.link.deny_capture()
         elif not bpy.app.background:
-            targets = pictures.targets()
-            self.link.provide_capture(self._picture, targets, shots="viewport" in targets)
+            self.link.provide_capture(self._picture, ("window", "viewport"), shots=True)
         self.console.share(self.settings.console)
 
     def _act(self, action, params):

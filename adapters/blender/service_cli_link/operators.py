@@ -17,8 +17,7 @@ class SERVICE_CLI_OT_connect(bpy.types.Operator):
     bl_options = {"INTERNAL"}
 
     def execute(self, _context):
-        chosen = preferences.current()
-        preferences.RUNNING.connect(preferences.settings_of(chosen) if chosen else preferences.DEFAULTS)
+        preferences.RUNNING.connect(preferences.settings_now())
         preferences.RUNNING.pump()
         return {"FINISHED"}
 
@@ -46,18 +45,15 @@ class SERVICE_CLI_OT_start_server(bpy.types.Operator):
         return preferences.RUNNING is not None
 
     def execute(self, _context):
-        chosen = preferences.current()
-        settings = preferences.settings_of(chosen) if chosen else preferences.DEFAULTS
         running, reasons = preferences.RUNNING, []
         try:
             if find_server("blender", reasons=reasons) is None:
                 # The other server may hold the default port.
                 port = 0 if any("taken" in reason for reason in reasons) else None
-                program = server.find_program(chosen.program if chosen else "")
-                running.server.start(program, port)
+                running.server.start(server.find_program(preferences.current().program), port)
         except server.ServerError as error:
             return _refused(self, error)
-        running.connect(settings)
+        running.connect(preferences.settings_now())
         return {"FINISHED"}
 
 
@@ -77,12 +73,11 @@ class SERVICE_CLI_OT_set_up_client(bpy.types.Operator):
                 else "Copy setup for %s: paste it into its settings") % title
 
     def execute(self, context):
-        chosen, running = preferences.current(), preferences.RUNNING
-        session = running.session
+        session = preferences.RUNNING.session
         host_url = session.link.status().url if session is not None and session.link.connected else ""
         try:
             answer = server.client_setup(
-                server.find_program(chosen.program if chosen else ""), self.client,
+                server.find_program(preferences.current().program), self.client,
                 re.sub("/host$", "/mcp", host_url), self.write)
         except server.ServerError as error:
             return _refused(self, error)
@@ -92,7 +87,7 @@ class SERVICE_CLI_OT_set_up_client(bpy.types.Operator):
         else:
             context.window_manager.clipboard = answer["snippet"]
             said = "Copied: paste it into %s." % (answer["file"] or "the settings of " + title)
-        running.say(" ".join([said] + answer["notes"]))
+        preferences.RUNNING.say(" ".join([said] + answer["notes"]))
         return {"FINISHED"}
 
 

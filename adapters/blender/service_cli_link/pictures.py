@@ -25,11 +25,6 @@ BLANK_RATIO = 150
 BLANK_BYTES = 10
 
 
-def targets():
-    """What this Blender can take pictures of."""
-    return () if bpy.app.background else ("window", "viewport")
-
-
 def take(target, max_width, max_bytes, shot=None):
     """A Picture; raises NoPicture, Busy, or what Blender raises. Main thread, with a window."""
     _check_free()

@@ -16,7 +16,7 @@ RUNNING = None  # set while registered
 
 def _changed(self, _context):
     if RUNNING is not None:
-        RUNNING.apply(settings_of(self))
+        RUNNING.apply(settings_now())
 
 
 class ServiceCliPreferences(bpy.types.AddonPreferences):
@@ -96,8 +96,9 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
             box.prop(self, "share_" + name)
 
 
-def settings_of(preferences):
-    return Settings(
+def settings_now():
+    preferences = current()
+    return DEFAULTS if preferences is None else Settings(
         detail=preferences.detail,
         scene=preferences.share_scene,
         objects=preferences.share_objects,

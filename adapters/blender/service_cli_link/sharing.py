@@ -57,11 +57,12 @@ def share_render_result(link, on_done):
     extension = ".png" if scene.render.is_movie_format else scene.render.file_extension
     _share(
         link,
-        "render_%04d%s" % (scene.frame_current, extension),
+        # No frame: after an animation the result is not of the current one.
+        "render" + extension,
         _MIMES.get(extension, "application/octet-stream"),
         lambda path: image.save_render(path, scene=scene),
         on_done,
-        {"frame": scene.frame_current, "scene": name_of(scene), "document": bpy.data.filepath},
+        {"scene": name_of(scene), "document": bpy.data.filepath},
     )
 
 
