@@ -12,26 +12,17 @@ import { userName } from '../lib/util/posix.ts'
 import { cleanText } from '../lib/util/text.ts'
 import { findHost } from './artefacts/host-target.ts'
 
-/** Keeps the scene under a name. */
 export default class Checkpoint extends BaseCommand {
   static override summary = 'Keep the scene as it is now under a name'
-
   static override description = `Keeps the scene of the open document under a name, so \
 that scene://delta?since=NAME tells what changed since then, also after a restart. It keeps what \
 clients can read of the scene, not the document itself: nothing can be restored from it. A \
 document has at most 64. \`resources read scene://checkpoints\` lists them.
 
 ${hostEnvironment}`
-
   static override examples = [
-    {
-      description: 'before the lights are set',
-      command: '<%= config.bin %> checkpoint before-lights',
-    },
-    {
-      description: 'what changed since',
-      command: '<%= config.bin %> resources read "scene://delta?since=before-lights"',
-    },
+    '<%= config.bin %> checkpoint before-lights',
+    '<%= config.bin %> resources read "scene://delta?since=before-lights"',
   ]
 
   static override args = {

@@ -8,12 +8,9 @@ import { accessFlags } from './resources/endpoint-flags.ts'
 /** How to choose one of several instances. */
 export const connectNaming = 'service-cli connect ID, or all of them: service-cli connect gateway'
 
-/** Bridges a client on stdio to a running endpoint. */
 export default class Connect extends BaseCommand {
   static override summary = 'Connect a stdio client to a running MCP endpoint'
-
   static override usage = 'connect [URL | INSTANCE | gateway] [FLAGS]'
-
   static override description = `Forwards JSON-RPC messages from stdin to an HTTP MCP endpoint, and \
 writes what it returns to stdout. Without an argument it uses your only running \
 service-cli serve. Name an instance by its id, the start of it (4 characters or more), its name or \
@@ -23,20 +20,12 @@ Restores session, subscriptions and streams when the server restarts. Meant to b
 client; logs to stderr. Ends when stdin ends.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
-
   static override examples = [
-    { description: 'the running instance', command: '<%= config.bin %> connect' },
-    { description: 'the instance of Blender', command: '<%= config.bin %> connect blender' },
-    {
-      description: 'all of them, at gateway --aggregate',
-      command: '<%= config.bin %> connect gateway',
-    },
-    { description: 'one of several', command: '<%= config.bin %> connect 3f2a91c0' },
-    {
-      description: 'an address, with the key from a file only you can read',
-      command:
-        '<%= config.bin %> connect https://studio.example/mcp --api-key-file ~/.config/mcp.key',
-    },
+    '<%= config.bin %> connect',
+    '<%= config.bin %> connect blender',
+    '<%= config.bin %> connect gateway',
+    '<%= config.bin %> connect 3f2a91c0',
+    '<%= config.bin %> connect https://studio.example/mcp --api-key-file ~/mcp.key',
   ]
 
   static override args = {

@@ -5,24 +5,17 @@ import { jsonLine } from '../lib/util/text.ts'
 import { readJoinToken } from './join-token.ts'
 import { readStateDirectory } from './path-flags.ts'
 
-/** Checks the machine. */
 export default class Doctor extends BaseCommand {
   static override summary = 'Check this machine and suggest fixes'
-
-  static override description = `Checks Node, the state directory, the keys, the ports of the servers, \
-every running instance (whether it answers, whether a subscription works, whether its \
-application is connected), the gateways that they join, with their certificates, whether windows can \
-be captured, and Blender. It also sends a change from a scene to a client, in a temporary server.
+  static override description = `Checks Node, the state directory, the keys, every running instance \
+(whether it answers, whether its application is connected), the gateways that they join, with their \
+certificates, whether windows can be captured, and Blender.
 
 It changes nothing and shows no secret. The exit code is 1 when a check failed; warnings do not count.`
-
   static override examples = [
-    { description: 'check everything', command: '<%= config.bin %> doctor' },
-    {
-      description: 'check also whether the gateway of the studio accepts a token',
-      command: '<%= config.bin %> doctor --join-token-file ~/.config/join.token',
-    },
-    { description: 'for a script', command: '<%= config.bin %> doctor --json' },
+    '<%= config.bin %> doctor',
+    '<%= config.bin %> doctor --join-token-file ~/.config/join.token',
+    '<%= config.bin %> doctor --json',
   ]
 
   static override flags = {

@@ -26,12 +26,9 @@ import {
 import { paint } from '../lib/cli/output.ts'
 import { runServer } from './run-server.ts'
 
-/** Runs the gateway until a signal ends it. */
 export default class Gateway extends BaseCommand {
   static override summary = 'List all instances of this machine for AI clients at one address'
-
   static override usage = 'gateway [FLAGS]'
-
   static override description = `Lists your running instances, their state and their addresses as MCP \
 resources on /mcp, and notifies clients of changes. Listens only on this machine by default; see \
 --host.
@@ -40,22 +37,12 @@ One gateway is active on a port. Others stand by and take over within seconds wh
 after a crash. The log reports this, and --json prints a line.
 
 Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_REGISTRY_DIR.`
-
   static override examples = [
-    { description: 'start with the defaults', command: '<%= config.bin %> gateway' },
-    {
-      description: 'in a script that must not wait for another gateway',
-      command: '<%= config.bin %> gateway --no-standby --json',
-    },
-    {
-      description: 'one address for the scenes of all instances',
-      command: '<%= config.bin %> gateway --aggregate',
-    },
-    {
-      description: 'one address for the instances of a studio',
-      command: '<%= config.bin %> gateway --aggregate --accept-joins https://registry.example.com',
-    },
-    { description: 'inside a server', command: '<%= config.bin %> serve --gateway' },
+    '<%= config.bin %> gateway',
+    '<%= config.bin %> gateway --no-standby --json',
+    '<%= config.bin %> gateway --aggregate',
+    '<%= config.bin %> gateway --aggregate --accept-joins https://registry.example.com',
+    '<%= config.bin %> serve --gateway',
   ]
 
   static override flags = {
@@ -67,7 +54,6 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
     }),
     'no-standby': Flags.boolean({
       description: 'exit with 1 when another gateway is active, instead of standing by',
-      default: false,
     }),
     aggregate: aggregateFlag,
     'accept-joins': Flags.string({

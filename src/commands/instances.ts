@@ -23,24 +23,18 @@ interface Query {
   readonly includeDead: boolean
 }
 
-/** Lists the running instances. */
 export default class Instances extends BaseCommand {
   static override summary = 'List the running servers of this machine and their state'
-
   static override description = `Lists your running instances: application, state and its reason, open \
 document, and address for clients. Reads the instance records and needs no gateway. Omits columns \
 that do not fit the terminal; --json has them.
 
 With --watch it then prints changes until Ctrl-C.`
-
   static override examples = [
-    { description: 'list running instances', command: '<%= config.bin %> instances' },
-    {
-      description: 'the instances of Blender, as JSON',
-      command: '<%= config.bin %> instances --dcc-type blender --json',
-    },
-    { description: 'keep watching', command: '<%= config.bin %> instances --watch' },
-    { description: 'include dead ones', command: '<%= config.bin %> instances --all' },
+    '<%= config.bin %> instances',
+    '<%= config.bin %> instances --dcc-type blender --json',
+    '<%= config.bin %> instances --watch',
+    '<%= config.bin %> instances --all',
   ]
 
   static override flags = {

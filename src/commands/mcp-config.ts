@@ -27,10 +27,8 @@ import { chooseInstance } from './stdio/choose-instance.ts'
 
 const ids = clients.map(({ id }) => id).join(', ')
 
-/** Prints or writes the settings with which an AI client finds a running server. */
 export default class McpConfig extends BaseCommand {
   static override summary = 'Connect an AI client to a running server'
-
   static override description = `Prints the entry for the settings of the client to stdout, and the \
 name of the file to stderr. With --write it merges the entry into that file: everything else stays \
 unchanged, a backup is kept beside it, and a second run changes nothing.
@@ -38,23 +36,12 @@ unchanged, a backup is kept beside it, and a second run changes nothing.
 Without --url, --instance, --dcc-type or --gateway the entry is for the only running server. The API \
 key is never written: the entry refers to SERVICE_MCP_API_KEY where the client supports variables. \
 docs/clients.md lists the tested clients.`
-
   static override usage = 'mcp-config CLIENT [FLAGS]'
-
   static override examples = [
-    { description: 'print the entry', command: '<%= config.bin %> mcp-config cursor' },
-    {
-      description: 'write it for all your projects',
-      command: '<%= config.bin %> mcp-config claude-code --write',
-    },
-    {
-      description: 'write it for the working folder',
-      command: '<%= config.bin %> mcp-config vscode --scope project --write',
-    },
-    {
-      description: 'one entry for all instances, by gateway --aggregate',
-      command: '<%= config.bin %> mcp-config claude-code --gateway --write',
-    },
+    '<%= config.bin %> mcp-config cursor',
+    '<%= config.bin %> mcp-config claude-code --write',
+    '<%= config.bin %> mcp-config vscode --scope project --write',
+    '<%= config.bin %> mcp-config claude-code --gateway --write',
   ]
 
   static override args = {

@@ -10,9 +10,6 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as tls from 'node:tls'
-import { processStart } from '../../src/lib/instances/process.ts'
-import { Secret } from '../../src/lib/util/secret.ts'
-import { writeActiveGateway } from '../../src/server/gateway/active-gateway.ts'
 import { makePair } from '../helpers/certificate.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
@@ -59,27 +56,25 @@ describe('service-cli doctor', () => {
     return serve
   }
 
-  it('finds a machine in order where nothing was ever started, and sends a change all the way', async () => {
+  it('finds a machine in order where nothing was ever started', async () => {
     const { code, stderr } = await doctor(['--json'])
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' })
     const checks = await findings()
-    for (const name of ['node', 'registry_dir', 'keys', 'instances', 'push']) {
+    for (const name of ['node', 'registry_dir', 'keys', 'instances']) {
       expect(checks[name]?.status, name).to.equal('ok')
     }
-    expect(checks.push.summary).to.match(/in [\d.]+ ms$/)
-    expect(Object.keys(checks)).to.include.members(['port_8765', 'port_9765', 'port_8780'])
   })
 
   it('tries every live instance with the key, and shows the key to nobody', async () => {
     const key = 'the-key-of-the-studio'
     const { token } = await start([], { SERVICE_MCP_API_KEY: key })
     const without = await doctor()
-    expect(without.stdout, "by the owner's token").to.contain('subscriptions work')
+    expect(without.stdout, "by the owner's token").to.contain('no application has connected yet')
     const wrong = await doctor([], { SERVICE_MCP_API_KEY: 'another-key' })
     expect(wrong.stdout).to.contain('refuses the key in SERVICE_MCP_API_KEY')
     const right = await doctor([], { SERVICE_MCP_API_KEY: key })
     expect(right.code, right.stderr).to.equal(0)
-    expect(right.stdout).to.contain('subscriptions work')
+    expect(right.stdout).to.contain('no application has connected yet')
     for (const { stdout, stderr } of [without, wrong, right]) {
       expect(stdout + stderr)
         .not.to.contain(key)
@@ -143,7 +138,7 @@ describe('service-cli doctor', () => {
     await mute.stop()
     const { status, summary, hint } = checks[`instance_${mute.instanceId.slice(0, 8)}`]
     expect(status).to.equal('fail')
-    expect(summary).to.contain('does not serve: it is not ready (HTTP 503)')
+    expect(summary).to.contain('does not serve: /readyz answered 503')
     expect(hint).to.contain(`end process ${process.pid}`)
     expect(checks.instances).to.include({ status: 'warn', summary: '1 invalid instance record' })
     expect(checks.instances.details).to.have.length(1)
@@ -194,29 +189,6 @@ describe('service-cli doctor', () => {
     for (let time = 0; time < 3; time++) {
       expect((await findings())[nameOf(running)].status).to.equal('ok')
     }
-  })
-
-  it('names the gateway that holds its port', async () => {
-    await mkdir(registryDir, { mode: 0o700 })
-    const gateway = {
-      instance_id: randomUUID(),
-      pid: process.pid,
-      pid_start: processStart(process.pid),
-      version: '0.1.0',
-      url: 'http://127.0.0.1:9765/mcp',
-      started_at: new Date().toISOString(),
-      aggregate: false,
-    }
-    await writeActiveGateway(registryDir, 9765, gateway, new Secret('token'))
-    // It may be held already.
-    const listener = createHttpServer().listen(9765, '127.0.0.1')
-    await Promise.race([once(listener, 'listening'), once(listener, 'error')])
-    const { summary, hint } = (await findings()).port_9765
-    listener.close()
-    expect(summary).to.contain(
-      `port 9765 (gateway) is in use by the gateway of process ${process.pid}`,
-    )
-    expect(hint).to.equal(null)
   })
 
   it('sends no key to a server that asks for none', async () => {
@@ -277,16 +249,15 @@ describe('service-cli doctor, of a joined gateway', () => {
   it('fails for a certificate that is not trusted, and names the variable', async () => {
     const { address, token } = await byGateway()
     expect(address.status).to.equal('fail')
-    expect(address.summary).to.contain('is not accepted: TLS failed (')
+    expect(address.summary).to.contain('has a certificate that is not accepted: TLS failed (')
     expect(address.hint).to.contain('NODE_EXTRA_CA_CERTS')
     expect(token).to.equal(undefined)
   })
 
-  it('warns of a certificate that ends soon, and tries the token that it is given', async () => {
+  it('accepts a certificate that is trusted, and tries the token that it is given', async () => {
     tls.setDefaultCACertificates([...trusted, pair.cert])
     const { address, token } = await byGateway('--join-token-file', tokenFile)
-    expect(address.status).to.equal('warn')
-    expect(address.summary).to.contain('its certificate is valid for 0 days')
+    expect(address.status).to.equal('ok')
     expect(token.summary).to.match(/accepts the token of serve --join$/)
     status = 401
     const refused = (await byGateway('--join-token-file', tokenFile)).token

@@ -1,23 +1,17 @@
-import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { access, lstat } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { delimiter, isAbsolute, join } from 'node:path'
 import { ApiKeyConfig, keyVariable } from '../../lib/auth/api-key-config.ts'
 import { readClientKeys } from '../../lib/auth/client-keys.ts'
 import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { keysPath } from '../../lib/config/paths.ts'
-import { ownerFile, readOwnerToken } from '../../lib/instances/files.ts'
 import { counted } from '../../lib/util/amounts.ts'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { isOwn, ownUid } from '../../lib/util/posix.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import type { InstanceDirectory, InstanceEntry } from '../../server/gateway/instance-directory.ts'
-import { defaultPorts } from '../default-ports.ts'
-import { runningGateways } from '../running-gateway.ts'
-import { checkInstance, type InstanceFacts } from './check-instance.ts'
-import { checkJoinedGateways } from './check-joined.ts'
-import { checkPush } from './check-push.ts'
+import type { InstanceDirectory } from '../../server/gateway/instance-directory.ts'
+import { checkInstance } from './check-instance.ts'
+import { checkGateway, checkJoinToken } from './check-joined.ts'
 import { type Finding, finding } from './finding.ts'
 
 /** Runs all checks. `joinToken` reads the token of `serve --join`; null: none is given. */
@@ -32,42 +26,28 @@ export async function examine(
   const instances = await LocalDirectory.open({ instancesDir, log })
   try {
     const running = instances.entries.filter(({ verdict }) => verdict.health !== 'dead')
-    const facts = await Promise.all(running.map(entry => factsOf(entry, instancesDir)))
-    const gateways = await runningGateways(registryDir)
+    const gateways = new Set(running.flatMap(({ record }) => record.gateways ?? []))
     const apiKey = new ApiKeyConfig().resolve(env)
+    // Blender is or was connected: it has the add-on.
+    const hadBlender = running.some(
+      ({ record: { dcc_type: kind, host } }) => kind === 'blender' && host.since !== undefined,
+    )
     // Fixes the order of the findings.
-    const findings = await Promise.all([
+    return await Promise.all([
       checkNode(),
       checkFolder(registryDir),
       checkKeys(env),
       summarise(instances, running.length),
-      ...facts.map(each => checkInstance(each, apiKey)),
-      ...Object.entries(defaultPorts).map(([command, port]) =>
-        checkPort(command, port, facts, gateways),
-      ),
-      checkJoinedGateways(facts, joinToken, env),
-      checkPush(),
-      checkCapture(env, facts),
-      checkBlender(env, facts),
+      ...running.map(entry => checkInstance(entry, instancesDir, apiKey)),
+      ...Array.from(gateways, gateway => checkGateway(gateway, env)),
+      ...(joinToken === null
+        ? []
+        : Array.from(gateways, gateway => checkJoinToken(gateway, joinToken))),
+      checkCapture(env, hadBlender),
+      checkBlender(env, hadBlender, running.length > 0),
     ])
-    return findings.flat()
   } finally {
     await instances.close()
-  }
-}
-
-async function factsOf(entry: InstanceEntry, instancesDir: string): Promise<InstanceFacts> {
-  const { instanceRow } = await import('../../server/gateway/instance-rows.ts')
-  const { probeUrl } = await import('../../server/gateway/probes.ts')
-  const { instance_id: instanceId, pid, gateways = [] } = entry.record
-  const at = probeUrl(entry.record)
-  const ownerToken = await readOwnerToken(ownerFile(instancesDir, instanceId))
-  return {
-    row: instanceRow(entry),
-    pid,
-    url: at.ok ? new URL('/mcp', at.value).href : null,
-    gateways,
-    ownerToken,
   }
 }
 
@@ -139,41 +119,12 @@ function summarise({ entries, faults }: InstanceDirectory, running: number): Fin
   return finding('instances', 'ok', `no instance runs${ended}`, hint)
 }
 
-/** Whether the default port of a server is in use, and by which instance or gateway. */
-async function checkPort(
-  command: string,
-  port: number,
-  facts: InstanceFacts[],
-  gateways: { url: string; pid: number }[],
-): Promise<Finding> {
-  const socket = connect({ host: '127.0.0.1', port })
-  const isInUse = await once(socket, 'connect', { signal: AbortSignal.timeout(1000) }).then(
-    () => true,
-    () => false,
-  )
-  socket.destroy()
-  const check = `port_${port}`
-  const what = `port ${port} (${command})`
-  if (!isInUse) return finding(check, 'ok', `${what} is free`)
-  const server = facts.find(({ url }) => url !== null && new URL(url).port === String(port))
-  if (server !== undefined) {
-    const { display_name: name, instance_short: short } = server.row
-    return finding(check, 'ok', `${what} is in use by the server of ${name} (${short})`)
-  }
-  const gateway = gateways.find(({ url }) => new URL(url).port === String(port))
-  if (gateway !== undefined) {
-    return finding(check, 'ok', `${what} is in use by the gateway of process ${gateway.pid}`)
-  }
-  const hint = `to start service-cli ${command}, stop that server or use --port 0`
-  return finding(check, 'ok', `${what} is in use`, hint)
-}
-
 const wayland =
   'this session runs Wayland: only windows of X11 programs can be captured from outside; ' +
   'other applications must send pictures themselves, as the Blender add-on does'
 
 /** Whether windows can be captured from outside of their application; captures nothing. */
-async function checkCapture(env: NodeJS.ProcessEnv, facts: InstanceFacts[]): Promise<Finding> {
+async function checkCapture(env: NodeJS.ProcessEnv, hadBlender: boolean): Promise<Finding> {
   const { listWindows } = await import('../../server/capture/native-backend.ts')
   const check = 'window_capture'
   const found = await listWindows()
@@ -185,7 +136,7 @@ async function checkCapture(env: NodeJS.ProcessEnv, facts: InstanceFacts[]): Pro
     const summary = 'windows of applications can be captured'
     return finding(check, isWayland ? 'warn' : 'ok', summary, hint, details)
   }
-  if (hadBlender(facts)) {
+  if (hadBlender) {
     const summary = 'Blender sends pictures itself while connected; no other window can be captured'
     return finding(check, 'ok', summary, null, details)
   }
@@ -193,23 +144,18 @@ async function checkCapture(env: NodeJS.ProcessEnv, facts: InstanceFacts[]): Pro
   return finding(check, 'warn', summary, hint, details)
 }
 
-/** Whether Blender is or was connected to a running instance: it has the add-on. */
-function hadBlender(facts: InstanceFacts[]): boolean {
-  return facts.some(({ row }) => row.dcc_type === 'blender' && row.application.since !== null)
-}
-
 /** Reports an installed Blender that has never connected: usually the add-on is missing. */
 async function checkBlender(
   { PATH = '' }: NodeJS.ProcessEnv,
-  facts: InstanceFacts[],
+  hadBlender: boolean,
+  isServing: boolean,
 ): Promise<Finding> {
-  if (hadBlender(facts)) return finding('blender', 'ok', 'Blender has connected')
+  if (hadBlender) return finding('blender', 'ok', 'Blender has connected')
   // A relative folder depends on the working folder.
   for (const folder of PATH.split(delimiter).filter(isAbsolute)) {
     const program = join(folder, 'blender')
     if ((await access(program, constants.X_OK).catch(() => false)) === false) continue
-    const start =
-      facts.length > 0 ? '' : 'start a server: service-cli serve --dcc-type blender; then, '
+    const start = isServing ? '' : 'start a server: service-cli serve --dcc-type blender; then, '
     const hint = `${start}in Blender, press Connect; service-cli adapter blender writes the add-on if it is missing`
     const summary = `Blender is installed (${program}) but not connected`
     return finding('blender', 'warn', summary, hint)

@@ -7,21 +7,13 @@ import { asText, cleanText } from '../../lib/util/text.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 import { writeNote } from './note.ts'
 
-/** Makes a note. */
 export default class NotesAdd extends BaseCommand {
   static override summary = 'Make a note about the open document'
-
   static override description = `Makes a note about the document that is open in the application, for \
 an agent to act on. Notifies agents that subscribe to notes://open.
 
 ${hostEnvironment}`
-
-  static override examples = [
-    {
-      description: 'about one object',
-      command: '<%= config.bin %> notes add "Too bright" --object Light',
-    },
-  ]
+  static override examples = ['<%= config.bin %> notes add "Too bright" --object Light']
 
   static override args = {
     text: Args.string({ description: 'what should change', required: true, ignoreStdin: true }),

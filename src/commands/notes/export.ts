@@ -10,25 +10,17 @@ import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 /** Has the numbers of all notes that may be left out. */
 const maxTailBytes = 8192
 
-/** Exports the notes of the open document. */
 export default class NotesExport extends BaseCommand {
   static override summary = 'Write all notes of the open document to one JSON file'
-
   static override description = `Writes the notes of the document that is open in the application, \
 with their answers, proofs and pictures, as one JSON file for notes import.
 
 ${hostEnvironment}`
-
-  static override examples = [
-    {
-      description: 'to a file',
-      command: '<%= config.bin %> notes export --out shot-010.notes.json',
-    },
-  ]
+  static override examples = ['<%= config.bin %> notes export --out shot-010.notes.json']
 
   static override flags = {
     out: Flags.string({ description: 'write into this file instead of stdout', helpValue: 'FILE' }),
-    force: Flags.boolean({ description: 'replace the file of --out', default: false }),
+    force: Flags.boolean({ description: 'replace the file of --out' }),
     ...instanceFlags,
   }
 

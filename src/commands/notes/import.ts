@@ -10,19 +10,14 @@ import { isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
 import { findHost } from '../artefacts/host-target.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 
-/** Imports notes into the open document. */
 export default class NotesImport extends BaseCommand {
   static override summary = 'Add exported notes to the open document'
-
   static override description = `Adds the notes of a file that notes export wrote to the document that \
 is open in the application, with their answers, proofs and pictures. They get the next \
 free numbers. A note that the document has already is left as it is.
 
 ${hostEnvironment}`
-
-  static override examples = [
-    { description: 'from a file', command: '<%= config.bin %> notes import shot-010.notes.json' },
-  ]
+  static override examples = ['<%= config.bin %> notes import shot-010.notes.json']
 
   static override args = {
     file: Args.string({ description: 'the file', required: true, ignoreStdin: true }),

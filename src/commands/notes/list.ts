@@ -8,21 +8,16 @@ import { isNote, lineOf, onScreen, readNotes, type ShownNote } from './note.ts'
 /** What the list has of the text of a note; `notes show` has the rest. */
 const listedChars = 300
 
-/** Lists notes. */
 export default class NotesList extends BaseCommand {
   static override summary = 'List the notes of the open document'
-
   static override description = `Lists the notes of the document that is open in the application: \
 the unsettled ones, or all of them with --all.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
-
-  static override examples = [
-    { description: 'the open notes', command: '<%= config.bin %> notes list' },
-  ]
+  static override examples = ['<%= config.bin %> notes list']
 
   static override flags = {
-    all: Flags.boolean({ description: 'include accepted and closed notes', default: false }),
+    all: Flags.boolean({ description: 'include accepted and closed notes' }),
     ...endpointFlags,
   }
 

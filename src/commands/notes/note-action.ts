@@ -8,7 +8,7 @@ interface NoteAction {
   readonly action: 'accept' | 'answer' | 'close' | 'reopen'
   readonly summary: string
   readonly description: string
-  readonly example: { readonly description: string; readonly command: string }
+  readonly example: string
   /** What the text of the action is. */
   readonly text: string
   readonly isTextRequired?: boolean

@@ -6,18 +6,13 @@ import { asText, cleanText } from '../../lib/util/text.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
 import { isNote, lineOf, noteArg, onScreen, readNotes, type ShownNote } from './note.ts'
 
-/** Shows a note. */
 export default class NotesShow extends BaseCommand {
   static override summary = 'Show a note with its answers'
-
   static override description = `Shows one note of the open document: its text, the objects that it is \
 about, and what happened since.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
-
-  static override examples = [
-    { description: 'by its number', command: '<%= config.bin %> notes show 3' },
-  ]
+  static override examples = ['<%= config.bin %> notes show 3']
 
   static override args = { note: noteArg }
 

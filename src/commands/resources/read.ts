@@ -22,30 +22,18 @@ import { withServer } from './client.ts'
 import { endpointFlags } from './endpoint-flags.ts'
 import { checkUri, withNearest } from './uri-argument.ts'
 
-/** Reads one resource. */
 export default class ResourcesRead extends BaseCommand {
   static override summary = 'Read a resource: show text, save anything else to a file'
-
   static override description = `Reads a resource of your running service-cli serve, or of the MCP \
 endpoint at --url. A terminal shows indented JSON, and binary data is saved to a new file in the \
 working folder; a pipe or a file gets exactly the bytes that the server sent.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
-
   static override examples = [
-    { description: 'the scene', command: '<%= config.bin %> resources read scene://current' },
-    {
-      description: 'the window of the application, as a picture',
-      command: '<%= config.bin %> resources read capture://current_window --out window.png',
-    },
-    {
-      description: 'a part of the scene',
-      command: '<%= config.bin %> resources read scene://current | jq .selection',
-    },
-    {
-      description: 'the whole protocol answer',
-      command: '<%= config.bin %> resources read audit://recent --json',
-    },
+    '<%= config.bin %> resources read scene://current',
+    '<%= config.bin %> resources read capture://current_window --out window.png',
+    '<%= config.bin %> resources read scene://current | jq .selection',
+    '<%= config.bin %> resources read audit://recent --json',
   ]
 
   static override args = {
@@ -57,7 +45,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       description: 'write into this file; - is stdout, for binary data too',
       helpValue: 'FILE',
     }),
-    force: Flags.boolean({ description: 'replace the file of --out', default: false }),
+    force: Flags.boolean({ description: 'replace the file of --out' }),
     ...endpointFlags,
   }
 

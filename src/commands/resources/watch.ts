@@ -32,36 +32,20 @@ const permanentCodes: readonly ErrorCode[] = [
   'storage_failed',
 ]
 
-/** Shows what changes in a resource. */
 export default class ResourcesWatch extends BaseCommand {
   static override summary = 'Subscribe to a resource and print its changes'
-
   static override description = `Subscribes to a resource of your running service-cli serve, or of the \
 MCP endpoint at --url, and prints changes until Ctrl-C: added, removed and changed members of the \
 scene and other JSON, or the size of anything else. Combines changes within half a second. \
 Reconnects after a restart of the server.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
-
   static override examples = [
-    { description: 'the scene', command: '<%= config.bin %> resources watch scene://current' },
-    {
-      description: 'what the application does',
-      command: '<%= config.bin %> resources watch audit://recent',
-    },
-    {
-      description: 'every change as a line of JSON, twice a second at most',
-      command: '<%= config.bin %> resources watch scene://current --json',
-    },
-    {
-      description: 'for an agent: one line when nothing has changed for two seconds',
-      command: '<%= config.bin %> resources watch scene://current --json --settle 2s',
-    },
-    {
-      description: 'instances that come and go, at a gateway',
-      command:
-        '<%= config.bin %> resources watch gateway://instances --url http://127.0.0.1:9765/mcp',
-    },
+    '<%= config.bin %> resources watch scene://current',
+    '<%= config.bin %> resources watch audit://recent',
+    '<%= config.bin %> resources watch scene://current --json',
+    '<%= config.bin %> resources watch scene://current --json --settle 2s',
+    '<%= config.bin %> resources watch gateway://instances --url http://127.0.0.1:9765/mcp',
   ]
 
   static override args = {
