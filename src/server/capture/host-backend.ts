@@ -46,7 +46,7 @@ export function createHostBackend(linked: () => LinkedPictures | null): CaptureB
     const { png, view } = taken.value
     const fitting = await fitPng(png, form)
     if (fitting !== null) return ok({ png: fitting.png, ...(view && { view }) })
-    const message = `the picture of the application is no PNG file of at most ${form.maxWidth} pixels, nor can it be made one`
+    const message = `the application took no PNG picture of at most ${form.maxWidth} pixels`
     return fail({ reason: 'failed', message })
   }
   return {
