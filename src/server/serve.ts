@@ -13,13 +13,12 @@ import type { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
-import { createHostEndpoint } from './host/host-endpoint.ts'
-import { createHostSink } from './host/host-sink.ts'
+import { createHostEndpoint } from './host/endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
-import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
+import { createInstanceRecord, InstanceFile, sceneTimePatch } from './host/instance-record.ts'
 import type { CaptureLimits } from './capture/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
-import { dccTypeOf, type Presence, PresenceNews, presencePatch } from './host/link/presence.ts'
+import { ApplicationStatus, dccTypeOf, type Presence, presencePatch } from './host/status.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from './http/server-socket.ts'
@@ -57,10 +56,10 @@ export async function startServe(
   const instancesDir = registryDir.instances
   await reapInstances(instancesDir, log)
 
-  const presences = new PresenceNews(log)
+  const status = new ApplicationStatus(log)
   const origin = () => ({
     instance_id: instanceId,
-    dcc_type: dccTypeOf(options.dccType, presences.current?.app),
+    dcc_type: dccTypeOf(options.dccType, status.current?.app),
   })
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
@@ -101,7 +100,7 @@ export async function startServe(
       dccTypeOf(options.dccType, app),
       app?.pid ?? instanceId,
     ])
-  const document = () => folderOf(presences.current ?? {})
+  const document = () => folderOf(status.current ?? {})
   const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh() })
   opened.defer(() => checkpoints.close())
   const pictures = createPictureMaker()
@@ -118,7 +117,7 @@ export async function startServe(
           compare: (before, after) => pictures.compare(before, after),
           detail: id => readDetail(registry, id),
         }),
-        isShared: () => presences.current?.cleared !== true || registry.scene.current.hasScene,
+        isShared: () => status.current?.cleared !== true || registry.scene.current.hasScene,
         audit,
         log,
       })
@@ -153,18 +152,20 @@ export async function startServe(
     page: { keyLogin: options.auth?.mode !== 'oauth' },
     host: ({ registry, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
-        sink: createHostSink(registry, { audit, store, notes, checkpoints }),
         registry,
-        identity: { name: 'service-cli', version },
+        audit,
+        checkpoints,
+        notes: notes ?? null,
+        artefacts: store ?? null,
         token: token.secret,
         limits,
         log,
         onRefused,
         pageLogin,
         onPresence: presence => {
-          const before = presences.current
-          presences.next(presence)
-          const { savedFrom } = presence.document ?? {}
+          const before = status.current
+          status.set(presence)
+          const { saved_from: savedFrom } = presence.document ?? {}
           const { path, name } = before?.document ?? {}
           const isSaved = savedFrom !== undefined && savedFrom === (path ?? name)
           const from = before !== null && isSaved ? folderOf(before) : null
@@ -201,18 +202,16 @@ export async function startServe(
       version,
       gateways: options.join?.gateways,
     }),
-    hostToken: token.isGenerated ? token.secret : undefined,
     ownerToken,
-    openFolder: () => openStateDirectory(registryDir.path),
   })
   announced = record
   opened.defer(() => record.remove())
-  presences.follow((presence, sinceMs) => {
+  status.onChange((presence, sinceMs) => {
     const given = { dccType, named: name !== undefined, hostname: hostname() }
     void record.update(presencePatch(presence, given, sinceMs))
   })
   const noteScene = (): void => {
-    const patch = scenePatch(registry.scene, record.record)
+    const patch = sceneTimePatch(registry.scene, record.record)
     if (patch !== null) void record.update(patch)
   }
   registry.listen({ resourceUpdated: noteScene })

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../util/json.ts'
 
-/** The messages of `dcc-host.v1`, which docs/host-link.md lists, as far as they have one type. */
+/** The server's side of `dcc-host.v1` (docs/host-link.md); the application's is in `messages.ts`. */
 
 /** The WebSocket sub-protocol. */
 export const subprotocol = 'dcc-host.v1'
@@ -36,8 +36,6 @@ export type LinkErrorCode =
   | 'blank'
   | 'permission'
 
-export type Mode = 'gui' | 'background'
-
 /** What a picture shows: the whole window, or only the view of the scene. */
 export const pictureTargets = ['window', 'viewport'] as const
 
@@ -56,33 +54,22 @@ export type PictureShot =
 interface LinkLimits {
   readonly max_message_bytes: number
   readonly max_batch: number
+  /** Open reads and pictures. */
   readonly max_in_flight: number
   /** 0: no bound; null: artefacts are switched off. */
   readonly max_artefact_bytes: number | null
-  readonly max_scene_objects: number
   readonly max_patched_objects: number
-  readonly scene_min_interval_ms: number
 }
 
 export interface Welcome {
   readonly type: 'welcome'
   readonly protocol: number
-  readonly session: string
   readonly server: { readonly name: string; readonly version: string }
   readonly limits: LinkLimits
   readonly heartbeat_ms: number
   readonly need_scene: boolean
   /** The server takes `scene.patch`. */
   readonly scene_patch: boolean
-}
-
-export interface Heartbeat {
-  readonly type: 'heartbeat'
-  readonly main_idle_ms: number
-  readonly queue_depth?: number
-  readonly dropped?: Readonly<Record<string, number>>
-  /** What blocks the main thread. */
-  readonly busy?: string
 }
 
 /** From the server to the application. */
@@ -118,5 +105,4 @@ export type ServerMessage =
   /** The notes of the open document, whole as `notes://{id}` has them; to those that ask. */
   | { readonly type: 'notes'; readonly notes: readonly object[]; readonly pictures: string }
   | { readonly type: 'cancel'; readonly id: string }
-  | { readonly type: 'throttle'; readonly scene_min_interval_ms: number }
   | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }
