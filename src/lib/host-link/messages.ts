@@ -22,6 +22,8 @@ function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform(value => value ?? undefined)
 }
 
+const anything = optional(z.unknown())
+
 function integer(least: number, most = Number.MAX_SAFE_INTEGER) {
   const error = must(`be a whole number from ${least} to ${most}`)
   return z.preprocess(toNumber, z.int(error).min(least, error).max(most, error))
@@ -118,7 +120,7 @@ const auditRecord = z
     action: name,
     outcome: optional(outcome),
     actor: optional(name),
-    params: z.unknown(),
+    params: anything,
     duration_ms: optional(
       z.preprocess(toNumber, z.number().min(0, must('be a number of milliseconds, 0 or more'))),
     ),
@@ -140,7 +142,7 @@ const event = z
     tool_call_id: optional(name),
     job_id: optional(name),
     correlation_id: optional(name),
-    metadata: z.unknown(),
+    metadata: anything,
   })
   .transform(({ tool_call_id, job_id, correlation_id, ...said }) => {
     return { ...said, toolCallId: tool_call_id, jobId: job_id, correlationId: correlation_id }
@@ -155,14 +157,18 @@ const sidecarMembers = {
   job_id: optional(name),
   correlation_id: optional(name),
   expires_at: optional(time),
-  metadata: z.unknown(),
+  metadata: anything,
 }
 
 /** What is said of an artefact beside its bytes, in the query of a post. */
 export const sidecar = z.object(sidecarMembers)
 
-export const scenePatchPost = z
-  .object({ base: optional(integer(0)), ...patchMembers })
+const scenePatch = z
+  .object({
+    /** The revision of the scene that the patch is for; absent: any. */
+    base: optional(integer(0)),
+    ...patchMembers,
+  })
   .transform(({ base, ...patch }, context) => ({ base, patch: patchTexts(patch, context) }))
 
 /** A name has a letter, so that it is never taken for a revision. */
@@ -210,9 +216,7 @@ export const messages = {
       must('be a JSON object, or null to clear it'),
     ),
   }),
-  'scene.patch': z
-    .object({ base: integer(0), ...patchMembers })
-    .transform(({ base, ...patch }, context) => ({ base, patch: patchTexts(patch, context) })),
+  'scene.patch': scenePatch,
   'app.update': z.object({
     /** Absent: as before. */
     document: document.optional(),
@@ -228,9 +232,9 @@ export const messages = {
   'events.append': eventsPost.extend({ session_id: sessionId }),
   'events.close': z.object({ session_id: sessionId }),
   // Their lists are checked with the scheme that they are of.
-  'producer.register': scheme.extend({ resources: z.unknown(), templates: z.unknown() }),
+  'producer.register': scheme.extend({ resources: anything, templates: anything }),
   'producer.unregister': scheme,
-  'producer.list_changed': scheme.extend({ resources: z.unknown() }),
+  'producer.list_changed': scheme.extend({ resources: anything }),
   'resource.updated': z.object({ uri: z.string() }),
   'artefact.put': z.object({
     id: name,
@@ -243,12 +247,7 @@ export const messages = {
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),
-  'note.act': z.object({
-    note: z.string(),
-    action: z.string(),
-    by: z.unknown(),
-    text: z.unknown(),
-  }),
+  'note.act': z.object({ note: z.string(), action: z.string(), by: anything, text: anything }),
   bye: z.object({ reason: optional(name), clear: optional(z.boolean()) }),
 }
 

@@ -72,35 +72,31 @@ export interface Welcome {
   readonly scene_patch: boolean
 }
 
+/** To be answered in time, with the same id. */
+interface Request<Type extends string> {
+  readonly type: Type
+  readonly id: string
+  readonly deadline_ms: number
+}
+
+interface CaptureRequest extends Request<'capture'> {
+  readonly target: PictureTarget
+  readonly shot?: PictureShot
+  readonly max_width: number
+  readonly max_bytes: number
+}
+
 /** From the server to the application. */
 export type ServerMessage =
   | Welcome
-  | {
-      readonly type: 'read'
-      readonly id: string
-      readonly uri: string
-      readonly deadline_ms: number
-    }
-  | {
-      readonly type: 'list'
-      readonly id: string
-      readonly scheme: string
-      readonly deadline_ms: number
-    }
-  | {
-      readonly type: 'capture'
-      readonly id: string
-      readonly target: PictureTarget
-      readonly shot?: PictureShot
-      readonly max_width: number
-      readonly max_bytes: number
-      readonly deadline_ms: number
-    }
+  | (Request<'read'> & { readonly uri: string })
+  | (Request<'list'> & { readonly scheme: string })
+  | CaptureRequest
   /** To be answered once the server has the scene as the application shows it. */
-  | { readonly type: 'refresh'; readonly id: string; readonly deadline_ms: number }
+  | Request<'refresh'>
   /** Whether a client follows the scene. Else few scenes are enough: readers ask for a refresh. */
   | { readonly type: 'demand'; readonly scene: boolean }
-  /** A picture of the application was taken for a client, by the application or from outside. */
+  /** A client got a picture of the application, taken by the application or from outside. */
   | { readonly type: 'captured'; readonly target: PictureTarget }
   /** The notes of the open document, whole as `notes://{id}` has them; to those that ask. */
   | { readonly type: 'notes'; readonly notes: readonly object[]; readonly pictures: string }

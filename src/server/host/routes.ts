@@ -7,7 +7,6 @@ import {
   checkpoint,
   isCheckpointName,
   messages,
-  scenePatchPost,
 } from '../../lib/host-link/messages.ts'
 import { readJson } from '../../lib/host-link/read-json.ts'
 import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
@@ -78,7 +77,7 @@ export function createHostRoutes(parts: HostRoutesParts): NodeHandler {
         return { ok: true, revision: changeScene(() => registry.scene.setText(text)) }
       },
       async PATCH({ req }) {
-        const { base = null, patch } = orThrow(scenePatchPost, await exactOf(req))
+        const { base = null, patch } = orThrow(messages['scene.patch'], await exactOf(req))
         noteLive(registry.scene.isLive, 'sends the scene')
         return { ok: true, revision: changeScene(() => registry.scene.patch(patch, base)) }
       },

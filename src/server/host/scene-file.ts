@@ -34,7 +34,7 @@ export class SceneFile {
   #stopped = false
   #paused = false
   /** As the last look found the file; null: missing. */
-  #seen: string | null = ''
+  #seen: string | null = null
   /** What was read, right or wrong. */
   #used = ''
   readonly #reported = new Set<string>()

@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { invalidMember, orThrow } from '../../lib/host-link/check.ts'
 import { type Message, sidecar } from '../../lib/host-link/messages.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { readJson } from '../../lib/host-link/read-json.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
-import { maxJsonDepth, parseJson, wellFormedJson } from '../../lib/util/json.ts'
 import { PutOptionInvalid } from '../artefacts/put-options.ts'
 import type { ArtefactOptions, ArtefactStore } from '../artefacts/store.ts'
 import { bodyStream } from '../http/body.ts'
@@ -79,7 +79,6 @@ export class LinkUploads {
   #current: Arriving | null = null
   /** Streams that are full: one that has all of its bytes may be, beside the current one. */
   readonly #full = new Set<PassThrough>()
-  #timer: NodeJS.Timeout | undefined
 
   constructor(uploads: Uploads, limits: UploadLimits, channel: { pause(): void; resume(): void }) {
     this.#uploads = uploads
@@ -115,8 +114,7 @@ export class LinkUploads {
     if (this.#current?.id !== id) {
       throw new LinkRefusal('not_found', 'there is no such artefact on its way')
     }
-    this.#giveUp('mismatch', 'the artefact is given up: the application gave it up')
-    this.#current = null
+    this.#giveUp('the application gave it up')
   }
 
   /** What is wrong with the bytes, as a reason to close the link; null: nothing. */
@@ -124,56 +122,40 @@ export class LinkUploads {
     const current = this.#current
     if (current === null) return 'a binary frame came without an artefact.put before it'
     if (bytes.length > current.missing) return 'an artefact has more bytes than were announced'
-    // An empty frame must not extend the time.
-    if (bytes.length === 0) return null
     current.missing -= bytes.length
     const { stream } = current
-    if (stream?.writable && !stream.write(bytes)) this.#hold(stream)
-    this.#advance()
+    if (stream?.writable && !stream.write(bytes)) {
+      this.#full.add(stream)
+      this.#channel.pause()
+    }
+    this.#endComplete()
     return null
   }
 
   close(): void {
-    this.#giveUp('mismatch', 'the artefact is given up: the link is closed')
-    this.#current = null
+    this.#giveUp('the link is closed')
   }
 
   #begin(next: Arriving): void {
-    const why = 'another artefact.put came before all of its bytes'
-    this.#giveUp('mismatch', `the artefact is given up: ${why}`)
+    this.#giveUp('another artefact.put came before all of its bytes')
     this.#current = next
-    this.#advance()
+    this.#endComplete()
   }
 
-  #advance(): void {
-    clearTimeout(this.#timer)
-    if (this.#current?.missing === 0) {
-      this.#current.stream?.end()
-      this.#current = null
-    } else if (this.#full.size === 0) {
-      const { bodyTimeoutMs } = this.#limits
-      const late = () => {
-        this.#giveUp('limit', `no byte of the artefact came for ${bodyTimeoutMs} ms`)
-      }
-      this.#timer = setTimeout(late, bodyTimeoutMs).unref()
-    }
+  #endComplete(): void {
+    if (this.#current?.missing !== 0) return
+    this.#current.stream?.end()
+    this.#current = null
   }
 
-  /** The bytes that still come are skipped. */
-  #giveUp(code: 'limit' | 'mismatch', message: string): void {
-    clearTimeout(this.#timer)
-    this.#current?.stream?.destroy(new LinkRefusal(code, message))
-  }
-
-  #hold(stream: PassThrough): void {
-    this.#full.add(stream)
-    this.#channel.pause()
+  #giveUp(why: string): void {
+    const failure = new LinkRefusal('mismatch', `the artefact is given up: ${why}`)
+    this.#current?.stream?.destroy(failure)
+    this.#current = null
   }
 
   #drained(stream: PassThrough): void {
-    if (!this.#full.delete(stream) || this.#full.size > 0) return
-    this.#channel.resume()
-    if (this.#current !== null) this.#advance()
+    if (this.#full.delete(stream) && this.#full.size === 0) this.#channel.resume()
   }
 }
 
@@ -216,29 +198,18 @@ function invalidOption({ option, detail }: PutOptionInvalid): ServiceError {
   return invalidMember(`/${name}`, detail)
 }
 
-/** Form encoding, decoded once; a parameter given twice has no meaning. */
 function querySidecar(url: string) {
-  const query = url.includes('?') ? url.slice(url.indexOf('?') + 1) : ''
-  try {
-    // URLSearchParams repairs broken escapes silently; this does not.
-    decodeURIComponent(query)
-  } catch {
-    throw invalidMember('', 'the query has a broken percent-encoding')
-  }
-  const parameters: Record<string, unknown> = {}
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (Object.hasOwn(parameters, name)) {
-      throw invalidMember(`/${name.slice(0, 64)}`, 'must not be given twice')
-    }
-    parameters[name] = name === 'metadata' ? metadataOf(value) : value
-  }
+  const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
+  const parameters: Record<string, unknown> = Object.fromEntries(new URLSearchParams(query))
+  const { metadata } = parameters
+  if (typeof metadata === 'string') parameters['metadata'] = metadataOf(metadata)
   return orThrow(sidecar, parameters)
 }
 
-/** The store refuses what is too large. */
-function metadataOf(text: string): unknown {
-  const parsed = parseJson(wellFormedJson(text), maxJsonDepth, parseExact)
-  if (parsed.ok) return parsed.value
-  const nested = `must not nest deeper than ${maxJsonDepth}`
-  throw invalidMember('/metadata', parsed.failure === 'depth' ? nested : 'must be JSON')
+function metadataOf(json: string): unknown {
+  try {
+    return parseExact(readJson(json).text)
+  } catch (error) {
+    throw invalidMember('/metadata', messageOf(error))
+  }
 }

@@ -21,7 +21,6 @@ import { MemoryArtefacts } from './memory-artefacts.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 const token = 'host-token-of-this-test'
-const { signal } = new AbortController()
 export const bearer = { Authorization: `Bearer ${token}` }
 export const json = { ...bearer, 'Content-Type': 'application/json' }
 
@@ -119,10 +118,10 @@ export class LinkServer {
   }
 
   /** Sessions of events that clients find. */
-  buffers(): string[] {
-    const uris = this.registry.first({ signal }).map(({ uri }) => uri)
-    const events = uris.filter(uri => uri.startsWith('events:'))
-    return events.map(uri => decodeURIComponent(uri.slice('events://session/'.length)))
+  async buffers(): Promise<string[]> {
+    const { descriptors } = await this.registry.page(undefined)
+    const events = descriptors.filter(({ uri }) => uri.startsWith('events:'))
+    return events.map(({ uri }) => decodeURIComponent(uri.slice('events://session/'.length)))
   }
 
   /** What a client reads. */

@@ -278,7 +278,7 @@ describe('POST /host/v1/events/<session_id>', () => {
     const third = await post('three', [event])
     expect(third.status).to.equal(429)
     expect(third.body.code).to.equal('limit-reached')
-    expect(host.buffers()).to.deep.equal(['one', 'two'])
+    expect(await host.buffers()).to.deep.equal(['one', 'two'])
     expect((await post('two', [event])).status).to.equal(200)
   })
 

@@ -4,7 +4,10 @@ import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.t
 import { applicationWords } from '../../resources/errors.ts'
 
 /** Why a read of a resource of the application failed: `data.reason` on the wire. */
-export type HostReason = 'host_busy' | 'host_disconnected' | 'host_timeout' | 'host_failed'
+type HostReason = NoAnswer | 'host_failed'
+
+/** Why a request to the application has no answer. */
+export type NoAnswer = 'host_busy' | 'host_disconnected' | 'host_timeout'
 
 const texts: Readonly<Record<HostReason, readonly [message: string, hint: string]>> = {
   host_busy: ['the application is busy', 'try again when its render, dialog or save is done'],

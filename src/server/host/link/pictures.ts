@@ -7,7 +7,7 @@ import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { CaptureFailure, Unavailable } from '../../capture/backend.ts'
 import type { AppPicture } from '../../capture/host-backend.ts'
 import { deniedPictures, noApplication } from '../../capture/target.ts'
-import type { HostReason } from './failures.ts'
+import type { NoAnswer } from './failures.ts'
 import type { Reply } from './requests.ts'
 
 /** Whether such a picture can be expected. `null`: no application is connected. */
@@ -44,21 +44,8 @@ const texts: Partial<Record<Reason, string>> = {
   failed: 'the application could not take a picture',
 }
 
-/** Of an error of the application, by its code. */
-const said = new Map<string, Reason>([
-  ['minimised', 'minimised'],
-  ['no_window', 'no_window'],
-  ['blank', 'blank'],
-  ['permission', 'permission'],
-  ['busy', 'host_busy'],
-])
-
-const unanswered: Readonly<Record<HostReason, Reason>> = {
-  host_busy: 'host_busy',
-  host_timeout: 'timeout',
-  host_disconnected: 'host_disconnected',
-  host_failed: 'failed',
-}
+/** Codes of errors that say what became of a picture. */
+const said = ['minimised', 'no_window', 'blank', 'permission'] as const
 
 export function pictureFailure(reason: Reason): CaptureFailure {
   return { reason, message: texts[reason] ?? reason }
@@ -79,17 +66,19 @@ const pictureForm = z.object({
 })
 
 /** The picture in the application's answer: docs/host-link.md, "capture". */
-export function pictureOf(answer: Result<Reply, HostReason>): Result<AppPicture, PictureFailure> {
+export function pictureOf(answer: Result<Reply, NoAnswer>): Result<AppPicture, PictureFailure> {
   if (!answer.ok) {
-    return fail({ failure: pictureFailure(unanswered[answer.failure]), trouble: null })
+    const { failure } = answer
+    const reason = failure === 'host_timeout' ? 'timeout' : failure
+    return fail({ failure: pictureFailure(reason), trouble: null })
   }
   const { code, message, members, png } = answer.value
   if (code === 'not_found') {
-    const nothing = `the application finds nothing like that: ${code}: ${message}`
+    const nothing = `the application finds nothing like that: ${message}`
     return fail({ failure: { reason: 'not_found', message: nothing }, trouble: null })
   }
   if (code !== null) {
-    const reason = said.get(code)
+    const reason = code === 'busy' ? 'host_busy' : said.find(each => each === code)
     if (reason === undefined) return failed(`${code}: ${message}`)
     return fail({ failure: pictureFailure(reason), trouble: null })
   }

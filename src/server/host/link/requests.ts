@@ -10,7 +10,7 @@ import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../re
 import type { Content } from '../../resources/producer.ts'
 import { contentForm } from '../../resources/producer-check.ts'
 import type { HostLimits } from '../limits.ts'
-import { hostFailure, type HostReason } from './failures.ts'
+import { hostFailure, type NoAnswer } from './failures.ts'
 import { pictureFailure, pictureOf } from './pictures.ts'
 
 /** Requests to the application that are open at once. */
@@ -48,7 +48,7 @@ interface RequestsParts {
   readonly log: Logger
 }
 
-type Outcome = Result<Reply, HostReason>
+type Outcome = Result<Reply, NoAnswer>
 
 /** The requests of one connection. Each has exactly one outcome, by its deadline at the latest. */
 export class Requests {
@@ -154,7 +154,7 @@ export class Requests {
       this.#open.delete(id)
       resolve(outcome)
     }
-    const giveUp = (reason: HostReason): void => {
+    const giveUp = (reason: NoAnswer): void => {
       settle(fail(reason))
       this.#parts.send({ type: 'cancel', id })
     }

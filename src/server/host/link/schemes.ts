@@ -52,13 +52,12 @@ export class Schemes {
   /** `producer.register` */
   register(scheme: string, resources: unknown, templates: unknown): void {
     const { registry } = this.#parts
-    checkScheme(scheme)
     const listed = resourcesOf(resources ?? [], scheme)
-    const forms = parseList(templates ?? [], '/templates', templateForm(scheme))
-    const offered = uniqueBy(forms, ({ uriTemplate }) => uriTemplate)
+    const offered = parseList(templates ?? [], '/templates', templateForm(scheme), 'uriTemplate')
     const known = this.#byName.get(scheme) ?? this.#add(scheme)
     const isBack = known.requests === null
-    known.connect(this.#requests)
+    clearTimeout(known.removal)
+    known.requests = this.#requests
     if (known.replace(listed, offered)) registry.listChanged()
     if (isBack) registry.schemeUpdated(scheme)
   }
@@ -76,8 +75,9 @@ export class Schemes {
    */
   listChanged(scheme: string, resources: unknown): void {
     const known = this.#connected(scheme)
-    if (resources !== undefined && resources !== null) this.#replaceList(known, resources)
-    else void this.#fetchList(known)
+    if (resources !== undefined) return this.#replaceList(known, resources)
+    // An answer on its way may be older than this message.
+    known.fetching = known.fetching.then(() => this.#fetchList(known))
   }
 
   /** `resource.updated` */
@@ -90,11 +90,11 @@ export class Schemes {
 
   /** The connection is lost: its schemes stay listed for a while. */
   disconnect(): void {
-    this.#requests = null
     const { registry, graceMs } = this.#parts
     for (const known of this.#byName.values()) {
       if (known.requests === null) continue
-      known.disconnect(setTimeout(() => this.#remove(known), graceMs).unref())
+      known.requests = null
+      known.removal = setTimeout(() => this.#remove(known), graceMs).unref()
       registry.schemeUpdated(known.scheme)
     }
   }
@@ -106,6 +106,10 @@ export class Schemes {
 
   #add(scheme: string): LinkedScheme {
     const { registry } = this.#parts
+    if (!isScheme(scheme)) {
+      const form = 'a lower-case letter, then letters, digits, "+", "-" or "."'
+      throw invalidMember('/scheme', `must be ${form}, at most 64 characters`)
+    }
     const state = registry.schemeState(scheme)
     if (state === 'reserved') {
       throw new LinkRefusal('scheme_reserved', `${scheme}:// is the server's own`)
@@ -113,20 +117,13 @@ export class Schemes {
     if (state === 'taken') {
       throw new LinkRefusal('scheme_taken', `${scheme}:// is served by another producer`)
     }
-    if (this.#byName.size >= maxSchemes) this.#makeSpace()
+    if (this.#byName.size >= maxSchemes) {
+      throw new LinkRefusal('limit', `there are ${maxSchemes} schemes already`)
+    }
     const added = new LinkedScheme(scheme)
     this.#byName.set(scheme, added)
     registry.attach(scheme, added)
     return added
-  }
-
-  /** A scheme that is not registered again makes room for those that are offered now. */
-  #makeSpace(): void {
-    const waiting = this.#byName.values().find(({ requests }) => requests === null)
-    if (waiting === undefined) {
-      throw new LinkRefusal('limit', `there are ${maxSchemes} schemes already`)
-    }
-    this.#remove(waiting)
   }
 
   #connected(scheme: string): LinkedScheme {
@@ -141,41 +138,40 @@ export class Schemes {
   }
 
   async #fetchList(known: LinkedScheme): Promise<void> {
+    const { requests, scheme } = known
     try {
-      const resources = await known.fetchList()
-      if (resources !== undefined) this.#replaceList(known, resources)
+      const resources = await requests?.list(scheme)
+      // What an earlier connection said is of no interest to this one.
+      if (requests === known.requests) this.#replaceList(known, resources)
     } catch (error) {
       this.#parts.log.warn(
-        { scheme: known.scheme, trouble: messageOf(error) },
+        { scheme, trouble: messageOf(error) },
         'the application did not list its resources: the old list stays',
       )
     }
   }
 
   #remove(known: LinkedScheme): void {
-    known.disconnect()
+    clearTimeout(known.removal)
+    known.requests = null
     this.#byName.delete(known.scheme)
     this.#parts.registry.detach(known.scheme)
   }
 }
 
-/** One scheme as clients see it: lists are what the application said last, a read is a question to it. */
+/** One scheme as clients see it: the lists are what the application said last, a read asks it. */
 class LinkedScheme implements SchemeProducer {
   readonly scheme: string
+  /** Null while the application that offered it is not connected. */
+  requests: Requests | null = null
+  removal: NodeJS.Timeout | undefined
+  /** The last question for the list. */
+  fetching = Promise.resolve()
   #resources: readonly Descriptor[] = Object.freeze([])
   #templates: readonly Template[] = Object.freeze([])
-  /** Null while the application that offered it is not connected. */
-  #requests: Requests | null = null
-  #removal: NodeJS.Timeout | undefined
-  #isFetching = false
-  #fetchAgain = false
 
   constructor(scheme: string) {
     this.scheme = scheme
-  }
-
-  get requests(): Requests | null {
-    return this.#requests
   }
 
   list(): readonly Descriptor[] {
@@ -187,8 +183,8 @@ class LinkedScheme implements SchemeProducer {
   }
 
   async read({ text: uri }: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
-    if (this.#requests === null) throw hostFailure('host_disconnected')
-    const contents = await this.#requests.read(uri, reader?.signal)
+    if (this.requests === null) throw hostFailure('host_disconnected')
+    const contents = await this.requests.read(uri, reader?.signal)
     const typeOf = (of: string) => this.#resources.find(each => each.uri === of)?.mimeType
     // Contents are for the URI that was asked for, however the application spells it.
     const answer = typedContents(contents, typeOf).map((content, at) => {
@@ -204,17 +200,6 @@ class LinkedScheme implements SchemeProducer {
     return listedValues(this.#resources, variable, prefix, context)
   }
 
-  connect(requests: Requests | null): void {
-    clearTimeout(this.#removal)
-    this.#requests = requests
-  }
-
-  disconnect(removal?: NodeJS.Timeout): void {
-    clearTimeout(this.#removal)
-    this.#removal = removal
-    this.#requests = null
-  }
-
   /** False when it says the same as before: then the arrays stay the identical ones. */
   replace(resources: readonly Descriptor[], templates: readonly Template[]): boolean {
     const isSame = isDeepStrictEqual([resources, templates], [this.#resources, this.#templates])
@@ -223,56 +208,32 @@ class LinkedScheme implements SchemeProducer {
     this.#templates = templates
     return true
   }
-
-  /**
-   * The list of the application, or undefined when it is not to be taken: one is on its way
-   * already, or its connection is over. Asks once more when it was called meanwhile, because the
-   * answer may be older than that.
-   */
-  async fetchList(): Promise<unknown> {
-    this.#fetchAgain = true
-    if (this.#isFetching) return undefined
-    this.#isFetching = true
-    try {
-      let resources: unknown
-      while (this.#fetchAgain && this.#requests !== null) {
-        this.#fetchAgain = false
-        const requests = this.#requests
-        resources = await requests.list(this.scheme)
-        if (requests !== this.#requests) resources = undefined
-      }
-      return resources
-    } finally {
-      this.#isFetching = false
-    }
-  }
 }
 
-function checkScheme(scheme: string): void {
-  if (isScheme(scheme)) return
-  const form = 'a lower-case letter, then letters, digits, "+", "-" or ".", at most 64 characters'
-  throw invalidMember('/scheme', `must be ${form}`)
-}
-
-/** The member `resources`. Of several with one URI the first counts. */
 function resourcesOf(value: unknown, scheme: string): readonly Descriptor[] {
-  const listed = parseList(value, '/resources', descriptorForm(scheme))
-  return uniqueBy(listed, ({ uri }) => uri)
+  return parseList(value, '/resources', descriptorForm(scheme), 'uri')
 }
 
-/** Frozen, so that the server serialises an unchanged list once. */
-function uniqueBy<Item>(items: readonly Item[], key: (item: Item) => string): readonly Item[] {
-  const byKey = new Map<string, Item>()
-  for (const item of items) if (!byKey.has(key(item))) byKey.set(key(item), Object.freeze(item))
-  return Object.freeze([...byKey.values()])
-}
-
-function parseList<Item>(value: unknown, pointer: string, form: z.ZodType<Item>): Item[] {
+/**
+ * A list of the application. Of several items with one `key` the first counts. Frozen, so that the
+ * server serialises an unchanged list once.
+ */
+function parseList<Key extends string, Item extends Readonly<Record<Key, string>>>(
+  value: unknown,
+  pointer: string,
+  form: z.ZodType<Item>,
+  key: Key,
+): readonly Item[] {
   if (!Array.isArray(value)) throw invalidMember(pointer, 'must be an array')
   if (value.length > maxResources) {
     throw new LinkRefusal('limit', `${pointer} must not have more than ${maxResources} entries`)
   }
-  return value.map((item: unknown, at) => orThrow(form, withoutNulls(item), `${pointer}/${at}`))
+  const items = new Map<string, Item>()
+  for (const [at, given] of value.entries()) {
+    const item = orThrow(form, withoutNulls(given), `${pointer}/${at}`)
+    if (!items.has(item[key])) items.set(item[key], Object.freeze(item))
+  }
+  return Object.freeze([...items.values()])
 }
 
 function unknownScheme(scheme: string): LinkRefusal {

@@ -239,7 +239,7 @@ export class Session implements ChannelReader {
         return { revision: registry.scene.replaceText(text, this.instanceId) }
       }
       case 'scene.patch': {
-        const { patch, base } = message
+        const { patch, base = null } = message
         return { revision: changeScene(() => registry.scene.patch(patch, base, this.instanceId)) }
       }
       case 'app.update':
@@ -339,20 +339,16 @@ export class Session implements ChannelReader {
   #showNotes(): (() => void) | undefined {
     const { notes, log, channel } = this.#parts
     if (notes === null) return undefined
-    let reads = 0
-    let sent = 0
+    // One after the other: a slow read for the previous document must not end last.
+    let showing = Promise.resolve()
     const show = () => {
-      const read = ++reads
-      const send = (shown: { notes: readonly object[]; pictures: string }) => {
-        // A slow read for the previous document may end last.
-        if (read < sent) return
-        sent = read
+      showing = showing.then(async () => {
+        const shown = await notes.shown(maxNotesBytes).catch((error: unknown) => {
+          log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
+          // The application may still show those of another document.
+          return { notes: [], pictures: '' }
+        })
         channel.send({ type: 'notes', ...shown })
-      }
-      notes.shown(maxNotesBytes).then(send, (error: unknown) => {
-        log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
-        // The application may still show those of another document.
-        send({ notes: [], pictures: '' })
       })
     }
     show()

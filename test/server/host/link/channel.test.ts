@@ -77,7 +77,7 @@ describe('a message of the host link', () => {
 describe('an application that does not take the answers', () => {
   /** More than the system keeps for both ends of a connection. */
   const answers = 30_000
-  const wrong = JSON.stringify({ type: 'bye', id: 'i'.repeat(64), ['x'.repeat(64)]: 1 })
+  const wrong = JSON.stringify({ type: 'x'.repeat(64), id: 'i'.repeat(64) })
 
   it('is closed with 1013 when it reads at last', async () => {
     const limits = { maxLinkBacklogBytes: 65_536, stopGraceMs: 60_000 }

@@ -12,7 +12,7 @@ describe('the first message of a link', () => {
 
   const noHello = 'the first message must be a hello'
   const wrong: [what: string, first: string | Buffer, code: number, reason: string][] = [
-    ['no JSON', '{', 4400, 'a message is not JSON: unexpected end'],
+    ['no JSON', '{', 4400, 'a message is not valid JSON: unexpected end'],
     ['no type', '{}', 4400, 'a message has no type'],
     ['another message', '{"type":"heartbeat","main_idle_ms":1}', 4400, noHello],
     ['another message, wrong itself', '{"type":"heartbeat"}', 4400, noHello],
@@ -154,7 +154,11 @@ describe('the place of the application', () => {
       expect(await peer.ask({ type: 'bye', clear })).to.deep.equal({ type: 'ok' })
       await peer.closed
       const document = server.presence?.document
-      return { scene: server.scene.current.text !== null, buffers: server.buffers(), document }
+      return {
+        scene: server.scene.current.text !== null,
+        buffers: await server.buffers(),
+        document,
+      }
     }
     const everything = { scene: true, buffers: ['console', 'closed'] }
     expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
@@ -175,7 +179,7 @@ describe('the place of the application', () => {
       app: { dcc_type: 'blender', mode: 'gui', version: '3.4.1', pid: 4711 },
       document: { path: '/a.blend' },
       busy: false,
-      pictures: { targets: [], denied: false },
+      pictures: { targets: [], shots: undefined, denied: false },
     })
     const changes: [message: Message, presence: object][] = [
       [{ type: 'app.update', document: { name: 'b' } }, { document: { name: 'b' } }],

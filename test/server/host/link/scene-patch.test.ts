@@ -57,7 +57,7 @@ describe('scene.patch', () => {
     await set(scene)
     const wrong: [members: object, message: string][] = [
       [{ base: 1 }, 'has none of objects, removed, members and unset'],
-      [{ unset: ['a'] }, '/base is required'],
+      [{ base: -1, unset: ['a'] }, '/base must be a whole number from 0 to 9007199254740991'],
     ]
     for (const [members, message] of wrong) {
       expect(await patch(members)).to.include({ type: 'error', code: 'invalid', message })

@@ -177,13 +177,14 @@ describe('the notes that an application shows', () => {
     server = await LinkServer.start({ notes })
     const peer = await server.join('run-1', { notes: true })
     changed()
-    changed()
-    const texts = ['while more changes', 'of the open document', 'of the one before']
-    for (const [at, read] of [0, 2, 1].entries()) reads[read]?.(texts[at] ?? '')
+    for (const text of ['of the one before', 'of the open document']) {
+      await until(() => reads.length > 0)
+      reads.shift()?.(text)
+    }
     await peer.settled()
     const shown = peer.received.filter(({ type }) => type === 'notes')
     expect(shown.map(({ notes }) => notes)).to.deep.equal([
-      [{ text: 'while more changes' }],
+      [{ text: 'of the one before' }],
       [{ text: 'of the open document' }],
     ])
   })
