@@ -80,7 +80,8 @@ interface Simulated {
 
 async function startInstance(index: number, token: string): Promise<Simulated> {
   const id = `${String(index).padStart(8, '0')}-0000-4000-8000-000000000000`
-  const instance = () => ({ id, dccType: 'maya', displayName: 'scripted', scene: null })
+  const named = { instance_id: id, dcc_type: 'maya', display_name: 'scripted', scene: null }
+  const instance = () => named
   const server = new McpHttpServer({ enableTools: true }, { instance })
   await server.start()
   server.resources().setScene(scene(0))

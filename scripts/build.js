@@ -50,7 +50,7 @@ async function build() {
   process.stderr.write(`built dist in ${Date.now() - startedAt.getTime()} ms\n`)
 }
 
-/** Keeps the declarations that those of the library refer to. */
+/** Keeps the declarations that those of the package's two entries refer to. */
 function dropUnreachableTypes() {
   const kept = new Set()
   const keep = file => {
@@ -62,6 +62,7 @@ function dropUnreachableTypes() {
     for (const [, path] of imports) keep(join(dirname(file), `${path}.d.ts`))
   }
   keep(join(dist, 'index.d.ts'))
+  keep(join(dist, 'host-client.d.ts'))
   for (const file of entriesBelow(dist)) {
     if (file.endsWith('.d.ts') && !kept.has(file)) rmSync(file)
   }

@@ -2,8 +2,8 @@ import { createHash, randomBytes, randomFillSync } from 'node:crypto'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
-import type { ArtefactRef, ArtefactStore } from '../../src/server/artefacts/store.ts'
+import { ArtefactFolder } from '../../src/server/artefacts/folder.ts'
+import { type ArtefactRef, ArtefactStore } from '../../src/server/artefacts/store.ts'
 import type { Bench } from '../bench.ts'
 import { compare, type Entry } from '../compare.ts'
 import { blobBytes } from '../fixture.ts'
@@ -17,7 +17,7 @@ const pageSize = 500
 export async function measureStorePut(bench: Bench): Promise<Measured> {
   const count = bench.pick(20, 10)
   const plain = join(bench.folder, 'plain-puts')
-  const store = await createFsStore({ root: mkdtempSync(join(bench.folder, 'store-')) })
+  const store = new ArtefactStore(new ArtefactFolder(mkdtempSync(join(bench.folder, 'store-'))))
   const puts: readonly (readonly [string, (bytes: Buffer) => Promise<unknown>])[] = [
     ['file work', bytes => putDurably(plain, bytes)],
     ['file work again', bytes => putDurably(plain, bytes)],
@@ -62,7 +62,8 @@ export async function measurePage(bench: Bench): Promise<Measured> {
   const root = mkdtempSync(join(bench.folder, 'many-'))
   layOut(root, count)
   const started = performance.now()
-  const store = await createFsStore({ root })
+  const store = new ArtefactStore(new ArtefactFolder(root))
+  await store.start()
   const openMs = performance.now() - started
   let middle: string | undefined
   let listed = 0

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { isLoopback } from '../lib/util/net.ts'
 import { type ServiceError, usage } from '../lib/util/errors.ts'
 import { ownerFile, readOwnerToken } from '../lib/instances/files.ts'
-import { liveInstances } from '../lib/instances/live-instances.ts'
+import { liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import type { Logger } from '../lib/util/logger.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
 import { ok } from '../lib/util/result.ts'
@@ -59,9 +59,9 @@ export async function findEndpoint(
       if (key !== null || !isLoopback(url.hostname)) return ok({ url })
       // It may be the address of an instance or a gateway of this account.
       const live = await liveInstances(registryDir, log)
-      const instance = live.find(one => new URL(one.url).href === url.href)
+      const instance = live.find(one => localUrlOf(one).href === url.href)
       if (instance !== undefined) {
-        return ok({ url, ownerFile: ownerFile(instancesDir, instance.id) })
+        return ok({ url, ownerFile: ownerFile(instancesDir, instance.instance_id) })
       }
       const gateways = await runningGateways(registryDir)
       const gateway = gateways.find(one => new URL(one.url).href === url.href)
@@ -76,10 +76,10 @@ export async function findEndpoint(
   }
   const live = () => liveInstances(registryDir, log)
   const first = chooseInstance(await live(), word, naming)
-  const { url, id, dccType, displayName } = first
+  const { instance_id: instance, dcc_type, display_name: name } = first
   return {
     ...withOwnerToken(locateInstance(first, word, instancesDir, live)),
-    found: { url, instance: id, dcc_type: dccType, name: displayName },
+    found: { url: localUrlOf(first).href, instance, dcc_type, name },
     key,
   }
 }

@@ -9,7 +9,7 @@ import { quoteArgument } from '../lib/cli/format.ts'
 import { type Output, processOutput, warningsTo } from '../lib/cli/output.ts'
 import { homeFolder } from '../lib/config/paths.ts'
 import { storageError } from '../lib/config/private-file.ts'
-import { liveInstances } from '../lib/instances/live-instances.ts'
+import { liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import { selectInstances } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
 import { type Client, clients, scopes } from '../lib/mcp/settings/clients.ts'
@@ -222,8 +222,8 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
   const live = await liveInstances(registryDir, warningsTo(output))
   if (flags.url !== undefined) {
     const url = endpointUrl(flags.url).href
-    const known = live.find(instance => instance.url === url)
-    return { url, name: entryName(known?.dccType), bridge: ['connect', url] }
+    const known = live.find(instance => localUrlOf(instance).href === url)
+    return { url, name: entryName(known?.dcc_type), bridge: ['connect', url] }
   }
   const serve = (kind: string[]) => ['serve', '--stdio', ...kind, ...place]
   const needsNone = word === undefined || (serves && word === dccType)
@@ -238,11 +238,13 @@ async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output
     return { url, name: entryName(dccType), bridge: serves ? serve(kind) : ['connect', url] }
   }
   const naming = '--instance ID, or --gateway for all of them'
-  const { url, dccType: kind } = chooseInstance(live, word, naming)
+  const chosen = chooseInstance(live, word, naming)
+  const { href: url, hostname } = localUrlOf(chosen)
+  const { dcc_type: kind } = chosen
   const name = entryName(kind)
   // A restart changes the id and maybe the port, but not the kind of application.
-  const isOnlyOfKind = kind !== 'unknown' && live.filter(one => one.dccType === kind).length === 1
-  if (!isLoopback(new URL(url).hostname) || (!isOnlyOfKind && live.length > 1)) {
+  const isOnlyOfKind = kind !== 'unknown' && live.filter(one => one.dcc_type === kind).length === 1
+  if (!isLoopback(hostname) || (!isOnlyOfKind && live.length > 1)) {
     return { url, name, bridge: ['connect', url] }
   }
   if (serves) return { url, name, bridge: serve(isOnlyOfKind ? ['--dcc-type', kind] : []) }

@@ -23,6 +23,8 @@ interface ServerRun<Settings, Handle extends Stoppable> {
   ) => Promise<Handle>
   /** Everything needed to connect, without secrets. */
   readonly listening: (handle: Handle) => Readonly<Record<string, unknown>>
+  /** Printed once, and never logged: what a `--json` line has beside `listening`, and its text. */
+  readonly secrets?: (handle: Handle) => { json: object; text: string }
   /** Logged by a server without authentication. */
   readonly warning?: ReturnType<typeof openWarning>
   /** For a terminal alone: it may show a login link. */
@@ -65,7 +67,9 @@ export async function runServer<Settings, Handle extends Stoppable>(
     const handle = await starting
     const { url, ...facts } = run.listening(handle)
     try {
-      await say({ event: 'listening', url, pid: process.pid, ...facts })
+      const secrets = run.secrets?.(handle)
+      await say({ event: 'listening', url, pid: process.pid, ...facts, ...secrets?.json })
+      if (!json && secrets !== undefined) log.print(secrets.text)
     } catch (error) {
       await handle.stop()
       throw error

@@ -1,12 +1,11 @@
 import { stat } from 'node:fs/promises'
 import type { Interfaces } from '@oclif/core'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
-import { parseBucketUrl } from '../server/artefacts/bucket/settings.ts'
-import { databaseVariable } from '../server/database/settings.ts'
+import { parseBucketUrl } from '../server/artefacts/bucket-url.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
-import { readDatabase } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
+import { parseOrigin } from '../lib/util/net.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
 import { readGatewayUrl, readJoinToken } from './join-token.ts'
 import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
@@ -36,6 +35,7 @@ export async function readServeSettings(
     documentsDir: await readDocumentsDir(flags),
     sceneFile: checkPath('scene-file', flags['scene-file']),
     hostTokenFile: checkPath('host-token-file', flags['host-token-file']),
+    appOrigins: flags['app-origin']?.map(checkAppOrigin),
     capture: readCapture(flags),
     gateway: readGateway(flags),
     join: await readJoin(flags, env),
@@ -58,17 +58,14 @@ async function readDocumentsDir(flags: ServeFlags): Promise<string | undefined> 
 
 function readArtefacts(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOptions['artefacts'] {
   const { artefacts, 'no-artefacts': isOff } = flags
-  if (artefacts !== undefined) {
-    const bucket = parseBucketUrl(artefacts, '--artefacts', env)
-    const database = readDatabase(flags.database, env)
-    if (database !== undefined) return { bucket, database }
-    throw usage(
-      '--artefacts needs a PostgreSQL database, which lists what is in the bucket',
-      `add --database, or set ${databaseVariable}`,
-    )
-  }
-  if (flags.database === undefined) return !isOff
-  throw usage('--database is for --artefacts', 'add --artefacts s3://BUCKET')
+  return artefacts === undefined ? !isOff : parseBucketUrl(artefacts, '--artefacts', env)
+}
+
+/** Pages of Electron that are loaded from files have the origin `file://`. */
+function checkAppOrigin(value: string): string {
+  const origin = value === 'file://' ? value : parseOrigin(value)
+  if (origin !== null) return origin
+  throw usage(`--app-origin ${value} is not an origin`, 'write it as http://localhost:5173')
 }
 
 function readGateway(flags: ServeFlags): ServeOptions['gateway'] {

@@ -11,7 +11,6 @@ import {
   runFlags,
 } from './server-flags.ts'
 import { authFlags, describeAccess, openWarning } from './auth-flags.ts'
-import { databaseFlag } from './database-flag.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
 import {
@@ -24,7 +23,7 @@ import {
 } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { pause, systemTimer } from '../lib/util/time.ts'
-import type { ServeCaptureState } from '../server/host/serve-options.ts'
+import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
 import { runServer } from './run-server.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -94,7 +93,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'DIR',
     }),
     artefacts: Flags.string({
-      description: 'keep artefacts in this bucket, and their list in --database',
+      description: 'keep artefacts in this bucket',
       helpValue: 's3://BUCKET/PREFIX',
       exclusive: ['no-artefacts'],
     }),
@@ -103,7 +102,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'DIR',
     }),
     'no-artefacts': Flags.boolean({ description: 'serve no artefacts', default: false }),
-    ...databaseFlag,
     'no-resources': Flags.boolean({
       description: 'serve no resources and no tools',
       default: false,
@@ -129,6 +127,12 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     'host-token-file': Flags.string({
       description: 'file with the token the application presents',
       helpValue: 'FILE',
+    }),
+    'app-origin': Flags.string({
+      description: 'web origin whose pages may be the application (repeatable)',
+      helpValue: 'ORIGIN',
+      multiple: true,
+      multipleNonGreedy: true,
     }),
     gateway: Flags.boolean({
       description: 'also run the gateway, or take over when the current one stops',
@@ -186,6 +190,7 @@ async function runServe(settings: ServeSettings, output: OutputFlags): Promise<v
         host_token_file: hostTokenFile,
         instance_id: instanceId,
       }),
+      secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
       banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) =>
         renderBanner({
           url,
@@ -204,6 +209,15 @@ async function runServe(settings: ServeSettings, output: OutputFlags): Promise<v
     },
     output,
   )
+}
+
+/** No other output has the tokens. */
+function describeAppOrigins(origins: ServeHandle['appOrigins']) {
+  const shown = origins.map(({ origin, token }) => ({ origin, token: token.reveal() }))
+  const lines = shown.map(
+    ({ origin, token }) => `Token of pages of ${origin}, shown once: ${token}\n`,
+  )
+  return { json: shown.length > 0 ? { app_origins: shown } : {}, text: lines.join('') }
 }
 
 /** The banner waits this long for the result of the first capture. */

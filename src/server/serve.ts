@@ -6,19 +6,26 @@ import { documentsPath, selectStateDirectory } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import { newOwnerToken, withGatewayAccess, withOwnerAccess } from './auth/account-access.ts'
 import { createAuth } from './auth/auth.ts'
-import { createFsStore } from './artefacts/fs-store.ts'
-import type { openBucketStore } from './artefacts/bucket/open-bucket-store.ts'
+import type { ArtefactFiles } from './artefacts/files.ts'
+import { ArtefactFolder } from './artefacts/folder.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
-import type { ArtefactStore } from './artefacts/store.ts'
+import { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
 import { createPictureMaker } from './capture/png/picture-maker.ts'
+import type { AppOrigin } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, sceneTimePatch } from './host/instance-record.ts'
 import type { CaptureLimits } from './capture/limits.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
-import { ApplicationStatus, dccTypeOf, type Presence, presencePatch } from './host/status.ts'
+import {
+  ApplicationStatus,
+  dccTypeOf,
+  nameOf,
+  type Presence,
+  presencePatch,
+} from './host/status.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from './http/server-socket.ts'
@@ -64,8 +71,10 @@ export async function startServe(
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
   const artefactRoot = artefactRootIn(registryDir.path)
-  const store = await openStore(options.artefacts, artefactRoot, { limits, log, origin })
+  const files = await artefactFiles(options.artefacts, artefactRoot)
+  const store = files && new ArtefactStore(files, { limits, log, origin })
   opened.defer(() => store?.close())
+  await store?.start()
   const token = await resolveHostToken({
     file: options.hostTokenFile,
     env: options.hostTokenEnv,
@@ -118,6 +127,7 @@ export async function startServe(
           detail: id => readDetail(registry, id),
         }),
         isShared: () => status.current?.cleared !== true || registry.scene.current.hasScene,
+        documentName: () => nameOf(status.current?.document),
         audit,
         log,
       })
@@ -126,24 +136,20 @@ export async function startServe(
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
+  const clients = new ClientTable()
+  let appOrigins: readonly AppOrigin[] = []
   const server = new McpHttpServer(config, {
-    instance() {
-      const {
-        dcc_type: dccType = '',
-        display_name: displayName = '',
-        scene = null,
-      } = announced?.record ?? {}
-      return { id: instanceId, dccType, displayName, scene }
-    },
+    instance: () =>
+      announced?.record ?? { instance_id: instanceId, dcc_type: '', display_name: '', scene: null },
     notes,
     checkpoints,
     kept,
-    clients: new ClientTable(),
+    clients,
     where: options,
     log,
     accessLog: metrics.accessLog,
     metrics,
-    readyFacts: async () => ({ join: joiner?.facts, artefacts: await store?.health?.() }),
+    readyFacts: () => ({ join: joiner?.facts }),
     auth: withOwnerAccess(gatewaysToo, ownerToken),
     documents: auth.documents,
     limits,
@@ -155,9 +161,11 @@ export async function startServe(
         registry,
         audit,
         checkpoints,
+        clients,
         notes: notes ?? null,
         artefacts: store ?? null,
         token: token.secret,
+        appOrigins: options.appOrigins,
         limits,
         log,
         onRefused,
@@ -174,6 +182,7 @@ export async function startServe(
         },
       })
       capture?.link(endpoint.pictures)
+      appOrigins = endpoint.appOrigins
       return endpoint
     },
   })
@@ -254,6 +263,7 @@ export async function startServe(
     hostUrl,
     hostTokenFile: token.file,
     instanceId,
+    appOrigins,
     pageLogin: () => server.pageLoginUrl(),
     gatewayPageLogin: async () => (await companion?.active)?.pageLogin() ?? null,
     capture: capture?.source ?? null,
@@ -262,17 +272,15 @@ export async function startServe(
   }
 }
 
-/** The clients of bucket and database are loaded only for these. */
-async function openStore(
+/** The client of buckets is loaded only for one. */
+async function artefactFiles(
   where: ServeOptions['artefacts'],
   root: string,
-  options: Parameters<typeof openBucketStore>[1],
-): Promise<ArtefactStore | undefined> {
-  if (typeof where === 'boolean') {
-    return where ? createFsStore({ root, ...options }) : undefined
-  }
-  const { openBucketStore } = await import('./artefacts/bucket/open-bucket-store.ts')
-  return openBucketStore(where, options)
+): Promise<ArtefactFiles | undefined> {
+  if (where === false) return undefined
+  if (where === true) return new ArtefactFolder(root)
+  const { openBucket } = await import('./artefacts/bucket.ts')
+  return openBucket(where, join(root, 'tmp'))
 }
 
 /**

@@ -160,6 +160,22 @@ for (const { mode, needs, args, command } of blenderModes) {
       if (mode === 'gui') expect(loaded.document.modified).to.equal(false)
     })
 
+    it('sees the new document of a template', async () => {
+      await tell('rename')
+      await comes(names, found => found.includes('Hero'))
+      await tell('new_from_template')
+      await comes(scene, ({ objects }) => objects?.some(({ name }) => name === 'Stroke') === true)
+      await confirmed()
+    })
+
+    it('reads why the scene is gone when Blender loaded its factory settings', async () => {
+      await tell('factory_settings')
+      const gone = await comes(scene, ({ objects }) => objects === undefined)
+      expect(gone).to.include({ status: 'no_snapshot' })
+      expect(JSON.stringify(gone)).to.include('Blender reset its preferences')
+      await tell('enable')
+    })
+
     it('gets the render that was shared, and no other', async () => {
       const images = async () =>
         (await client.listResources()).resources.filter(({ name }) => name === 'render_0001.png')

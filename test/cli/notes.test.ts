@@ -63,6 +63,11 @@ describe('service-cli notes and checkpoint', () => {
   it('makes none once the application has ended the sharing', async () => {
     const app = await LinkClient.connect(serve, { document })
     await app.done({ type: 'scene.set', scene: { objects: [{ id: 'Cube' }] } })
+    await notes('add', 'Too dark')
+    const named = await RawSession.open(serve.url)
+    const head = async () =>
+      (await named.call('tools/call', { name: 'list_notes', arguments: {} })).result.content[0].text
+    expect(await head()).to.match(/^1 open note of .+\n1 \(/)
     app.say({ type: 'bye', clear: true })
     await app.closed
     const refused = await notes('add', 'Too bright')
@@ -76,9 +81,13 @@ describe('service-cli notes and checkpoint', () => {
     ]) {
       expect((await notes(...words)).stderr).to.contain('no document is shared')
     }
-    const session = await RawSession.open(serve.url)
-    const { result } = await session.call('tools/call', { name: 'list_notes', arguments: {} })
-    expect(result.content[0].text).to.match(/^no open notes; no document is shared/)
+    expect(await head()).to.match(/^no open notes; no document is shared/)
+    const unnamed = await LinkClient.connect(serve)
+    await unnamed.done({ type: 'scene.set', scene: { objects: [{ id: 'Cube' }] } })
+    await notes('add', 'Too small')
+    unnamed.say({ type: 'bye', clear: true })
+    await unnamed.closed
+    expect((await notes('list', '--all')).stdout).to.equal('')
   })
 
   it('warns of an object that the scene does not have, and makes the note all the same', async () => {

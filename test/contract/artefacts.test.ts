@@ -37,8 +37,7 @@ const malformed = [
 const unknown = `artefact://sha256/${'0'.repeat(64)}`
 
 describe('artefact://', () => {
-  // Larger ones are streamed.
-  const section = useArtefacts({ maxCachedBlobBytes: 1000 })
+  const section = useArtefacts()
   const { root } = section
   const put = (text: string, options: object = {}) =>
     artefactPutBytes(Buffer.from(text), { root, ...options })
@@ -117,7 +116,7 @@ describe('artefact://', () => {
   })
 
   it('is read as a base64 blob with the declared MIME type, streamed when it is large', async () => {
-    for (const size of [0, 1, 2, 3, 1000, 1001, 300_000, 1_000_003]) {
+    for (const size of [0, 1, 2, 3, 300_000, 9_000_001]) {
       const bytes = randomBytes(size)
       const { uri } = await artefactPutBytes(bytes, { root, mime: 'image/x-test' })
       const answer = await section.session.post(rpc('resources/read', { uri }, 9))
@@ -173,9 +172,9 @@ describe('artefact://', () => {
 
   for (const [size, what] of [
     [900, 'is −32603'],
-    [400_000, 'is cut in the stream'],
+    [9_000_000, 'is cut in the stream'],
   ] as const) {
-    it(`${what} when ${size} bytes are damaged, and then gone`, async () => {
+    it(`${what} when ${size} bytes are damaged, until they are stored again`, async () => {
       const bytes = randomBytes(size)
       const ref = await artefactPutBytes(bytes, { root })
       bytes[size - 1] = (bytes[size - 1] ?? 0) ^ 1
@@ -184,8 +183,10 @@ describe('artefact://', () => {
       const answer = await section.session.post(body).catch(() => null)
       expect(answer?.json?.result, 'a whole answer').to.equal(undefined)
       if (size < 1000) expect(answer?.json.error.code).to.equal(-32603)
-      expect((await readFailure(section.session, ref.uri)).code).to.equal(-32002)
-      expect(await readdir(join(root, 'quarantine'))).not.to.have.length(0)
+      bytes[size - 1] = (bytes[size - 1] ?? 0) ^ 1
+      await artefactPutBytes(bytes, { root })
+      const { blob } = await contentOf(section.session, ref.uri)
+      expect(Buffer.from(blob, 'base64').equals(bytes)).to.equal(true)
     })
   }
 
@@ -231,16 +232,6 @@ describe('artefact://', () => {
 
 describe('a server with artefacts', () => {
   const folder = useFolder()
-
-  it('keeps the newest ones within maxArtefacts', async () => {
-    const root = join(folder, 'bounded', 'dcc-mcp-artefacts')
-    for (let n = 0; n < 5; n++) await artefactPutBytes(Buffer.from(`${n}`), { root })
-    const config = { registryDir: join(folder, 'bounded'), enableArtefactResources: true }
-    const running = await startServer({ ...config, limits: { maxArtefacts: 2 } })
-    const uris = await listedUris(await RawSession.open(running.url))
-    await running.stop()
-    expect(uris.filter(uri => uri.startsWith('artefact:'))).to.have.length(2)
-  })
 
   it('has them below the temporary folder of the system without a state directory', async () => {
     const TMPDIR = join(folder, 'temporary')

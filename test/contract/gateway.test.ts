@@ -109,9 +109,8 @@ for (const aggregate of [false, true]) {
       const uri = 'gateway://instances/a1b2'
       const several = await readFailure(session, uri)
       expect(several).to.include({ code: -32602 })
-      expect(several.data).to.include({ uri, total: 2 })
-      const candidates = several.data?.candidates as { instance_id: string }[]
-      expect(candidates.map(each => each.instance_id)).to.deep.equal([ids.blender, ids.maya])
+      expect(several.data).to.deep.include({ uri, candidates: [ids.blender, ids.maya] })
+      expect(await failure(session, 'resources/subscribe', { uri })).to.include({ code: -32602 })
       const unknown = 'gateway://instances/0123abcd'
       const none = await readFailure(session, unknown)
       expect(none).to.deep.include({ code: -32002, data: { uri: unknown } })
@@ -246,7 +245,7 @@ for (const aggregate of [false, true]) {
     })
 
     it('pushes both at 2026-07-28, and one instance by a prefix; never events', async () => {
-      const uris = ['gateway://instances', 'gateway://instances/A1-B2-C3']
+      const uris = ['gateway://instances', 'gateway://instances/FF-FF-00']
       const unpushed = ['resources://gateway/events', 'gateway://diagnostics/audit']
       const events = await listenStateless(url, {
         resourcesListChanged: true,
@@ -254,7 +253,7 @@ for (const aggregate of [false, true]) {
       })
       const { notifications } = events.messages[0].params
       expect(notifications.resourceSubscriptions).to.deep.equal(uris)
-      directory.judge(ids.blender, 'dead', 'its process has ended')
+      directory.judge(ids.houdini, 'live', 'it is back')
       await events.until(() => new Set(events.updates).size === 2)
       expect(new Set(events.updates)).to.deep.equal(new Set(uris))
       await events.until(() => listChanges(events) > 0)

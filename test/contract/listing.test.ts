@@ -62,7 +62,7 @@ describe('resources/list', () => {
 })
 
 describe('resources/list with artefacts', () => {
-  const limits = { pageSize: 2, artefactPollMs: 20 }
+  const limits = { pageSize: 2 }
   const section = useArtefacts(limits, server => {
     server.resources().addProducer(many('zeta', 1))
     server.resources().addProducer(many('alpha', 1))

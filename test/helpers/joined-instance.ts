@@ -24,7 +24,8 @@ interface JoinOptions {
 
 export async function joinInstance(options: JoinOptions): Promise<JoinedInstance> {
   const { gateway, token, id = randomUUID() } = options
-  const instance = () => ({ id, dccType: 'maya', displayName: 'scripted', scene: null })
+  const named = { instance_id: id, dcc_type: 'maya', display_name: 'scripted', scene: null }
+  const instance = () => named
   const server = new McpHttpServer({ enableTools: true }, { instance })
   await server.start()
   let record = toldRecord(id, options.record)

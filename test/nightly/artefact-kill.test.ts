@@ -1,11 +1,10 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { createFsStore } from '../../src/server/artefacts/fs-store.ts'
 import { withFolder } from '../helpers/folder.ts'
 import { exitOf } from '../helpers/program.ts'
-import { bytesOf, sha256 } from '../unit/artefacts/support.ts'
+import { bytesOf, openFolder, sha256 } from '../unit/artefacts/support.ts'
 
 const script = join(import.meta.dirname, '../helpers/scripts', 'put-loop.ts')
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 3)
@@ -31,9 +30,9 @@ async function killRounds(root: string): Promise<number> {
   for (let round = 0; round < rounds; round++) {
     const fresh = await putUntilKilled(root, 1 + (((round + 1) * 7) % 23), round % 10)
     for (const hex of fresh) acknowledged.add(hex)
-    leftovers += readdirSync(join(root, 'tmp')).length + readdirSync(join(root, 'locks')).length
+    leftovers += ageLeftovers(root)
 
-    const store = await createFsStore({ root })
+    const store = await openFolder(root)
     const stored = new Set<string>()
     let after: string | undefined
     do {
@@ -48,17 +47,28 @@ async function killRounds(root: string): Promise<number> {
       expect(sha256(await bytesOf(store, hex))).to.equal(hex)
     }
     expect(readdirSync(join(root, 'tmp'))).to.deep.equal([])
-    expect(readdirSync(join(root, 'locks'))).to.deep.equal([])
     for (const shard of readdirSync(join(root, 'sha256'))) {
       const names = readdirSync(join(root, 'sha256', shard))
       const bodies = names.filter(name => !name.endsWith('.json'))
       expect(names.toSorted()).to.deep.equal(bodies.flatMap(hex => [hex, `${hex}.json`]).toSorted())
     }
-    expect(readdirSync(join(root, 'quarantine'))).to.deep.equal([])
     await store.close()
   }
   expect(acknowledged.size).to.be.greaterThan(rounds)
   return leftovers
+}
+
+/** Makes what is not an artefact old enough to be removed; returns the number of files. */
+function ageLeftovers(root: string): number {
+  const past = new Date(Date.now() - 2 * 3600_000)
+  const names = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  const leftovers = names.filter(name => {
+    const isTemporary = name.startsWith('tmp/')
+    const isBody = /^sha256.*\/[0-9a-f]{64}$/.test(name)
+    return isTemporary || (isBody && !names.includes(`${name}.json`))
+  })
+  for (const name of leftovers) utimesSync(join(root, name), past, past)
+  return leftovers.length
 }
 
 /** Kills after `count` acknowledgements plus up to `turns` turns of the event loop. */

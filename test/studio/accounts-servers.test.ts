@@ -122,13 +122,11 @@ describe('accounts servers on one PostgreSQL database', () => {
     const { code } = JSON.parse((await registry('users', 'reset-code', 'ada', '--json')).stdout)
     const body = { username: 'ada', code, new_password: 'another honest phrase' }
     const reset = () => caller.call('POST', '/reset', undefined, body)
-    const database = await postgres.open(env.SERVICE_DATABASE_URL)
-    await database.change('x', 'ALTER TABLE login_failures RENAME TO moved')
+    await postgres.run('ALTER TABLE login_failures RENAME TO moved', env.SERVICE_DATABASE_URL)
     for (const answer of [await caller.login('ada'), await reset()]) {
       expect([answer.status, answer.json.code]).to.deep.equal([503, 'storage-unavailable'])
     }
-    await database.change('x', 'ALTER TABLE moved RENAME TO login_failures')
-    await database.close()
+    await postgres.run('ALTER TABLE moved RENAME TO login_failures', env.SERVICE_DATABASE_URL)
     expect((await reset()).status).to.equal(200)
     expect((await caller.login('ada', 'another honest phrase')).status).to.equal(200)
   })

@@ -1,131 +1,143 @@
 import { expect } from 'chai'
-import { createHash, randomBytes } from 'node:crypto'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { once } from 'node:events'
-import type { Bucket } from '../../src/server/artefacts/bucket/bucket.ts'
-import { failureOf } from '../helpers/failure.ts'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { ArtefactStore, type StoreOptions } from '../../src/server/artefacts/store.ts'
+import { defaultBounds } from '../helpers/bounds.ts'
+import { withFolder } from '../helpers/folder.ts'
+import { settableClock } from '../helpers/settable-clock.ts'
+import { describeArtefactStore } from '../unit/artefacts/store-suite.ts'
+import { bytesOf, type CreateStore, hexOf, openFolder, sha256 } from '../unit/artefacts/support.ts'
 import { type Swift, useSwift } from './swift.ts'
 
-describe('a bucket', () => {
+describe('artefacts in a bucket', () => {
   let swift: Swift
-  let address: string
-  let bucket: Bucket
+  let bucket: string
+  let prefixes = 0
+  const stores: ArtefactStore[] = []
   before(async function () {
     swift = await useSwift(this)
-    address = await swift.bucket()
-    bucket = await swift.open(`${address}/studio`)
+    bucket = await swift.bucket()
   })
-  after(() => bucket?.close())
-
-  const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
-  async function* pieces(...parts: Uint8Array[]) {
-    yield* parts
-  }
-  async function read(key: string, start: number, end: number): Promise<Buffer> {
-    const facts = await bucket.head(key)
-    const stream = await bucket.get(key, facts?.etag ?? '', start, end)
-    if (stream === null) throw new Error('no such object')
-    return Buffer.concat(await Array.fromAsync(stream))
-  }
-
-  it('returns ranges of a stream of several parts', async () => {
-    const parts = Array.from({ length: 20 }, () => randomBytes(1024 * 1024))
-    await bucket.put('a', pieces(...parts))
-    const whole = Buffer.concat(parts)
-    expect(await bucket.head('a')).to.include({ size: whole.length })
-    expect(sha256(await read('a', 0, whole.length))).to.equal(sha256(whole))
-    const border = 8 * 1024 * 1024
-    const around = whole.subarray(border - 3, border + 3)
-    expect((await read('a', border - 3, border + 3)).equals(around)).to.equal(true)
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map(store => store.close()))
   })
 
-  it('tells a missing or removed object, and another one under its key', async () => {
-    expect(await bucket.head('missing')).to.equal(null)
-    expect(await bucket.get('missing', '"x"', 0, 1)).to.equal(null)
-    expect(await bucket.readText('missing')).to.equal(null)
-    await bucket.put('b', pieces(Buffer.from('one')))
-    const facts = await bucket.head('b')
-    await bucket.put('b', pieces(Buffer.from('two')))
-    expect(await bucket.get('b', facts?.etag ?? '', 0, 3)).to.equal(null)
-    for (let round = 0; round < 2; round++) {
-      await bucket.remove('b')
-      expect(await bucket.head('b')).to.equal(null)
+  const newPrefix = () => `p${++prefixes}`
+  async function open(prefix: string, options: StoreOptions = {}): Promise<ArtefactStore> {
+    const files = await swift.open(`${bucket}/${prefix}`)
+    const store = new ArtefactStore(files, options)
+    stores.push(store)
+    await store.start()
+    return store
+  }
+  const keyOf = (prefix: string, hex: string) => `${prefix}/sha256/${hex.slice(0, 2)}/${hex}`
+
+  /** What any S3 tool does, with a client of its own. */
+  const tool = {
+    async list(prefix: string): Promise<string[]> {
+      const asked = { Bucket: bucket.slice('s3://'.length), Prefix: `${prefix}/` }
+      return swift.withClient(async (client, s3) => {
+        const { Contents = [] } = await client.send(new s3.ListObjectsV2Command(asked))
+        return Contents.map(({ Key = '' }) => Key)
+      })
+    },
+    async read(Key: string): Promise<Uint8Array> {
+      const asked = { Bucket: bucket.slice('s3://'.length), Key }
+      return swift.withClient(async (client, s3) => {
+        const { Body } = await client.send(new s3.GetObjectCommand(asked))
+        return (await Body?.transformToByteArray()) ?? new Uint8Array()
+      })
+    },
+    async write(Key: string, Body: Uint8Array): Promise<void> {
+      const asked = { Bucket: bucket.slice('s3://'.length), Key, Body }
+      await swift.withClient((client, s3) => client.send(new s3.PutObjectCommand(asked)))
+    },
+  }
+
+  const create: CreateStore = async ({ limits, ...options } = {}) => {
+    const prefix = newPrefix()
+    const clock = settableClock()
+    const store = await open(prefix, { clock, ...options, limits: { ...defaultBounds, ...limits } })
+    return {
+      store,
+      async damage(hex) {
+        const bytes = await tool.read(keyOf(prefix, hex))
+        bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1
+        await tool.write(keyOf(prefix, hex), bytes)
+      },
     }
+  }
+  describeArtefactStore('a bucket', create)
+
+  it('are files as in a folder, which an S3 tool copies in both directions', () =>
+    withFolder(async folder => {
+      const inFolder = await openFolder(join(folder, 'one'))
+      const small = (await inFolder.put(Buffer.from('small'), { displayName: 'small.txt' })).ref
+      const large = (await inFolder.put(randomBytes(20_000_000), { metadata: { frame: 7 } })).ref
+      await inFolder.close()
+      const prefix = newPrefix()
+      const bodies = join(folder, 'one', 'sha256')
+      for (const path of readdirSync(bodies, { recursive: true, encoding: 'utf8' })) {
+        if (!path.includes('/')) continue
+        await tool.write(`${prefix}/sha256/${path}`, readFileSync(join(bodies, path)))
+      }
+      const inBucket = await open(prefix)
+      expect((await inBucket.page(undefined, 9)).refs).to.have.deep.members([small, large])
+      for (const ref of [small, large]) {
+        expect(`sha256:${sha256(await bytesOf(inBucket, hexOf(ref)))}`).to.equal(ref.digest)
+      }
+      const own = (await inBucket.put(Buffer.from('of the bucket'), { mime: 'text/plain' })).ref
+
+      for (const key of await tool.list(prefix)) {
+        const path = join(folder, 'two', key.slice(`${prefix}/`.length))
+        mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+        writeFileSync(path, await tool.read(key))
+      }
+      const copied = await openFolder(join(folder, 'two'))
+      expect((await copied.page(undefined, 9)).refs).to.have.deep.members([small, large, own])
+      for (const ref of [small, large, own]) {
+        expect(`sha256:${sha256(await bytesOf(copied, hexOf(ref)))}`).to.equal(ref.digest)
+      }
+      await copied.close()
+    }))
+
+  it('of another server are found at once, and listed after the next look', async () => {
+    const prefix = newPrefix()
+    const [one, two] = [await open(prefix), await open(prefix)]
+    const { ref } = await one.put(randomBytes(100), { displayName: 'first' })
+    expect(await two.find(hexOf(ref))).to.deep.equal(ref)
+    const other = await one.put(randomBytes(100))
+    await two.refresh()
+    expect((await two.page(undefined, 9)).refs).to.have.deep.members([ref, other.ref])
+    await one.put(await bytesOf(one, hexOf(ref)), { displayName: 'renamed' })
+    await one.remove(hexOf(other.ref))
+    expect(await two.open(hexOf(other.ref))).to.equal(null)
+    await two.refresh()
+    const names = (await two.page(undefined, 9)).refs.map(each => each.display_name)
+    expect(names).to.deep.equal(['renamed'])
   })
 
-  it('keeps the objects of another prefix apart', async () => {
-    const other = await swift.open(`${address}/other`)
-    await bucket.writeText('name', 'studio')
-    expect(await other.readText('name')).to.equal(null)
-    expect(await bucket.readText('name')).to.equal('studio')
-    other.close()
+  it('of two servers that store the same bytes at once are one whole artefact', async () => {
+    const prefix = newPrefix()
+    const servers = [await open(prefix), await open(prefix)]
+    const bytes = randomBytes(1000)
+    await Promise.all(servers.map((store, at) => store.put(bytes, { displayName: `of ${at}` })))
+    const third = await open(prefix)
+    const { refs } = await third.page(undefined, 9)
+    expect(refs).to.have.length(1)
+    expect((await bytesOf(third, sha256(bytes))).equals(bytes)).to.equal(true)
   })
 
-  it('leaves nothing of an upload whose source fails', async () => {
-    const gone = new Error('gone')
+  it('leave nothing of an upload whose source fails', async () => {
+    const prefix = newPrefix()
+    const store = await open(prefix)
     async function* failing() {
-      for (let at = 0; at < 10; at++) yield randomBytes(2 * 1024 * 1024)
-      throw gone
+      yield randomBytes(20_000_000)
+      throw new Error('gone')
     }
-    const caught = await bucket.put('d', failing()).catch((error: unknown) => error)
-    expect(caught).to.equal(gone)
-    expect(await bucket.head('d')).to.equal(null)
-    expect(await openUploads()).to.deep.equal([])
+    const failure = await store.put(failing()).catch((error: unknown) => error)
+    expect(failure).to.be.an('error').with.property('message', 'gone')
+    expect(await tool.list(prefix)).to.deep.equal([])
   })
-
-  it('removes the parts of an upload that was not finished', async () => {
-    const upload = { Bucket: address.slice('s3://'.length), Key: 'studio/e' }
-    await swift.withClient((client, s3) => client.send(new s3.CreateMultipartUploadCommand(upload)))
-    expect(await openUploads()).to.deep.equal(['studio/e'])
-    await bucket.remove('e')
-    expect(await openUploads()).to.deep.equal([])
-  })
-
-  describe('of a server that answers wrongly', () => {
-    const servers: Server[] = []
-    afterEach(() => {
-      for (const server of servers.splice(0)) server.close().closeAllConnections()
-    })
-
-    async function wrong(answer: RequestListener): Promise<Bucket> {
-      const server = createServer(answer).listen(0, '127.0.0.1')
-      servers.push(server)
-      await once(server, 'listening')
-      return swift.open(address, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    }
-
-    it('refuses another range, and takes no bytes of an object with another ETag', async () => {
-      const hostile = await wrong((_, res) => {
-        res.writeHead(206, { ETag: '"x"', 'Content-Range': 'bytes 0-4/9' }).end('wrong')
-      })
-      const failure = await failureOf(() => hostile.get('k', '"x"', 4, 9))
-      expect(failure.code).to.equal('storage_unavailable')
-      expect(failure.message).to.contain('another range')
-      const whole = await wrong((_, res) => res.writeHead(200, { ETag: '"x"' }).end('whole'))
-      expect((await failureOf(() => whole.get('k', '"x"', 4, 9))).message).to.contain('range')
-      const other = await wrong((_, res) => {
-        res.writeHead(206, { ETag: '"y"', 'Content-Range': 'bytes 4-8/9' }).end('other')
-      })
-      expect(await other.get('k', '"x"', 4, 9)).to.equal(null)
-      for (const each of [hostile, whole, other]) each.close()
-    })
-
-    it('reports a server that is busy, and one that is not of S3', async () => {
-      const busy = await wrong((_, res) => res.writeHead(503).end())
-      expect((await failureOf(() => busy.head('k'))).code).to.equal('storage_unavailable')
-      const page = await wrong((_, res) => res.writeHead(200).end('<html>'))
-      expect((await failureOf(() => page.head('k'))).message).to.contain('without ETag')
-      busy.close()
-      page.close()
-    })
-  })
-
-  async function openUploads(): Promise<string[]> {
-    const Bucket = address.slice('s3://'.length)
-    const { Uploads = [] } = await swift.withClient((client, s3) =>
-      client.send(new s3.ListMultipartUploadsCommand({ Bucket })),
-    )
-    return Uploads.map(({ Key }) => Key ?? '')
-  }
 })

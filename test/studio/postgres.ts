@@ -3,9 +3,6 @@ import { existsSync } from 'node:fs'
 import { appendFile, chown, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { type Database, openDatabase } from '../../src/server/artefacts/database/pool.ts'
-import { parseDatabaseUrl } from '../../src/server/database/settings.ts'
 import { type Pair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -19,13 +16,12 @@ export interface Postgres {
   url(parameters?: string): string
   /** The address of a new schema, for one test. */
   schema(): Promise<string>
-  open(url?: string): Promise<Database>
+  /** Runs statements; resolves with the rows of the only one. */
+  run(sql: string, url?: string): Promise<readonly unknown[]>
   /** A role that may log in only with its password; the others need none. */
   requirePassword(role: string): Promise<void>
   /** From now on it also speaks TLS, with this certificate. Returns the file of the certificate. */
   useTls(pair: Pair): Promise<string>
-  /** Ends every connection to the database but that of the call. */
-  cutAll(): Promise<void>
   /** `immediate` is a crash. */
   restart(mode?: 'fast' | 'immediate'): void
   stop(mode?: 'fast' | 'immediate'): void
@@ -51,19 +47,22 @@ export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
   start()
   const url = (parameters = '') =>
     `postgres://app@127.0.0.1:${port}/postgres${parameters === '' ? '' : `?${parameters}`}`
-  const open = (at = url()) =>
-    openDatabase({ settings: parseDatabaseUrl(at, 'the test'), log: silentLogger, waitMs: 5000 })
   let schemas = 0
 
-  async function script(sql: string): Promise<void> {
-    const database = await open()
-    await database.run('a test', queries => queries.script(sql))
-    await database.close()
+  async function script(sql: string, at = url()): Promise<readonly unknown[]> {
+    const { default: pg } = await import('pg')
+    const client = new pg.Client({ connectionString: at })
+    await client.connect()
+    try {
+      return (await client.query(sql)).rows
+    } finally {
+      await client.end()
+    }
   }
 
   return {
     url,
-    open,
+    run: script,
     async schema() {
       const name = `test_${++schemas}`
       await script(`CREATE SCHEMA ${name}`)
@@ -84,9 +83,6 @@ export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
       await script('SELECT pg_reload_conf()')
       return certFile
     },
-    cutAll: () =>
-      script(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`),
     restart(mode) {
       stop(mode)
       start()

@@ -7,8 +7,8 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Bucket, openBucket } from '../../src/server/artefacts/bucket/bucket.ts'
-import { parseBucketUrl } from '../../src/server/artefacts/bucket/settings.ts'
+import { type ArtefactBucket, openBucket } from '../../src/server/artefacts/bucket.ts'
+import { parseBucketUrl } from '../../src/server/artefacts/bucket-url.ts'
 import { until } from '../helpers/until.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -20,7 +20,7 @@ export interface Swift {
   readonly url: string
   /** The address of a new bucket, `s3://…`. */
   bucket(): Promise<string>
-  open(url: string, endpoint?: string): Promise<Bucket>
+  open(url: string): Promise<ArtefactBucket>
   /** Runs `action` with a client that is not the one of the program. */
   withClient<Value>(action: (client: S3Client, s3: typeof sdk) => Promise<Value>): Promise<Value>
   /** The server stops to answer; what it has stored stays. */
@@ -90,11 +90,8 @@ async function startSwift(): Promise<Swift> {
     await until(() => answers(`${url}/healthcheck`), 'Swift answers')
   }
 
-  const open = (address: string, endpoint = url) =>
-    openBucket({
-      settings: parseBucketUrl(address, 'the test', { ...env, AWS_ENDPOINT_URL: endpoint }),
-      waitMs: 5000,
-    })
+  const open = (address: string) =>
+    openBucket(parseBucketUrl(address, 'the test', env), join(home, 'spool'))
 
   async function withClient<Value>(
     action: (client: S3Client, s3: typeof sdk) => Promise<Value>,

@@ -28,7 +28,7 @@ describe('imports between folders', () => {
   it('load a server only when a command runs it', () => {
     // Modules that read flags and load no server.
     const parsers = [
-      'server/artefacts/bucket/settings.ts',
+      'server/artefacts/bucket-url.ts',
       'server/capture/options.ts',
       'server/database/settings.ts',
       'server/http/limits.ts',

@@ -13,19 +13,14 @@ import {
 } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  findNextRun,
-  type Instance,
-  instanceOf,
-  liveInstances,
-} from '../../src/lib/instances/live-instances.ts'
-import { parseRecord } from '../../src/lib/instances/record.ts'
+import { findNextRun, liveInstances, localUrlOf } from '../../src/lib/instances/live-instances.ts'
+import type { InstanceRecord } from '../../src/lib/instances/record.ts'
 import { selectInstances } from '../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { processStart } from '../../src/lib/instances/process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
-const record = {
+const record: InstanceRecord = {
   schema_version: 1,
   instance_id: '3f2a91c0-0000-4000-8000-000000000001',
   dcc_type: 'blender',
@@ -45,41 +40,19 @@ const record = {
   metadata: {},
 }
 
-function instance(more: Partial<Instance> = {}): Instance {
-  return {
-    id: record.instance_id,
-    dccType: 'blender',
-    displayName: 'blender on here',
-    scene: null,
-    sceneSetAt: null,
-    url: record.mcp_url,
-    startedMs: 0,
-    ...more,
-  }
+function instance(more: Partial<InstanceRecord>): InstanceRecord {
+  return { ...record, scene: null, ...more }
 }
 
-describe('the instance of a record', () => {
-  const parse = (more: object) => {
-    const text = JSON.stringify({ ...record, ...more })
-    const parsed = parseRecord(text, record.instance_id)
-    return parsed.ok ? instanceOf(parsed.value) : null
-  }
-
-  it('takes what a client needs', () => {
-    expect(parse({})).to.deep.equal({
-      ...instance({ scene: '/shots/a.blend' }),
-      startedMs: Date.parse(record.started_at),
-    })
-  })
-
-  const urls: [mcp: unknown, host: unknown, url: string | undefined][] = [
+describe('the address of an instance for this machine', () => {
+  const urls: [mcp: string, host: string, url: string][] = [
     ['https://studio.example/x/mcp', 'http://127.0.0.1:5/host', 'http://127.0.0.1:5/mcp'],
     ['http://10.0.0.7:5/mcp', 'http://10.0.0.7:5/host', 'http://10.0.0.7:5/mcp'],
     ['https://studio.example/mcp', '', 'https://studio.example/mcp'],
   ]
   for (const [mcp_url, host_url, url] of urls) {
-    it(`goes to ${url} for ${mcp_url} of ${host_url}`, () => {
-      expect(parse({ mcp_url, host_url })?.url).to.equal(url)
+    it(`is ${url} for ${mcp_url} of ${host_url}`, () => {
+      expect(localUrlOf(instance({ mcp_url, host_url })).href).to.equal(url)
     })
   }
 })
@@ -105,7 +78,7 @@ describe('liveInstances', () => {
 
   const live = async () => {
     const found = await liveInstances(dir, silentLogger)
-    return found.map(({ id }) => names.get(id))
+    return found.map(({ instance_id: id }) => names.get(id))
   }
 
   it('are none without a folder, and those that run, oldest first', async () => {
@@ -164,16 +137,17 @@ describe('liveInstances', () => {
 })
 
 describe('selectInstances', () => {
-  const a = instance({ id: 'abcd1234-0000-4000-8000-000000000001' })
-  const b = instance({ id: 'abcd5678-0000-4000-8000-000000000002' })
-  const maya = instance({ id: 'fade0000-0000-4000-8000-000000000003', dccType: 'maya' })
+  const a = instance({ instance_id: 'abcd1234-0000-4000-8000-000000000001' })
+  const b = instance({ instance_id: 'abcd5678-0000-4000-8000-000000000002' })
+  const mayaId = 'fade0000-0000-4000-8000-000000000003'
+  const maya = instance({ instance_id: mayaId, dcc_type: 'maya' })
   const all = [a, b, maya]
-  const fade = instance({ dccType: 'fade' })
-  const table: [word: string | undefined, among: Instance[], selected: Instance[]][] = [
+  const fade = instance({ dcc_type: 'fade' })
+  const table: [word: string | undefined, among: InstanceRecord[], selected: InstanceRecord[]][] = [
     [undefined, [], []],
     [undefined, [a], [a]],
     [undefined, [a, b], [a, b]],
-    [a.id.replaceAll('-', '').toUpperCase(), all, [a]],
+    [a.instance_id.replaceAll('-', '').toUpperCase(), all, [a]],
     ['abcd1234-00', all, [a]],
     ['abcd', all, [a, b]],
     ['abc', all, []],
@@ -185,7 +159,7 @@ describe('selectInstances', () => {
     ['fade', [maya, fade], [maya, fade]],
   ]
   for (const [word, among, selected] of table) {
-    it(`of ${word} among ${among.length} is ${selected.map(({ id }) => id)}`, () => {
+    it(`of ${word} among ${among.length} is ${selected.map(each => each.instance_id)}`, () => {
       expect(selectInstances(among, word)).to.deep.equal(selected)
     })
   }
@@ -193,24 +167,29 @@ describe('selectInstances', () => {
 
 describe('findNextRun', () => {
   const lostMs = 100_000
-  const previous = instance({ id: 'first', startedMs: 5000 })
-  const next = instance({ id: 'next', startedMs: lostMs + 50 })
-  const table: [what: string, among: Instance[], id: string | undefined][] = [
+  const startedAt = (ms: number) => ({ started_at: new Date(ms).toISOString() })
+  const previous = instance({ instance_id: 'first', ...startedAt(5000) })
+  const next = instance({ instance_id: 'next', ...startedAt(lostMs + 50) })
+  const table: [what: string, among: InstanceRecord[], id: string | undefined][] = [
     ['the same one', [previous, next], 'first'],
     ['what started since', [next], 'next'],
-    ['what started shortly before', [{ ...next, startedMs: lostMs - 9000 }], 'next'],
-    ['not what ran beside it', [{ ...next, startedMs: lostMs - 11_000 }], undefined],
-    ['not another kind', [{ ...next, dccType: 'maya' }], undefined],
-    ['not what has no kind yet', [{ ...next, dccType: 'unknown' }], undefined],
-    ['of two the one of the same name', [next, { ...next, id: 'x', displayName: 'x' }], 'next'],
-    ['neither of two alike', [next, { ...next, id: 'x' }], undefined],
+    ['what started shortly before', [{ ...next, ...startedAt(lostMs - 9000) }], 'next'],
+    ['not what ran beside it', [{ ...next, ...startedAt(lostMs - 11_000) }], undefined],
+    ['not another kind', [{ ...next, dcc_type: 'maya' }], undefined],
+    ['not what has no kind yet', [{ ...next, dcc_type: 'unknown' }], undefined],
+    [
+      'of two the one of the same name',
+      [next, { ...next, instance_id: 'x', display_name: 'x' }],
+      'next',
+    ],
+    ['neither of two alike', [next, { ...next, instance_id: 'x' }], undefined],
   ]
   for (const [what, among, id] of table) {
-    it(`is ${what}`, () => expect(findNextRun(among, previous, lostMs)?.id).to.equal(id))
+    it(`is ${what}`, () => expect(findNextRun(among, previous, lostMs)?.instance_id).to.equal(id))
   }
 
   it('is of any kind when the kind was not known', () => {
-    const unknown = { ...previous, dccType: 'unknown' }
-    expect(findNextRun([next], unknown, lostMs)?.id).to.equal('next')
+    const unknown = { ...previous, dcc_type: 'unknown' }
+    expect(findNextRun([next], unknown, lostMs)?.instance_id).to.equal('next')
   })
 })

@@ -29,10 +29,19 @@ CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + note_operat
 CLASSES += panels.CLASSES + note_panel.CLASSES
 
 
+# Blender has just disabled every add-on, and this link was up. It does so when it quits, and when
+# it reads its preferences or a template: then it registers those again that are in the preferences.
+_interrupted = None
+RESET = "Blender reset its preferences, which disables the add-on"
+RESET_SECONDS = 0.5
+
+
 def pump():
     """Background mode: call it in your script's own loop, and once after the last change."""
     if preferences.RUNNING is not None:
         preferences.RUNNING.pump()
+    else:
+        _take_back()
 
 
 def flush(timeout=5.0):
@@ -41,6 +50,7 @@ def flush(timeout=5.0):
 
 
 def register():
+    global _interrupted
     for each in CLASSES:
         bpy.utils.register_class(each)
     bpy.types.IMAGE_MT_image.append(panels.draw_image_menu)
@@ -49,15 +59,20 @@ def register():
     note_panel.register()
     note_pins.register()
     preferences.RUNNING = Running(VERSION)
-    if _asked_for():
+    was_linked, _interrupted = _interrupted is not None, None
+    if was_linked or _asked_for():
         preferences.RUNNING.connect(preferences.settings_of(preferences.current()))
 
 
 def unregister():
+    global _interrupted
     running, preferences.RUNNING = preferences.RUNNING, None
-    if running is not None:
-        if _blender_quits():
+    if running is not None and running.session is not None:
+        if _all_are_disabled():
+            _interrupted = running.session.link
             running.disconnect("quit", clear=False)
+            # When Blender quits, no timer runs any more.
+            bpy.app.timers.register(_take_back, first_interval=RESET_SECONDS, persistent=True)
         else:
             running.disconnect("the add-on was switched off")
     bpy.types.IMAGE_MT_image.remove(panels.draw_image_menu)
@@ -74,8 +89,17 @@ def _object_menus():
     return bpy.types.VIEW3D_MT_object, bpy.types.VIEW3D_MT_object_context_menu
 
 
-def _blender_quits():
-    """Blender has no handler for quitting: it disables all add-ons by this function, and only then."""
+def _take_back():
+    """The add-on is not in the preferences that Blender has read: clients are told why its scene goes."""
+    global _interrupted
+    link, _interrupted = _interrupted, None
+    if link is not None:
+        link.start()
+        link.stop(RESET, clear=True)
+
+
+def _all_are_disabled():
+    """Blender tells add-ons in no other way that it quits or reads its preferences."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "disable_all":

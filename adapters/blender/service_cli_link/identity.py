@@ -10,6 +10,8 @@ import uuid
 
 import bpy
 
+from .values import name_of
+
 MAX_GONE = 10000
 
 
@@ -65,7 +67,7 @@ class Identities:
 
     def name(self, uid):
         """The full name of now; None: the object is gone, or of another file or run."""
-        return None if self._is_gone(uid) else self._items[uid].name_full
+        return None if self._is_gone(uid) else name_of(self._items[uid])
 
     def _text(self, number):
         return "%s.%d" % (self._prefix, number)
@@ -82,14 +84,14 @@ class Identities:
 
     def _is_gone(self, uid):
         try:
-            return not self._items[uid].name_full
+            return not name_of(self._items[uid])
         except (KeyError, ReferenceError):  # KeyError: it is not known, or no more
             return True
 
 
 def _key(item):
     data = item.data
-    return item.name_full, item.type, data.name_full if data is not None else ""
+    return name_of(item), item.type, name_of(data) if data is not None else ""
 
 
 def _is_alike(one, other):

@@ -6,17 +6,14 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_detail, pictures, scene_facts, share
-from .actions import OperatorWatch
+from . import object_facts, pictures, scene_facts, sharing
+from .activity import OperatorTurns, OperatorWatch, SharedConsole
 from .changes import Changes
-from .console_tee import SharedConsole
 from .identity import Identities
-from .missing_files import MissingFiles
-from .offered_objects import OfferedObjects
-from .operator_turns import OperatorTurns
-from .scene_reader import EVERYTHING, MANY, NAMES
-from .scene_watch import MEMBERS, SceneWatch
+from .scene_reader import EVERYTHING, MEMBERS, NAMES
+from .scene_watch import SceneWatch
 from .service_host_link import Busy, HostLink, NotFound
+from .values import name_of
 
 # So many ticks after a file was loaded, Blender no longer speaks of the one before.
 LOADING_TICKS = 2
@@ -32,7 +29,7 @@ class LinkSession:
         self.on_render_began = self.on_rendered = lambda: None
         self._clock = clock
         self._marked = False
-        self._objects = OfferedObjects()
+        self._objects = object_facts.OfferedObjects()
         self._document = None
         self._opened = None  # which document that was
         self._key = None
@@ -40,7 +37,7 @@ class LinkSession:
         self._file = None  # as it was before the save
         self._skipped_frames = False  # True: frames were played whose objects were not read
         self._loading = 0  # ticks
-        self._missing = MissingFiles(clock)
+        self._missing = scene_facts.MissingFiles(clock)
         self.identities = Identities()
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
@@ -65,7 +62,7 @@ class LinkSession:
 
     def _make_watch(self):
         watch = SceneWatch(self.link, self.settings.detail, self._clock, self.identities,
-                           self._document_now, lambda: self._missing.warnings(bpy), self._tell_objects)
+                           self._document_now, self._missing.warnings, self._tell_objects)
         watch.tells = self.settings.scene
         return watch
 
@@ -113,12 +110,12 @@ class LinkSession:
             bpy.context.view_layer.update()
         # For the sidebar alone; in background mode Blender prints the refused attempt.
         if self.has_render is None and not bpy.app.background:
-            self.has_render = share.has_render_result()
+            self.has_render = sharing.has_render_result()
         if self.settings.actions:
             self._operators.look()
         self._look()
         if self._shares_scene:
-            self._watch.tick(_is_playing())
+            self._watch.tick(scene_facts.is_playing())
 
     @property
     def _shares_scene(self):
@@ -137,7 +134,7 @@ class LinkSession:
     @property
     def reading(self):
         """Something waits to be read: tick soon. Playback comes first."""
-        return self._shares_scene and not self.busy and self._watch.busy and not _is_playing()
+        return self._shares_scene and not self.busy and self._watch.busy and not scene_facts.is_playing()
 
     @property
     def failure(self):
@@ -156,17 +153,14 @@ class LinkSession:
             self._watch.changed(items, look)
 
     def frame_changed(self, touched):
-        if not _is_playing():
-            items, look = touched()
-            look = EVERYTHING if look == MANY else look
-            return self.changed(items, look if look in (EVERYTHING, NAMES) else MEMBERS)
+        is_playing = scene_facts.is_playing()
         # Objects are read now and then, if they are few. All are read once playback stops.
-        items, look = touched() if self._watch.rested() else ({}, MANY)
-        if look in (MANY, EVERYTHING):
+        items, look = touched() if not is_playing or self._watch.rested else ({}, EVERYTHING)
+        if is_playing and look == EVERYTHING:
             self._skipped_frames = True
             self._watch.changed({}, MEMBERS, may_read=False)
         else:
-            self.changed(items, NAMES if look == NAMES else MEMBERS)
+            self.changed(items, max(look, MEMBERS))
 
     def mark(self):
         """From any thread: the next tick has to look."""
@@ -242,7 +236,7 @@ class LinkSession:
             return
         document = self._document_now()
         before, self._document = self._document, document
-        opened, self._opened = self._opened, scene_facts.opened(bpy)
+        opened, self._opened = self._opened, scene_facts.opened()
         if document == before:
             return
         saved_from = None
@@ -251,7 +245,7 @@ class LinkSession:
         self.link.set_document(document["path"], document["name"], document["modified"], saved_from)
 
     def _document_now(self):
-        return scene_facts.document(bpy, self._loading > 0)
+        return scene_facts.open_document(self._loading > 0)
 
     def _read(self, uri):
         if not self.settings.objects:
@@ -260,10 +254,10 @@ class LinkSession:
             raise Busy("Blender is rendering")
         if bpy.app.background:
             bpy.context.view_layer.update()
-        text = object_detail.read(uri, self.identities)
+        text = object_facts.read(uri, self.identities)
         if text is None:
             raise NotFound(uri)
-        return [{"uri": uri, "mimeType": object_detail.MIME, "text": text}]
+        return [{"uri": uri, "mimeType": object_facts.MIME, "text": text}]
 
     def _refresh(self):
         if self.busy:
@@ -281,10 +275,7 @@ class LinkSession:
             return pictures.take(target, max_width, max_bytes, shot)
 
     def _offer(self):
-        if self.settings.objects:
-            self._objects.offer(self.link)
-        else:
-            self._objects.refuse(self.link)
+        self._objects.offer(self.link, self.settings.objects)
         if not self.settings.picture:
             self.link.deny_capture()
         elif not bpy.app.background:
@@ -303,12 +294,6 @@ def _render_runs():
     return is_running is None or is_running("RENDER")
 
 
-def _is_playing():
-    windows = bpy.context.window_manager.windows
-    screen = windows[0].screen if len(windows) else None
-    return bool(screen is not None and screen.is_animation_playing)
-
-
 def _file_now():
     """The open file: a save changes it, and a copy that is saved elsewhere does not."""
     path = bpy.data.filepath
@@ -320,9 +305,9 @@ def _cheap_key():
     context = bpy.context
     return (
         bpy.data.filepath,
-        context.scene.name_full,
-        context.view_layer.name,
+        name_of(context.scene),
+        name_of(context.view_layer, "name"),
         bpy.data.is_dirty,
         context.mode,
-        _is_playing(),
+        scene_facts.is_playing(),
     )

@@ -7,6 +7,7 @@ from bpy.props import FloatVectorProperty, StringProperty
 from mathutils import Vector
 
 from . import notes, pictures, preferences, shots
+from .values import name_of
 
 MAX_TEXT = 4000
 MAX_TARGETS = 100
@@ -84,7 +85,7 @@ class SERVICE_CLI_OT_note_on_point(_Written, bpy.types.Operator):
     position: FloatVectorProperty(options={"SKIP_SAVE"})
 
     def send(self, context, link, text):
-        targets = [each for each in context.scene.objects if each.name_full == self.target]
+        targets = [each for each in context.scene.objects if name_of(each) == self.target]
         _add(context, link, text, targets, list(self.position))
 
 
@@ -119,7 +120,7 @@ class SERVICE_CLI_OT_note_at_point(bpy.types.Operator):
             self.report({"WARNING"}, "No object there: select it, then Note on Selection")
             return {"CANCELLED"}
         bpy.ops.service_cli.note_on_point(
-            "INVOKE_DEFAULT", target=target.name_full, position=position)
+            "INVOKE_DEFAULT", target=name_of(target), position=position)
         return {"FINISHED"}
 
 
@@ -164,7 +165,7 @@ def _add(context, link, text, targets, position):
     link.add_note(
         text,
         author=_author(),
-        targets=[{"id": each.name_full, "name": each.name} for each in targets],
+        targets=[{"id": name_of(each), "name": name_of(each, "name")} for each in targets],
         position=position,
         view=_view(context),
         frame=context.scene.frame_current,

@@ -3,7 +3,7 @@
 import bpy
 from bpy.props import StringProperty
 
-from . import preferences, share
+from . import preferences, sharing
 
 
 class SERVICE_CLI_OT_connect(bpy.types.Operator):
@@ -45,7 +45,7 @@ class _Share:
         try:
             with running.session.unheard():
                 self.send(context, running.session.link, running.shared)
-        except share.CannotShare as error:
+        except sharing.CannotShare as error:
             self.report({"WARNING"}, str(error))
             return {"CANCELLED"}
         running.say("sharing…", stays=True)
@@ -59,7 +59,7 @@ class SERVICE_CLI_OT_share_render(_Share, bpy.types.Operator):
     bl_label = "Share Render"
 
     def send(self, _context, link, on_done):
-        share.share_render_result(link, on_done)
+        sharing.share_render_result(link, on_done)
 
 
 class SERVICE_CLI_OT_share_image(_Share, bpy.types.Operator):
@@ -75,8 +75,8 @@ class SERVICE_CLI_OT_share_image(_Share, bpy.types.Operator):
         shown = space.image if space is not None and space.type == "IMAGE_EDITOR" else None
         image = bpy.data.images.get(self.image) if self.image else shown
         if image is None:
-            raise share.CannotShare("there is no image " + (self.image or "in this editor"))
-        share.share_image(link, image, on_done)
+            raise sharing.CannotShare("there is no image " + (self.image or "in this editor"))
+        sharing.share_image(link, image, on_done)
 
 
 class SERVICE_CLI_OT_share_document(_Share, bpy.types.Operator):
@@ -86,7 +86,7 @@ class SERVICE_CLI_OT_share_document(_Share, bpy.types.Operator):
     bl_label = "Share .blend"
 
     def send(self, _context, link, on_done):
-        share.share_document(link, on_done)
+        sharing.share_document(link, on_done)
 
 
 CLASSES = (

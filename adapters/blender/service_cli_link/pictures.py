@@ -11,6 +11,7 @@ import bpy
 
 from . import png_file, shots
 from .service_host_link import Busy, NoPicture, Picture
+from .values import name_of
 
 MAX_TRIES = 6
 TITLE = "Blender"
@@ -152,7 +153,7 @@ def _take_shot(shot, max_width, max_bytes):
     finally:
         overlay.show_overlays = shown
     if item is not None:
-        view["under"] = {"id": item.name_full, "name": item.name}
+        view["under"] = {"id": name_of(item), "name": name_of(item, "name")}
     return Picture(png, TITLE, size[0], size[1], view)
 
 

@@ -6,7 +6,7 @@ from collections import deque
 
 import bpy
 
-from . import scene_facts, share
+from . import scene_facts, sharing
 from .link_session import LinkSession
 
 TICK_SECONDS = 0.05
@@ -35,7 +35,7 @@ class Running:
 
     def connect(self, settings):
         if self.session is not None:
-            self.disconnect("connected anew")
+            self.disconnect("the link was started again")
         session = LinkSession(settings, self._version)
         session.on_render_began = self._began_render
         session.on_rendered = self._finished_render
@@ -47,7 +47,7 @@ class Running:
         if not bpy.app.background:
             bpy.app.timers.register(self._tick, first_interval=START_SECONDS, persistent=True)
 
-    def disconnect(self, reason="disconnected", clear=True):
+    def disconnect(self, reason="the user disconnected", clear=True):
         session, self.session = self.session, None
         if bpy.app.timers.is_registered(self._tick):
             bpy.app.timers.unregister(self._tick)
@@ -94,7 +94,7 @@ class Running:
             self.say("%s not shared: %s" % (name, upload.error), stays=True)
 
     def _drop_old_note(self):
-        document = bpy.data.filepath or scene_facts.unsaved_name(bpy)
+        document = bpy.data.filepath or scene_facts.unsaved_name()
         before, self._note_of = self._note_of, (document, self.session.link.connected)
         if before is None or before == self._note_of:
             return
@@ -143,16 +143,16 @@ class Running:
         self._render_done = False
         if not self.session.settings.renders:
             return
-        self._files.extend(share.rendered_files(bpy.context.scene, self._render_began))
+        self._files.extend(sharing.rendered_files(bpy.context.scene, self._render_began))
         if not self._files:
-            self._try(share.share_render_result, self.session.link, self.shared)
+            self._try(sharing.share_render_result, self.session.link, self.shared)
 
     def _send_files(self):
         """A few at a time: the link holds no long queue of uploads."""
         while self._files and self._sending < MAX_SENDING:
             path = self._files.popleft()
             self._sending += 1
-            if not self._try(share.share_file, self.session.link, path, self._sent):
+            if not self._try(sharing.share_file, self.session.link, path, self._sent):
                 self._sending -= 1
 
     def _sent(self, name, upload):
@@ -163,6 +163,6 @@ class Running:
         try:
             send(*arguments)
             return True
-        except share.CannotShare as error:
+        except sharing.CannotShare as error:
             self.say("not shared: " + str(error), stays=True)
             return False

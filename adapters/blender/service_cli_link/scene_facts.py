@@ -1,82 +1,191 @@
-"""What a snapshot says beside the objects: document, time, units, selection, camera, viewport."""
+"""The scene as one JSON object, schema dcc-scene/1: all members but its objects."""
 
+import datetime
 import os
 from time import strftime
 
-from . import finite, share
+import bpy
+
+from . import object_facts, sharing
+from .values import REPLACED, Cleaner, name_of, names_of, short_text, without_nothing
 
 MAX_SELECTED = 200
 MAX_LISTED = 200
+MAX_CHECKED = 200
+CHECK_SECONDS = 30.0
 _UNSAVED = "service_cli_unsaved"
 _OPENED = "service_cli_opened"
 
 
-def application(bpy):
-    return {
-        "type": "blender",
-        "version": bpy.app.version_string,
-        "pid": os.getpid(),
-        "mode": "background" if bpy.app.background else "gui",
-        "display_name": "Blender " + bpy.app.version_string,
+def members(reader, warnings=(), document=None):
+    """Two calls for the same state are equal: `stamp` adds what is new in each."""
+    cleaner = Cleaner()
+    scene = bpy.context.scene
+    layer = bpy.context.view_layer
+    active = layer.objects.active
+    result = {
+        "schema": "dcc-scene/1",
+        "detail": reader.detail,
+        "dcc": {
+            "type": "blender",
+            "version": bpy.app.version_string,
+            "pid": os.getpid(),
+            "mode": "background" if bpy.app.background else "gui",
+            "display_name": "Blender " + bpy.app.version_string,
+        },
+        "document": without_nothing(document or open_document()),
+        "scene": {
+            "name": name_of(scene),
+            "view_layer": name_of(layer, "name"),
+            "scenes": names_of(bpy.data.scenes[:MAX_LISTED]),
+        },
+        "axes": {"up": "z", "handedness": "right"},
+        "units": _units(scene.unit_settings, cleaner),
+        "time": _time(scene, cleaner),
+        "mode": bpy.context.mode.lower(),
+        "selection": {
+            "ids": sorted(reader.selected)[:MAX_SELECTED],
+            "active": name_of(active) if active else None,
+            "count": len(reader.selected),
+            "truncated": len(reader.selected) > MAX_SELECTED,
+        },
+        "camera": name_of(scene.camera) if scene.camera else None,
+        "render": _render(scene),
+        "counts": _counts(bpy.data, reader.counts),
+        "truncated": {
+            "objects": len(reader.texts) < reader.total,
+            "total": reader.total,
+            "limit": reader.limits["max_patched_objects"],
+        },
     }
+    result.update(view(cleaner))
+    if reader.detail != object_facts.SKELETON:
+        result["materials"] = [{"name": name_of(each), "users": each.users}
+                               for each in bpy.data.materials[:MAX_LISTED]]
+        result["collections"] = _collections(scene)
+    if reader.detail == object_facts.FULL:
+        result["geometry"] = {"vertices": sum(len(mesh.vertices) for mesh in bpy.data.meshes),
+                              "polygons": sum(len(mesh.polygons) for mesh in bpy.data.meshes)}
+    result["warnings"] = list(warnings)
+    dropped = cleaner.dropped + sum(reader.not_finite.values())
+    if dropped:
+        result["warnings"].append({"code": "number_not_finite", "count": dropped})
+    listed = result.get("materials", []) + result.get("collections", [])
+    replaced = len(reader.replaced) + sum(REPLACED in each["name"] for each in listed)
+    if replaced:
+        result["warnings"].append({"code": "name_not_utf8", "count": replaced})
+    return without_nothing(result)
 
 
-def document(bpy, just_loaded=False):
+def stamp(change_count):
+    """The number in this link and the time, which do not count as changes."""
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+    return {"change_count": change_count, "captured_at": now.replace("+00:00", "Z")}
+
+
+# --- The document
+
+
+def open_document(just_loaded=False):
     """In the handlers of loading, Blender still says whether the file before was modified."""
     path = bpy.data.filepath
     return {
-        "path": finite.short_text(path, 4096) or None,
-        "name": finite.short_text(os.path.basename(path)) or unsaved_name(bpy),
-        "modified": (bpy.data.is_dirty or share.keeps_modified()) and not just_loaded,
+        "path": short_text(path, 4096) or None,
+        "name": short_text(os.path.basename(path)) or unsaved_name(),
+        "modified": (bpy.data.is_dirty or sharing.keeps_modified()) and not just_loaded,
     }
 
 
-def unsaved_name(bpy):
+def unsaved_name():
     """Of this document alone, because servers keep notes of a document without a path by its name."""
     # Blender empties it when another document is opened, and at no other time.
     return bpy.app.driver_namespace.setdefault(
         _UNSAVED, strftime("unsaved %Y-%m-%d %H:%M:%S"))
 
 
-def opened(bpy):
+def opened():
     """Another object for each document that is opened; the same one after it is saved elsewhere."""
     return bpy.app.driver_namespace.setdefault(_OPENED, object())
 
 
-def conventions(scene, cleaner):
-    units = scene.unit_settings
+class MissingFiles:
+    """Images and libraries whose file is not there. Looks at the disk now and then only: it may be
+    a slow one, and this is the main thread."""
+
+    def __init__(self, clock):
+        self._clock = clock
+        self._looked_at = None
+        self._found = []
+
+    def forget(self):
+        self._looked_at = None
+
+    def warnings(self):
+        now = self._clock()
+        if self._looked_at is None or now - self._looked_at >= CHECK_SECONDS:
+            self._looked_at = now
+            self._found = [
+                {"code": "file_missing", "kind": kind, "name": short_text(name_of(block), 255)}
+                for kind, block in _files() if not os.path.exists(
+                    bpy.path.abspath(block.filepath, library=block.library))]
+        return self._found
+
+
+def _files():
+    for image in bpy.data.images[:MAX_CHECKED]:
+        # Tiles and sequences have a pattern for a path.
+        if image.source == "FILE" and image.filepath and not image.packed_file:
+            yield "image", image
+    for library in bpy.data.libraries[:MAX_CHECKED]:
+        if not library.packed_file:
+            yield "library", library
+
+
+# --- Time, units, view, render
+
+
+def is_playing():
+    windows = bpy.context.window_manager.windows
+    return len(windows) > 0 and windows[0].screen.is_animation_playing
+
+
+def _units(units, cleaner):
     return {
-        "axes": {"up": "z", "handedness": "right"},
-        "units": {
-            "system": units.system.lower(),
-            "length": units.length_unit.lower() if units.system != "NONE" else None,
-            "scale": cleaner.number(units.scale_length),
-            "angle": "degrees",
-        },
+        "system": units.system.lower(),
+        "length": units.length_unit.lower() if units.system != "NONE" else None,
+        "scale": cleaner.number(units.scale_length),
+        "angle": "degrees",
     }
 
 
-def time(scene, screen, cleaner):
+def _time(scene, cleaner):
     render = scene.render
     return {
         "frame": scene.frame_current,
         "start": scene.frame_start,
         "end": scene.frame_end,
-        "fps": cleaner.number(render.fps / render.fps_base),
-        "playing": bool(screen is not None and screen.is_animation_playing),
+        "fps": cleaner.number(render.fps / render.fps_base if render.fps_base else float("inf")),
+        "playing": is_playing(),
     }
 
 
-def selection(names, active):
-    return {
-        "ids": names[:MAX_SELECTED],
-        "active": active,
-        "count": len(names),
-        "truncated": len(names) > MAX_SELECTED,
-    }
+def view(cleaner=None):
+    """The member `viewport`: the first 3D view of the first window that has one; {} without."""
+    for window in bpy.context.window_manager.windows if not bpy.app.background else ():
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D" and area.spaces.active.region_3d is not None:
+                space, cleaner = area.spaces.active, cleaner or Cleaner()
+                back = space.region_3d.view_matrix.inverted_safe()
+                return {"viewport": without_nothing({
+                    "shading": space.shading.type.lower(),
+                    "camera_view": space.region_3d.view_perspective == "CAMERA",
+                    "location": cleaner.numbers(back.translation),
+                    "rotation": cleaner.degrees(back.to_euler()),
+                })}
+    return {}
 
 
-def render(scene):
+def _render(scene):
     settings = scene.render
     facts = {
         "engine": settings.engine.lower(),
@@ -91,64 +200,25 @@ def render(scene):
     return facts
 
 
-def viewport(window_manager, cleaner):
-    """The first 3D view of the first window that has one; None without."""
-    for window in window_manager.windows:
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D":
-                return _view(area.spaces.active, cleaner)
-    return None
+# --- Of the whole file
 
 
-def _view(space, cleaner):
-    region = space.region_3d
-    if region is None:
-        return None
-    back = region.view_matrix.inverted_safe()
-    return finite.without_nothing(
-        {
-            "shading": space.shading.type.lower(),
-            "camera_view": region.view_perspective == "CAMERA",
-            "location": cleaner.numbers(back.translation),
-            "rotation": cleaner.degrees(back.to_euler()),
-        }
+def _counts(data, by_type):
+    """Always of everything, also when objects are left out."""
+    kinds = ("meshes", "lights", "cameras", "materials", "images", "collections")
+    return dict(
+        {kind: len(getattr(data, kind)) for kind in kinds},
+        objects=sum(by_type.values()),
+        by_type={kind: count for kind, count in sorted(by_type.items()) if count},
     )
 
 
-def counts(data, by_type):
-    """Always of everything, also when objects are left out."""
-    return {
-        "objects": sum(by_type.values()),
-        "meshes": len(data.meshes),
-        "lights": len(data.lights),
-        "cameras": len(data.cameras),
-        "materials": len(data.materials),
-        "images": len(data.images),
-        "collections": len(data.collections),
-        "by_type": {kind: count for kind, count in sorted(by_type.items()) if count},
-    }
-
-
-def geometry(data):
-    vertices = polygons = 0
-    for mesh in data.meshes:
-        vertices += len(mesh.vertices)
-        polygons += len(mesh.polygons)
-    return {"vertices": vertices, "polygons": polygons}
-
-
-def materials(data):
-    listed = data.materials[:MAX_LISTED]
-    return [{"name": each.name_full, "users": each.users} for each in listed]
-
-
-def collections(scene):
+def _collections(scene):
     """The tree as a list, parents first; one linked in two places is there twice."""
     listed = []
-    for collection, parent in _walk(scene.collection):
+    for name, collection, parent in _walk(scene.collection):
         if len(listed) == MAX_LISTED:
             break
-        name = collection.name_full
         listed.append({"name": name, "parent": parent, "objects": len(collection.objects)})
     return listed
 
@@ -156,13 +226,11 @@ def collections(scene):
 def memberships(scene):
     """The collections of each object, from one walk: `users_collection` walks them per object."""
     members, seen = {}, set()
-    for collection, _ in _walk(scene.collection):
-        name = collection.name_full
-        if name in seen:
-            continue
-        seen.add(name)
-        for item in collection.objects:
-            members.setdefault(item.name_full, []).append(name)
+    for name, collection, _ in _walk(scene.collection):
+        if name not in seen:
+            seen.add(name)
+            for item in names_of(collection.objects):
+                members.setdefault(item, []).append(name)
     return members
 
 
@@ -170,8 +238,8 @@ def _walk(root):
     waiting, entered = [(root, None)], set()
     while waiting:
         collection, parent = waiting.pop()
-        yield collection, parent
-        name = collection.name_full
+        name = name_of(collection)
+        yield name, collection, parent
         if name not in entered:
             entered.add(name)
             waiting.extend((child, name) for child in reversed(collection.children[:]))

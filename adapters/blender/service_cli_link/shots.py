@@ -10,6 +10,7 @@ import bpy
 from mathutils import Matrix, Vector
 
 from .service_host_link import NoPicture
+from .values import name_of
 
 _UP = Vector((0, 0, 1))
 # To the eye.
@@ -32,11 +33,11 @@ def view_of(shot, window, size):
     if isinstance(shot.get("view"), dict):
         return _checked(shot["view"])
     if "camera" in shot:
-        return _through(_object(window, shot["camera"]), window, size)
+        return _checked(_through(_object(window, shot["camera"]), window, size))
     objects = [_object(window, each) for each in shot.get("of") or []]
     if not objects:
         raise NoPicture("not_found", "no object is named")
-    return _framing(objects, shot.get("from"), size)
+    return _checked(_framing(objects, shot.get("from"), size))
 
 
 def on_screen(region_3d, size):
@@ -91,7 +92,7 @@ def _view(view_matrix, projection_matrix, size):
 
 
 def _checked(view):
-    """It was ours once, and went through other hands."""
+    """It went through other hands, or the scene has places that are none."""
     numbers = [view.get("view_matrix"), view.get("projection_matrix")]
     for matrix in numbers:
         if not isinstance(matrix, list) or len(matrix) != 16:
@@ -108,7 +109,7 @@ def _checked(view):
 def _object(window, name):
     """By the id of the snapshot, which tells objects of libraries apart."""
     for each in window.scene.objects:
-        if each.name_full == name:
+        if name_of(each) == name:
             return each
     raise NoPicture("not_found", "the scene has no object " + str(name)[:100])
 

@@ -36,7 +36,8 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkNotes, LinkCallbacks):
         Invalid or Unsupported. on_refresh() hands over the newest scene, because a reader waits
         for it: True when that is done, False to be asked again by the next pump(). With it
         `scene_wanted` tells whether a client follows the scene; else one in 2 s is enough.
-        shows_notes: the server tells of the notes of the open document, see `notes`.
+        shows_notes: the server tells of the notes of the open document and of its clients, see
+        `notes` and `clients`.
         on_status(status). All are called from pump().
 
         turns: a Turns, for an application in which no other thread may run Python now and then."""
@@ -94,6 +95,7 @@ class HostLink(LinkState, LinkReports, LinkOffers, LinkNotes, LinkCallbacks):
         self._questions = collections.deque()
         self._note_jobs = collections.deque()
         self._notes = ([], None)
+        self._clients = []
         self._not_yet = []  # questions for the next pump
         self._answers = collections.deque()
         self._finished = collections.deque()  # uploads whose on_done waits for pump

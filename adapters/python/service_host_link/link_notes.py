@@ -40,6 +40,13 @@ class LinkNotes(object):
         link is down and before the server has told of any. Only with shows_notes."""
         return self._notes
 
+    @property
+    def clients(self):
+        """The clients of the server, most recently seen first: dicts with "name", "version" and
+        "last_seen_at", and of those that read "last_read", {"at", "uri"}, or "last_call", {"at",
+        "tool"}. Another list after each change; empty while the link is down. Only with shows_notes."""
+        return self._clients
+
     def _post_note(self, message, on_done):
         job = NoteJob(message, on_done)
         with self._lock:

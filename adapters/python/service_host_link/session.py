@@ -197,6 +197,8 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
                 self.link._scene_wanted = message.get("scene") is not False
         elif kind == "notes":
             self._told_notes(message)
+        elif kind == "clients":
+            self._told_clients(message)
         elif kind == "throttle":
             interval_ms = bounded_number(message, "scene_min_interval_ms", 0, 60000, 0)
             self.scene_interval = interval_ms / 1000.0
@@ -269,4 +271,5 @@ class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, Sessi
                     link._uploads.appendleft(upload)
             link._server_needs_scene = False
             link._notes = ([], None)  # they may change unseen
+            link._clients = []
             link._changed.notify_all()

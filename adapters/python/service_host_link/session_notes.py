@@ -21,6 +21,11 @@ class SessionNotes(object):
                 job.note = message["note"]
             self.link._end_note(job, None if error is None else error.text)
 
+    def _told_clients(self, message):
+        clients = message.get("clients")
+        if isinstance(clients, list):
+            self.link._clients = [each for each in clients if isinstance(each, dict)]
+
     def _told_notes(self, message):
         notes, folder = message.get("notes"), message.get("pictures")
         if not isinstance(notes, list):

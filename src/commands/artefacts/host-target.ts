@@ -1,11 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { join } from 'node:path'
 import { isLoopback, withoutBrackets } from '../../lib/util/net.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
-import { recordFile } from '../../lib/instances/files.ts'
-import { readRecordFile } from '../../lib/instances/record-files.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { HostTarget } from '../../lib/mcp/client/host-request.ts'
 import { Secret } from '../../lib/util/secret.ts'
@@ -36,14 +33,7 @@ export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarge
   }
   const registryDir = readStateDirectory(flags, env)
   const live = await liveInstances(registryDir, log)
-  const { id } = chooseInstance(live, word, '--instance ID')
-  const read = readRecordFile(recordFile(join(registryDir, 'instances'), id))
-  if (read?.record.ok !== true) {
-    throw new ServiceError('network_failed', 'the instance has ended', {
-      hint: 'service-cli instances shows what runs',
-    })
-  }
-  const { host_url: url, host_token_file: file } = read.record.value
+  const { host_url: url, host_token_file: file } = chooseInstance(live, word, '--instance ID')
   const token = file === null ? hostToken : await readSecretFile(file, 'host_token_file')
   if (token) return foundAt(url, token, 'its record')
   throw new ServiceError('auth_required', 'the host token of the instance is not in a file', {

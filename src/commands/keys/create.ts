@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { warningsTo } from '../../lib/cli/output.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
-import { liveInstances } from '../../lib/instances/live-instances.ts'
+import { liveInstances, localUrlOf } from '../../lib/instances/live-instances.ts'
 import { usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -71,7 +71,9 @@ async function findServers(log: Logger): Promise<{ name: string; url: string }[]
   const instances = await liveInstances(registryDir, log)
   const gateways = await runningGateways(registryDir)
   return [
-    ...instances.map(({ displayName, url }) => ({ name: cleanText(displayName, 80), url })),
+    ...instances.map(instance => {
+      return { name: cleanText(instance.display_name, 80), url: localUrlOf(instance).href }
+    }),
     ...gateways.map(({ url }) => ({ name: 'gateway', url })),
   ]
 }

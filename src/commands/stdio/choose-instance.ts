@@ -1,6 +1,6 @@
 import { columns } from '../../lib/cli/format.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
-import type { Instance } from '../../lib/instances/live-instances.ts'
+import type { InstanceRecord } from '../../lib/instances/record.ts'
 import { selectInstances, shortId } from '../../lib/instances/select-instance.ts'
 import { sceneText } from '../instances/lines.ts'
 
@@ -12,10 +12,10 @@ const startHint = 'start one with: service-cli serve'
  * name one of several.
  */
 export function chooseInstance(
-  instances: Instance[],
+  instances: InstanceRecord[],
   word: string | undefined,
   naming?: string,
-): Instance {
+): InstanceRecord {
   const selected = selectInstances(instances, word)
   const [instance] = selected
   if (instance === undefined) throw word === undefined ? noneFound() : notFound(instances, word)
@@ -30,7 +30,7 @@ function noneFound(): ServiceError {
 }
 
 export function several(
-  instances: readonly Instance[],
+  instances: readonly InstanceRecord[],
   word: string | undefined,
   naming = 'service-cli connect ID',
 ): ServiceError {
@@ -41,7 +41,7 @@ export function several(
   )
 }
 
-function notFound(instances: Instance[], word: string): ServiceError {
+function notFound(instances: InstanceRecord[], word: string): ServiceError {
   if (/[./:]/.test(word)) {
     return usage(`"${word}" is not an instance`, 'addresses start with http:// or https://')
   }
@@ -51,12 +51,12 @@ function notFound(instances: Instance[], word: string): ServiceError {
   })
 }
 
-function table(instances: readonly Instance[]): string {
-  const rows = instances.map(({ id, dccType, displayName, scene, sceneSetAt }) => [
-    shortId(id),
-    dccType,
-    displayName,
-    sceneText({ scene, scene_set_at: sceneSetAt }, Date.now()),
+function table(instances: readonly InstanceRecord[]): string {
+  const rows = instances.map(record => [
+    shortId(record.instance_id),
+    record.dcc_type,
+    record.display_name,
+    sceneText(record, Date.now()),
   ])
   return columns(['ID', 'TYPE', 'NAME', 'SCENE'], rows)
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { withFileLock } from '../../lib/config/private-file.ts'
-import { findNextRun, type Instance, liveInstances } from '../../lib/instances/live-instances.ts'
+import { findNextRun, liveInstances, localUrlOf } from '../../lib/instances/live-instances.ts'
+import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Target } from '../../lib/mcp/bridge/context.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -29,7 +30,7 @@ export class JoinOrServe {
   /** A random delay, so that one client starts a server and the others join it. */
   readonly #takeoverMs: number
   #own: OwnServer | null = null
-  #joined: Instance | null = null
+  #joined: InstanceRecord | null = null
   /** When the joined server was missed first. */
   #lostMs: number | null = null
 
@@ -81,7 +82,7 @@ export class JoinOrServe {
     return fail('the joined server does not answer; a new one starts unless it comes back')
   }
 
-  #live(): Promise<Instance[]> {
+  #live(): Promise<InstanceRecord[]> {
     const { registryDir, log } = this.#parts
     return liveInstances(registryDir, log)
   }
@@ -91,15 +92,16 @@ export class JoinOrServe {
     return withFileLock(join(this.#parts.registryDir, 'stdio.lock'), work)
   }
 
-  #join(instance: Instance): Target {
-    const { url, id, dccType, displayName: name } = instance
-    if (this.#joined?.id !== id) {
-      const facts = { url, instance: id, dcc_type: dccType, name }
+  #join(instance: InstanceRecord): Target {
+    const { instance_id: id, dcc_type, display_name: name } = instance
+    const url = localUrlOf(instance)
+    if (this.#joined?.instance_id !== id) {
+      const facts = { url: url.href, instance: id, dcc_type, name }
       this.#parts.log.info(facts, 'joined the running server, whose flags apply')
     }
     this.#joined = instance
     this.#lostMs = null
-    return { url: new URL(url) }
+    return { url }
   }
 
   async #serve(): Promise<Target> {
@@ -122,9 +124,9 @@ function ownTarget({ hostUrl }: OwnServer): Target {
  * The instances that a client may join: those of the given kind, else those without a kind, which
  * serve any application. Without a kind, all of them.
  */
-function joinable(instances: Instance[], dccType: string | undefined): Instance[] {
+function joinable(instances: InstanceRecord[], dccType: string | undefined): InstanceRecord[] {
   if (dccType === undefined) return instances
-  const same = instances.filter(instance => instance.dccType === dccType)
-  const any = instances.filter(instance => instance.dccType === 'unknown')
+  const same = instances.filter(instance => instance.dcc_type === dccType)
+  const any = instances.filter(instance => instance.dcc_type === 'unknown')
   return same.length > 0 ? same : any
 }

@@ -1,5 +1,6 @@
 import { ownerFile } from '../../lib/instances/files.ts'
-import { findNextRun, type Instance } from '../../lib/instances/live-instances.ts'
+import { findNextRun, localUrlOf } from '../../lib/instances/live-instances.ts'
+import type { InstanceRecord } from '../../lib/instances/record.ts'
 import { selectInstances } from '../../lib/instances/select-instance.ts'
 import { fail, ok } from '../../lib/util/result.ts'
 import type { Locate } from '../../lib/mcp/bridge/context.ts'
@@ -9,12 +10,12 @@ import type { Locate } from '../../lib/mcp/bridge/context.ts'
  * by id, another instance that matches `word` also counts. `instancesDir` has the owner's tokens.
  */
 export function locateInstance(
-  first: Instance,
+  first: InstanceRecord,
   word: string | undefined,
   instancesDir: string,
-  live: () => Promise<Instance[]>,
+  live: () => Promise<InstanceRecord[]>,
 ): Locate {
-  const particular = word !== undefined && word !== first.dccType
+  const particular = word !== undefined && word !== first.dcc_type
   let current = first
   let lostMs: number | null = null
   return async () => {
@@ -25,9 +26,9 @@ export function locateInstance(
     const next = findNextRun(instances, current, missedMs) ?? other ?? null
     lostMs = next === null ? missedMs : null
     if (next === null) {
-      return fail(`the instance ${current.displayName} does not run or does not answer`)
+      return fail(`the instance ${current.display_name} does not run or does not answer`)
     }
     current = next
-    return ok({ url: new URL(next.url), ownerFile: ownerFile(instancesDir, next.id) })
+    return ok({ url: localUrlOf(next), ownerFile: ownerFile(instancesDir, next.instance_id) })
   }
 }

@@ -36,6 +36,12 @@ export async function readServeStdioSettings(
   env: NodeJS.ProcessEnv,
 ) {
   const serve = await readServeSettings(flags, env)
+  if (serve.appOrigins !== undefined) {
+    throw usage(
+      '--app-origin is not for --stdio: no user would see the token',
+      'run serve without it',
+    )
+  }
   return {
     // A client starts many of them; the usual port is for the one that a person starts.
     serve: given.includes('port') ? serve : { ...serve, port: 0 },

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../util/json.ts'
 import { parseRfc3339, toRfc3339 } from '../util/time.ts'
 import { must } from './check.ts'
 import { patchMembers, patchTexts } from './scene-patch.ts'
-import { pictureTargets } from './wire.ts'
+import { modes, pictureTargets } from './wire.ts'
 
 /**
  * What an application sends, by the WebSocket or a post (docs/host-link.md). Members without a
@@ -76,7 +76,7 @@ const dccType = z
   .max(64)
   .regex(/^[a-z0-9][a-z0-9_-]*$/, must('be lower-case letters, digits, _ and -'))
 
-const mode = z.enum(['gui', 'background'])
+const mode = z.enum(modes)
 
 const identity = z.object({
   dcc_type: dccType,

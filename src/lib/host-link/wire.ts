@@ -36,6 +36,10 @@ export type LinkErrorCode =
   | 'blank'
   | 'permission'
 
+export const modes = ['gui', 'background'] as const
+
+export type Mode = (typeof modes)[number]
+
 /** What a picture shows: the whole window, or only the view of the scene. */
 export const pictureTargets = ['window', 'viewport'] as const
 
@@ -100,5 +104,7 @@ export type ServerMessage =
   | { readonly type: 'captured'; readonly target: PictureTarget }
   /** The notes of the open document, whole as `notes://{id}` has them; to those that ask. */
   | { readonly type: 'notes'; readonly notes: readonly object[]; readonly pictures: string }
+  /** The clients of the server as `server://clients` has them; to those that ask for notes. */
+  | { readonly type: 'clients'; readonly clients: readonly object[] }
   | { readonly type: 'cancel'; readonly id: string }
   | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }

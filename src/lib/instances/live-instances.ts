@@ -4,30 +4,18 @@ import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
 import { lifeOf } from './instance.ts'
 import { readInstances } from './record-files.ts'
-import type { InstanceRecord } from './record.ts'
+import { byAge, type InstanceRecord } from './record.ts'
 
-/** A `serve` as its record describes it to a client of this machine. */
-export type Instance = ReturnType<typeof instanceOf>
-
-export function instanceOf(record: InstanceRecord) {
-  return {
-    id: record.instance_id,
-    /** `blender`; `unknown` as long as no application has said. */
-    dccType: record.dcc_type,
-    displayName: record.display_name,
-    scene: record.scene,
-    sceneSetAt: record.scene_set_at,
-    /**
-     * The MCP endpoint at the address that the server itself listens on: `mcp_url` may lead over a
-     * proxy and out of this machine, or have a certificate that is unknown here.
-     */
-    url: URL.parse('/mcp', record.host_url)?.href ?? record.mcp_url,
-    startedMs: Date.parse(record.started_at),
-  }
+/**
+ * The MCP endpoint at the address that the server itself listens on: `mcp_url` may lead over a
+ * proxy and out of this machine, or have a certificate that is unknown here.
+ */
+export function localUrlOf({ host_url, mcp_url }: InstanceRecord): URL {
+  return URL.parse('/mcp', host_url) ?? new URL(mcp_url)
 }
 
 /** The instances of this user on this machine that can be used now, oldest first. Never rejects. */
-export async function liveInstances(registryDir: string, log: Logger): Promise<Instance[]> {
+export async function liveInstances(registryDir: string, log: Logger): Promise<InstanceRecord[]> {
   const folder = join(registryDir, 'instances')
   const all = await readInstances(folder).catch((error: unknown) => {
     log.warn({ folder }, messageOf(error))
@@ -36,9 +24,7 @@ export async function liveInstances(registryDir: string, log: Logger): Promise<I
   const live = all.filter(({ record, heartbeatMs }) => {
     return record.hostname === hostname() && lifeOf(record, heartbeatMs) === 'live'
   })
-  return live
-    .map(({ record }) => instanceOf(record))
-    .toSorted((a, b) => a.startedMs - b.startedMs || (a.id < b.id ? -1 : 1))
+  return live.map(({ record }) => record).toSorted(byAge)
 }
 
 /** Started so long before its predecessor was missed, it can still be its next run. */
@@ -50,19 +36,19 @@ const overlapMs = 10_000
  * the previous one was missed first.
  */
 export function findNextRun(
-  instances: Instance[],
-  previous: Instance,
+  instances: InstanceRecord[],
+  previous: InstanceRecord,
   lostMs: number,
-): Instance | null {
-  const same = instances.find(({ id }) => id === previous.id)
+): InstanceRecord | null {
+  const same = instances.find(({ instance_id: id }) => id === previous.instance_id)
   if (same !== undefined) return same
   // What had no kind yet when it was looked at may have got one since.
   const next = instances.filter(
-    ({ dccType, startedMs }) =>
-      startedMs >= lostMs - overlapMs &&
-      (dccType === previous.dccType || previous.dccType === 'unknown'),
+    ({ dcc_type: type, started_at: started }) =>
+      Date.parse(started) >= lostMs - overlapMs &&
+      (type === previous.dcc_type || previous.dcc_type === 'unknown'),
   )
-  const named = next.filter(one => one.displayName === previous.displayName)
+  const named = next.filter(one => one.display_name === previous.display_name)
   const [found, ...others] = next.length === 1 ? next : named
   return found !== undefined && others.length === 0 ? found : null
 }

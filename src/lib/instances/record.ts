@@ -80,6 +80,12 @@ const instanceRecord = z.object({
 /** The texts of a parsed record are safe to show. Members of later writers are left out. */
 export type InstanceRecord = z.infer<typeof instanceRecord>
 
+/** The oldest first. */
+export function byAge(a: InstanceRecord, b: InstanceRecord): number {
+  if (a.started_at !== b.started_at) return a.started_at < b.started_at ? -1 : 1
+  return a.instance_id < b.instance_id ? -1 : 1
+}
+
 /** Parses the record of an instance, or says why it is invalid. */
 export function parseRecord(text: string, instanceId: string): Result<InstanceRecord, string> {
   if (Buffer.byteLength(text) > maxRecordBytes) {

@@ -1,6 +1,6 @@
-import type { Instance } from './live-instances.ts'
+import type { InstanceRecord } from './record.ts'
 
-export type Named = Pick<Instance, 'id' | 'dccType' | 'displayName' | 'scene'>
+export type Named = Pick<InstanceRecord, 'instance_id' | 'dcc_type' | 'display_name' | 'scene'>
 
 /** A shorter beginning of an id names by accident. */
 export const minPrefixChars = 4
@@ -15,20 +15,20 @@ export function selectInstances<One extends Named>(
 ): One[] {
   if (word === undefined) return instances
   const wanted = plainId(word)
-  const exact = instances.filter(({ id }) => plainId(id) === wanted)
+  const exact = instances.filter(({ instance_id: id }) => plainId(id) === wanted)
   if (exact.length > 0) return exact
   const long = wanted.length >= minPrefixChars
   const lower = word.toLowerCase()
   const named = instances.filter(
-    ({ id, dccType }) =>
-      dccType.toLowerCase() === lower || (long && plainId(id).startsWith(wanted)),
+    ({ instance_id: id, dcc_type: type }) =>
+      type.toLowerCase() === lower || (long && plainId(id).startsWith(wanted)),
   )
   if (named.length > 0) return named
   return instances.filter(instance => namesOf(instance).includes(lower))
 }
 
 /** Whether the word names this instance, and not a kind of instances. */
-export function namesId({ id }: Pick<Instance, 'id'>, word: string | undefined): boolean {
+export function namesId({ instance_id: id }: Named, word: string | undefined): boolean {
   const wanted = plainId(word ?? '')
   return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)
 }
@@ -39,9 +39,9 @@ export function shortId(instanceId: string): string {
 }
 
 /** In lower case: its name, and its document as a path, as a file, and without its ending. */
-function namesOf({ displayName, scene }: Named): readonly string[] {
+function namesOf({ display_name, scene }: Named): readonly string[] {
   const file = scene?.replace(/^.*[\\/]/s, '') ?? ''
-  const names = [displayName, scene ?? '', file, file.replace(/\.[^.]*$/, '')]
+  const names = [display_name, scene ?? '', file, file.replace(/\.[^.]*$/, '')]
   return names.filter(Boolean).map(name => name.toLowerCase())
 }
 

@@ -1,114 +1,103 @@
-import type { Entry } from './entry.ts'
-import type { Position } from './listing.ts'
+import type { ArtefactRef } from './sidecar.ts'
+
+/** What is known of a stored artefact. */
+export interface Entry {
+  readonly hex: string
+  readonly createdMs: number
+  /** Infinity: it does not expire. */
+  readonly expiresMs: number
+  readonly ref: ArtefactRef
+  /** Of its sidecar. */
+  readonly version: string
+}
+
+/** Place of an artefact in the order: newest first, equal times by hash. */
+export type Position = Pick<Entry, 'createdMs' | 'hex'>
 
 /** Beyond this many changes at once sorting anew is cheaper than inserting one by one. */
-const maxSingleInserts = 32
+const maxSingleChanges = 32
 
-/** All entries of a store, in order and by shard. `version` changes with every change. */
+/** The entries of a store, in order and by shard. `changes` counts up with every change. */
 export class EntryIndex {
-  version = 0
+  changes = 0
   totalBytes = 0
-  /** Lower bound of all expiry times; may be that of a removed entry. */
+  /** No entry expires before. */
   earliestExpiryMs = Infinity
-  #ordered: Entry[] = []
-  #shards = new Map<string, Map<string, Entry>>()
-  readonly #onRemove = new Set<(hex: string) => void>()
-
-  get ordered(): readonly Entry[] {
-    return this.#ordered
-  }
+  /** Newest first. */
+  ordered: Entry[] = []
+  readonly #shards = new Map<string, Map<string, Entry>>()
 
   get(hex: string): Entry | undefined {
-    return this.shard(hex.slice(0, 2))?.get(hex)
+    return this.shard(hex.slice(0, 2)).get(hex)
   }
 
-  shard(name: string): ReadonlyMap<string, Entry> | undefined {
-    return this.#shards.get(name)
-  }
-
-  /** Newest first. A prefix of two digits or more visits one shard only. */
-  *startingWith(prefix: string): Generator<Entry> {
-    const shard = () => [...(this.shard(prefix.slice(0, 2))?.values() ?? [])].sort(compare)
-    for (const entry of prefix.length < 2 ? this.#ordered : shard()) {
-      if (entry.hex.startsWith(prefix)) yield entry
-    }
-  }
-
-  /** Called for each entry that was removed and not replaced. Returns the unsubscribe. */
-  onRemove(listener: (hex: string) => void): () => void {
-    this.#onRemove.add(listener)
-    return () => void this.#onRemove.delete(listener)
+  /** The entries whose hash begins with these two digits. */
+  shard(name: string): ReadonlyMap<string, Entry> {
+    return this.#shards.get(name) ?? new Map()
   }
 
   /** Adds entries, or replaces those with the same hash. */
-  put(entries: Entry[]): void {
-    const replaced = entries.map(entry => entry.hex).filter(hex => this.get(hex) !== undefined)
-    this.#drop(replaced)
+  put(entries: readonly Entry[]): void {
+    if (entries.length === 0) return
+    this.remove(entries.map(({ hex }) => hex))
+    this.changes++
     for (const entry of entries) {
       const name = entry.hex.slice(0, 2)
       const shard = this.#shards.get(name)
       if (shard === undefined) this.#shards.set(name, new Map([[entry.hex, entry]]))
       else shard.set(entry.hex, entry)
-      this.totalBytes += entry.bytes
+      this.totalBytes += entry.ref.size_bytes
       this.earliestExpiryMs = Math.min(this.earliestExpiryMs, entry.expiresMs)
-      if (entries.length <= maxSingleInserts) {
-        this.#ordered.splice(firstAfter(this.#ordered, entry), 0, entry)
-      }
     }
-    if (entries.length > maxSingleInserts) {
-      this.#ordered = this.#ordered.concat(entries).sort(compare)
-    }
-    if (entries.length > 0) this.version++
-  }
-
-  /** Looks at every entry. */
-  findEarliestExpiry(): void {
-    this.earliestExpiryMs = Infinity
-    for (const { expiresMs } of this.#ordered) {
-      if (expiresMs < this.earliestExpiryMs) this.earliestExpiryMs = expiresMs
+    if (entries.length > maxSingleChanges) {
+      this.ordered = this.ordered.concat(entries).sort(compare)
+    } else {
+      for (const entry of entries) this.ordered.splice(this.countUpTo(entry), 0, entry)
     }
   }
 
-  remove(hashes: string[]): void {
-    for (const { hex } of this.#drop(hashes)) {
-      for (const listener of this.#onRemove) listener(hex)
-    }
-  }
-
-  #drop(hashes: string[]): ReadonlySet<Entry> {
+  remove(hashes: readonly string[]): void {
     const gone = new Set<Entry>()
     for (const hex of hashes) {
       const entry = this.get(hex)
       if (entry === undefined) continue
       this.#shards.get(hex.slice(0, 2))?.delete(hex)
-      this.totalBytes -= entry.bytes
+      this.totalBytes -= entry.ref.size_bytes
       gone.add(entry)
     }
-    if (gone.size === 0) return gone
-    this.version++
-    if (gone.size > maxSingleInserts) {
-      this.#ordered = this.#ordered.filter(entry => !gone.has(entry))
-      return gone
+    if (gone.size === 0) return
+    this.changes++
+    if (gone.size > maxSingleChanges) this.ordered = this.ordered.filter(each => !gone.has(each))
+    else for (const entry of gone) this.ordered.splice(this.countUpTo(entry) - 1, 1)
+  }
+
+  /** Removes and returns the entries that have expired. */
+  removeExpired(nowMs: number): Entry[] {
+    if (nowMs < this.earliestExpiryMs) return []
+    const expired = this.ordered.filter(({ expiresMs }) => expiresMs <= nowMs)
+    this.remove(expired.map(({ hex }) => hex))
+    this.earliestExpiryMs = Infinity
+    for (const { expiresMs } of this.ordered) {
+      if (expiresMs < this.earliestExpiryMs) this.earliestExpiryMs = expiresMs
     }
-    for (const entry of gone) this.#ordered.splice(firstAfter(this.#ordered, entry) - 1, 1)
-    return gone
+    return expired
+  }
+
+  /** Number of entries at or before `position`. */
+  countUpTo(position: Position): number {
+    let low = 0
+    let high = this.ordered.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const entry = this.ordered[middle]
+      if (entry !== undefined && compare(entry, position) <= 0) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 }
 
 function compare(left: Position, right: Position): number {
   if (left.createdMs !== right.createdMs) return right.createdMs - left.createdMs
   return left.hex < right.hex ? -1 : left.hex > right.hex ? 1 : 0
-}
-
-/** Number of entries at or before `position`. */
-export function firstAfter(ordered: readonly Position[], position: Position): number {
-  let low = 0
-  let high = ordered.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const entry = ordered[middle]
-    if (entry !== undefined && compare(entry, position) <= 0) low = middle + 1
-    else high = middle
-  }
-  return low
 }

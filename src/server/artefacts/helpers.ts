@@ -1,5 +1,4 @@
-import { defaultArtefactLimits } from './limits.ts'
-import { constants, lstatSync } from 'node:fs'
+import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join, resolve } from 'node:path'
@@ -7,8 +6,13 @@ import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { findUnknownMember } from '../../lib/util/members.ts'
 import { noWait, ownUid } from '../../lib/util/posix.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
-import { createFsStore, type FsStore } from './fs-store.ts'
-import type { ArtefactFilter, ArtefactOptions, ArtefactRef } from './store.ts'
+import { ArtefactFolder } from './folder.ts'
+import {
+  type ArtefactFilter,
+  type ArtefactOptions,
+  type ArtefactRef,
+  ArtefactStore,
+} from './store.ts'
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 
 /** Where the helpers find the store. */
@@ -36,22 +40,14 @@ export async function artefactPutFile(
   path: string,
   { root, ...options }: ArtefactOptions & ArtefactRoot = {},
 ): Promise<ArtefactRef> {
-  const store = await storeAt(root)
-  const file = await open(path, constants.O_RDONLY | noWait).catch(error => {
+  const flags = constants.O_RDONLY | noWait
+  await using file = await open(path, flags).catch(error => {
     throw unreadable(path, error)
   })
-  try {
-    if (!(await file.stat()).isFile()) throw unreadable(path, null)
-    const stream = file.createReadStream({ highWaterMark: 1024 * 1024 })
-    try {
-      const { ref } = await store.put(stream, { displayName: basename(path), ...options })
-      return ref
-    } finally {
-      stream.destroy()
-    }
-  } finally {
-    await file.close()
-  }
+  if (!(await file.stat()).isFile()) throw unreadable(path, null)
+  const stream = file.createReadStream({ highWaterMark: 1024 * 1024 })
+  const { ref } = await storeAt(root).put(stream, { displayName: basename(path), ...options })
+  return ref
 }
 
 /** Stores bytes. Errors as `artefactPutFile`. */
@@ -59,7 +55,7 @@ export async function artefactPutBytes(
   bytes: Uint8Array,
   { root, ...options }: ArtefactOptions & ArtefactRoot = {},
 ): Promise<ArtefactRef> {
-  const store = await storeAt(root)
+  const store = storeAt(root)
   const { ref } = await store.put(bytes, options)
   return ref
 }
@@ -76,14 +72,10 @@ export async function artefactGetBytes(
   if (hex === null) throw new ResourceUriInvalid('an artefact URI is artefact://sha256/<hex>')
   const unknown = findUnknownMember(options, ['root'], 'artefact option')
   if (unknown !== null) throw new ServiceError('body_invalid', unknown)
-  const store = await storeAt(options.root)
-  const artefact = await store.open(hex)
+  const store = storeAt(options.root)
+  await using artefact = await store.open(hex)
   if (artefact === null) throw new ResourceNotFound(uri)
-  try {
-    return Buffer.concat(await Array.fromAsync(artefact.verified(), piece => new Uint8Array(piece)))
-  } finally {
-    await artefact.close()
-  }
+  return Buffer.concat(await Array.fromAsync(artefact.verified()))
 }
 
 /**
@@ -94,55 +86,30 @@ export async function artefactList({
   root,
   ...filter
 }: ArtefactFilter & ArtefactRoot = {}): Promise<ArtefactRef[]> {
-  const store = await storeAt(root)
+  const store = storeAt(root)
   const refs: ArtefactRef[] = []
   let after: string | undefined
   do {
-    const page = await store.page(after, defaultArtefactLimits.pageSize, filter)
+    const page = await store.page(after, pageSize, filter)
     refs.push(...page.refs)
     after = page.next
   } while (after !== undefined)
   return refs
 }
 
-const maxStores = 8
+const pageSize = 500
 
 /**
  * The stores opened by this process: reading a large folder again for every call would cost
  * seconds. They hold no timer, file or listener, so nothing keeps the process alive.
  */
-const stores = new Map<string, OpenedStore>()
+const stores = new Map<string, ArtefactStore>()
 
-interface OpenedStore {
-  /** Of its folder, once that is there. */
-  inode: number | null
-  readonly opened: Promise<FsStore>
-}
-
-function storeAt(root = defaultArtefactRoot()): Promise<FsStore> {
+function storeAt(root = defaultArtefactRoot()): ArtefactStore {
   const path = resolve(root)
-  const known = stores.get(path)
-  // A temporary folder may have been removed, and created again by another program.
-  if (known !== undefined && (known.inode === null || known.inode === inodeOf(path))) {
-    return known.opened
-  }
-  const limits = { ...defaultArtefactLimits, artefactSweepMs: 0, artefactPollMs: 0 }
-  const opened = createFsStore({ root: path, limits })
-  const kept: OpenedStore = { inode: null, opened }
-  stores.set(path, kept)
-  opened.then(
-    () => (kept.inode = inodeOf(path)),
-    () => stores.delete(path),
-  )
-  for (const oldest of stores.keys()) {
-    if (stores.size <= maxStores) break
-    stores.delete(oldest)
-  }
-  return opened
-}
-
-function inodeOf(path: string): number {
-  return lstatSync(path, { throwIfNoEntry: false })?.ino ?? 0
+  const store = stores.get(path) ?? new ArtefactStore(new ArtefactFolder(path))
+  stores.set(path, store)
+  return store
 }
 
 function unreadable(path: string, error: unknown): ServiceError {

@@ -1,13 +1,19 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
+import type { Position } from './entry-index.ts'
 import { timeMsOf } from './put-options.ts'
-import type { ArtefactFilter, ArtefactPage } from './store.ts'
+import type { ArtefactRef } from './sidecar.ts'
 
-/** Place of an artefact in the order: newest first, equal times by hash. */
-export interface Position {
-  readonly createdMs: number
-  readonly hex: string
+/** Which artefacts are meant: every given member must be equal. */
+export interface ArtefactFilter {
+  mime?: string
+  sessionId?: string
+  toolCallId?: string
+  jobId?: string
+  correlationId?: string
+  /** RFC 3339 or `Date`: only artefacts created at or after it. */
+  createdSince?: Date | string
 }
 
 /** A cursor names the last entry seen, so it stays good when entries come and go. */
@@ -34,73 +40,23 @@ const known = membersOf<ArtefactFilter>({
   createdSince: true,
 })
 
-/** A filter in the terms of what is stored. */
-export interface ParsedFilter {
-  /** Milliseconds; -Infinity when the filter has no time. */
-  readonly sinceMs: number
-  readonly wanted: readonly (readonly [member: FilterMember, value: string])[]
-}
-
-type FilterMember = 'mime' | 'session_id' | 'tool_call_id' | 'job_id' | 'correlation_id'
-
-/** Throws `body_invalid` for an unknown member and an invalid time. */
-export function parseFilter(filter: ArtefactFilter): ParsedFilter {
+/** The filter as a function. Throws `body_invalid` for an unknown member and an invalid time. */
+export function compileFilter(filter: ArtefactFilter): (ref: ArtefactRef) => boolean {
   const unknown = findUnknownMember(filter, known, 'artefact filter')
   if (unknown !== null) throw new ServiceError('body_invalid', unknown)
-  const members = [
-    ['mime', filter.mime],
-    ['session_id', filter.sessionId],
-    ['tool_call_id', filter.toolCallId],
-    ['job_id', filter.jobId],
-    ['correlation_id', filter.correlationId],
-  ] as const
-  return {
-    sinceMs: sinceOf(filter.createdSince),
-    wanted: members.flatMap(([member, value]) =>
-      value === undefined ? [] : [[member, value] as const],
-    ),
+  const { mime, sessionId, toolCallId, jobId, correlationId, createdSince } = filter
+  const sinceMs = createdSince === undefined ? -Infinity : timeMsOf(createdSince)
+  if (sinceMs === null) {
+    const message = 'artefact filter createdSince must be a time such as 2030-01-31T12:00:00Z'
+    throw new ServiceError('body_invalid', message)
   }
-}
-
-function sinceOf(value: Date | string | undefined): number {
-  if (value === undefined) return -Infinity
-  const time = timeMsOf(value)
-  if (time !== null) return time
-  const message = 'artefact filter createdSince must be a time such as 2030-01-31T12:00:00Z'
-  throw new ServiceError('body_invalid', message)
-}
-
-interface Remembered {
-  readonly page: ArtefactPage
-  readonly version: number
-  readonly validUntilMs: number
-}
-
-const maxPages = 8
-
-/** The pages given out last: right for as long as the index stays as it is and nothing on them expires. */
-export class PageMemory {
-  readonly #pages = new Map<string, Remembered>()
-
-  get(after: string | undefined, limit: number, version: number, nowMs: number) {
-    const known = this.#pages.get(key(after, limit))
-    const isRight = known?.version === version && nowMs < known.validUntilMs
-    return isRight ? known.page : null
-  }
-
-  /** `validUntilMs`: when the first artefact on the page expires. */
-  set(
-    after: string | undefined,
-    limit: number,
-    version: number,
-    page: ArtefactPage,
-    validUntilMs: number,
-  ): void {
-    if (this.#pages.size >= maxPages) this.#pages.clear()
-    this.#pages.set(key(after, limit), { page, version, validUntilMs })
-  }
-}
-
-function key(after: string | undefined, limit: number): string {
-  return `${limit} ${after ?? ''}`
+  const matches = (wanted: string | undefined, found: string | null) =>
+    wanted === undefined || wanted === found
+  return ref =>
+    Date.parse(ref.created_at) >= sinceMs &&
+    matches(mime, ref.mime) &&
+    matches(sessionId, ref.session_id) &&
+    matches(toolCallId, ref.tool_call_id) &&
+    matches(jobId, ref.job_id) &&
+    matches(correlationId, ref.correlation_id)
 }

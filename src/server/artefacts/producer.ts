@@ -1,9 +1,8 @@
-import type { ArtefactLimits } from './limits.ts'
-import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { isUtf8 } from 'node:buffer'
-import { BlobLoader } from './blob-loader.ts'
-import { createGate } from './concurrency.ts'
-import { KeptPictures, type SmallerPicture } from './kept-pictures.ts'
+import { LRUCache } from 'lru-cache'
+import pLimit from 'p-limit'
+import { Blobs } from './blobs.ts'
+import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { maxCompletions } from '../resources/completion.ts'
 import { builtIn, type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
@@ -19,9 +18,15 @@ import type {
 import { integerParameter, wordParameter } from '../resources/query-parameters.ts'
 import type { ResourceUri } from '../resources/resource-uri.ts'
 
+/** A smaller picture of an artefact. */
+interface SmallerPicture {
+  readonly png: Uint8Array
+  readonly width: number
+  readonly height: number
+}
+
 interface ArtefactProducerOptions {
   store: ArtefactStore
-  limits: Pick<ArtefactLimits, 'pageSize' | 'blobCacheBytes' | 'maxCachedBlobBytes'>
   /** Address of the plain download, or null when there is none. */
   downloadUrl(hex: string): string | null
   /** Makes a PNG file smaller; null: it stays as it is. */
@@ -52,27 +57,34 @@ const minSliceBytes = 4
 const maxPictureWidth = 16_384
 /** A larger file is not made smaller. */
 const maxPictureBytes = 64 * 1024 * 1024
+/** Smaller pictures that are kept: about 300 of those that a list of files shows. */
+const keptPictureBytes = 16 * 1024 * 1024
+/** A larger one is made again. */
+const maxKeptPictureBytes = 256 * 1024
 
 /** Stored artefacts as resources of the scheme `artefact`, newest first. */
 export function createArtefactProducer(options: ArtefactProducerOptions): SchemeProducer {
-  const { store, limits } = options
-  const describe = createDescriber(options.downloadUrl)
+  const { store, downloadUrl } = options
+  const blobs = new Blobs(store)
   const pages = new WeakMap<ArtefactPage, DescriptorPage>()
-  const loader = new BlobLoader({ store, limits })
-  const answers = new WeakMap<EncodedBlob, { ref: ArtefactRef; contents: readonly BlobContent[] }>()
+  const answers = new WeakMap<EncodedBlob, { ref: ArtefactRef; contents: readonly Content[] }>()
   /** Each picture takes hundreds of megabytes on its way. */
-  const onePicture = createGate(1)
-  const keptPictures = new KeptPictures()
-
-  async function page(after: string | undefined, limit: number): Promise<DescriptorPage> {
-    return describePage(await store.page(after, limit))
-  }
+  const onePicture = pLimit(1)
+  const pictures = new LRUCache<string, SmallerPicture>({
+    maxSize: keptPictureBytes,
+    maxEntrySize: maxKeptPictureBytes,
+    sizeCalculation: ({ png }) => png.byteLength,
+  })
 
   /** The same page of the store gives the identical page of descriptors. */
-  function describePage(stored: ArtefactPage): DescriptorPage {
+  async function page(after: string | undefined, limit: number): Promise<DescriptorPage> {
+    const stored = await store.page(after, limit)
     const known = pages.get(stored)
     if (known !== undefined) return known
-    const made = freezePage(stored.refs.map(describe), stored.next)
+    const descriptors = Object.freeze(
+      stored.refs.map(ref => descriptorOf(ref, downloadUrl(hexIn(ref)))),
+    )
+    const made = Object.freeze({ descriptors, next: stored.next })
     pages.set(stored, made)
     return made
   }
@@ -81,41 +93,31 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
     const { text: uri } = asked
     const hex = hexOf(asked)
     const ref = await store.find(hex)
-    if (ref === null) {
-      loader.forget(hex)
-      throw new ResourceNotFound(uri)
-    }
+    if (ref === null) throw new ResourceNotFound(uri)
     const part = partOf(asked)
     if (part.text !== undefined) return readText(uri, ref, hex, part.text)
     if (part.maxWidth !== undefined && ref.mime === 'image/png') {
       const smaller = await readSmaller(uri, ref, hex, part.maxWidth)
       if (smaller !== null) return smaller
     }
-    const blob = await loader.load(hex, ref)
-    if (blob === null) throw new ResourceNotFound(uri)
+    const blob = await blobs.load(hex, ref)
     if (!('base64' in blob) || uri !== ref.uri) return [contentOf(uri, ref, blob)]
-    return answerOf(blob, ref)
-  }
-
-  /** What was asked for a part says where the whole is. */
-  function contentOf(uri: string, ref: ArtefactRef, blob: BlobContent['blob']): BlobContent {
-    const hex = ref.digest.slice('sha256:'.length)
-    const url = uri === ref.uri ? null : options.downloadUrl(hex)
-    return Object.freeze({ uri, mimeType: ref.mime, blob, ...metaOf(ref, url) })
-  }
-
-  /** The identical answer for the same bytes; stored again, it is a new one. */
-  function answerOf(blob: EncodedBlob, ref: ArtefactRef): readonly Content[] {
+    // The identical answer for the same bytes; stored again, it is a new one.
     const known = answers.get(blob)
     if (known?.ref === ref) return known.contents
-    const contents = Object.freeze([contentOf(ref.uri, ref, blob)])
+    const contents = Object.freeze([contentOf(uri, ref, blob)])
     answers.set(blob, { ref, contents })
     return contents
   }
 
+  /** What was asked for a part says where the whole is. */
+  function contentOf(uri: string, ref: ArtefactRef, blob: BlobContent['blob']): BlobContent {
+    const url = uri === ref.uri ? null : downloadUrl(hexIn(ref))
+    return Object.freeze({ uri, mimeType: ref.mime, blob, ...metaOf(ref, url) })
+  }
+
   async function readText(uri: string, ref: ArtefactRef, hex: string, { offset, limit }: Slice) {
-    const bytes = await loader.bytes(hex, offset, limit)
-    if (bytes === null) throw new ResourceNotFound(uri)
+    const bytes = await blobs.bytes(hex, ref, offset, limit)
     const total = ref.size_bytes
     const whole = wholeCharacters(bytes, offset > 0, offset + bytes.length < total)
     if (!isUtf8(whole)) {
@@ -136,18 +138,16 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
 
   async function readSmaller(uri: string, ref: ArtefactRef, hex: string, maxWidth: number) {
     if (ref.size_bytes > maxPictureBytes) return null
-    const kept = () => keptPictures.get(hex, maxWidth)
-    const picture =
-      kept() ??
-      (await onePicture(async () => {
-        // Readers that waited for the same one.
-        const made = kept()
-        if (made !== undefined) return made
-        const file = await loader.bytes(hex, 0, ref.size_bytes)
-        return file && options.shrink(new Uint8Array(file), maxWidth)
-      }))
+    const key = `${hex} ${maxWidth}`
+    const picture = await onePicture(async () => {
+      const kept = pictures.get(key)
+      if (kept !== undefined) return kept
+      const file = await blobs.bytes(hex, ref, 0, ref.size_bytes)
+      const made = await options.shrink(new Uint8Array(file), maxWidth)
+      if (made !== null) pictures.set(key, made)
+      return made
+    })
     if (picture === null) return null
-    keptPictures.add(hex, maxWidth, picture)
     const { png, width, height } = picture
     const content = contentOf(uri, ref, png)
     const _meta = { 'service-cli/picture': { width, height }, ...content._meta }
@@ -177,26 +177,17 @@ function hexOf({ path }: ResourceUri): string {
   )
 }
 
-/** Descriptors are made once per reference; the store hands out the same one until it changes. */
-function createDescriber(downloadUrl: (hex: string) => string | null) {
-  const made = new WeakMap<ArtefactRef, { url: string | null; descriptor: Descriptor }>()
-  return (ref: ArtefactRef): Descriptor => {
-    const hex = ref.digest.slice('sha256:'.length)
-    const url = isArtefactHex(hex) ? downloadUrl(hex) : null
-    const known = made.get(ref)
-    if (known !== undefined && known.url === url) return known.descriptor
-    const descriptor = descriptorOf(ref, hex, url)
-    made.set(ref, { url, descriptor })
-    return descriptor
-  }
+function hexIn({ digest }: ArtefactRef): string {
+  return digest.slice('sha256:'.length)
 }
 
 /** Metadata up to this many characters of JSON is part of the listing; all of it comes on read. */
 const maxListedMetadataChars = 1024
 
 /** Each fact once: what the members of the protocol say is not repeated. */
-function descriptorOf(ref: ArtefactRef, hex: string, url: string | null): Descriptor {
+function descriptorOf(ref: ArtefactRef, url: string | null): Descriptor {
   const { metadata } = ref
+  const hex = hexIn(ref)
   const isLong = JSON.stringify(metadata).length > maxListedMetadataChars
   return Object.freeze({
     uri: ref.uri,
@@ -216,11 +207,6 @@ function metaOf(ref: ArtefactRef, url: string | null = null): Pick<Content, '_me
   if (known.length === 0) return {}
   const facts = Object.freeze(Object.fromEntries(known))
   return { _meta: Object.freeze({ 'service-cli/artefact': facts }) }
-}
-
-function freezePage(descriptors: Descriptor[], next: string | undefined): DescriptorPage {
-  const frozen = Object.freeze(descriptors)
-  return Object.freeze(next === undefined ? { descriptors: frozen } : { descriptors: frozen, next })
 }
 
 interface Slice {

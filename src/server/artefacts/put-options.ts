@@ -1,10 +1,25 @@
-import type { ArtefactLimits } from './limits.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { hasRfc3339Form, parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { exceedsDepth, maxJsonDepth } from '../../lib/util/json.ts'
 import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
-import type { ArtefactOptions, ArtefactOrigin, ArtefactRef } from './store.ts'
+import type { ArtefactOrigin, ArtefactRef } from './sidecar.ts'
+
+/** What a caller may say about the bytes it stores. */
+export interface ArtefactOptions {
+  /** Default `application/octet-stream`. */
+  mime?: string
+  /** 1 to 255 characters without control characters, like the four ids. */
+  displayName?: string
+  sessionId?: string
+  toolCallId?: string
+  jobId?: string
+  correlationId?: string
+  /** In the future. A `Date` or an RFC 3339 text. */
+  expiresAt?: Date | string
+  /** Any JSON value, at most 64 KiB of JSON. */
+  metadata?: unknown
+}
 
 /** The part of a reference that its producer decides. */
 export type PutFields = Omit<
@@ -13,6 +28,8 @@ export type PutFields = Omit<
 >
 
 const maxNameChars = 255
+/** Of JSON. */
+const maxMetadataBytes = 64 * 1024
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const parameter = `;[ \\t]*${token}=(?:${token}|"[\\x20-\\x21\\x23-\\x5b\\x5d-\\x7e]*")`
 const mediaType = new RegExp(`^${token}/${token}(?:[ \\t]*${parameter})*$`)
@@ -48,11 +65,7 @@ const known = membersOf<ArtefactOptions>({
 })
 
 /** Checks what a caller said about its bytes. Throws `body_invalid` naming the option. */
-export function parsePutOptions(
-  options: ArtefactOptions,
-  nowMs: number,
-  limits: Pick<ArtefactLimits, 'maxArtefactMetadataBytes'>,
-): PutFields {
+export function parsePutOptions(options: ArtefactOptions, nowMs: number): PutFields {
   const unknown = findUnknownMember(options, known, 'artefact option')
   if (unknown !== null) throw new ServiceError('body_invalid', unknown)
   const mime = options.mime ?? 'application/octet-stream'
@@ -65,7 +78,7 @@ export function parsePutOptions(
     job_id: nameOf('jobId', options.jobId),
     correlation_id: nameOf('correlationId', options.correlationId),
     expires_at: expiryOf(options.expiresAt, nowMs),
-    metadata: metadataOf(options.metadata, limits),
+    metadata: metadataOf(options.metadata),
   }
 }
 
@@ -84,17 +97,15 @@ function expiryOf(value: unknown, nowMs: number): string | null {
 }
 
 /** A copy through JSON, so that a later change by the caller changes nothing stored. */
-function metadataOf(
-  value: unknown,
-  limits: Pick<ArtefactLimits, 'maxArtefactMetadataBytes'>,
-): unknown {
+function metadataOf(value: unknown): unknown {
   if (value === undefined || value === null) return null
-  const max = limits.maxArtefactMetadataBytes
   const text = stringify(value)
   if (text === undefined || exceedsDepth(text, maxJsonDepth)) {
     throw invalid('metadata', `a JSON value at most ${maxJsonDepth} levels deep`)
   }
-  if (Buffer.byteLength(text) > max) throw invalid('metadata', `at most ${max} bytes of JSON`)
+  if (Buffer.byteLength(text) > maxMetadataBytes) {
+    throw invalid('metadata', `at most ${maxMetadataBytes} bytes of JSON`)
+  }
   return parseExact(text)
 }
 

@@ -1,71 +1,25 @@
-import type { CheckFacts } from './database/regular-check.ts'
+import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
+import { isArtefactHex } from '../../lib/mcp/uris.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { type Logger, silentLogger } from '../../lib/util/logger.ts'
+import { type Clock, systemClock } from '../../lib/util/time.ts'
+import { type Entry, EntryIndex } from './entry-index.ts'
+import { type ArtefactFiles, type StoredSidecar, withStorageErrors } from './files.ts'
+import { type ArtefactFilter, compileFilter, encodeCursor, parseCursor } from './listing.ts'
+import { type ArtefactOptions, parsePutOptions, type PutFields } from './put-options.ts'
+import { type ArtefactOrigin, type ArtefactRef, describePut } from './sidecar.ts'
+import { expiryMs, parseSidecar } from './sidecar.ts'
+import { type BodySource, spool, type Spooled } from './spool.ts'
 
-/**
- * What is known of an artefact beside its bytes. Member names are those on disk and on the wire.
- */
-export interface ArtefactRef {
-  /** `artefact://sha256/<hex>` */
-  readonly uri: string
-  readonly mime: string
-  readonly size_bytes: number
-  readonly display_name: string | null
-  /** `sha256:<hex>` */
-  readonly digest: string
-  readonly session_id: string | null
-  readonly tool_call_id: string | null
-  readonly job_id: string | null
-  readonly correlation_id: string | null
-  /** Of the server that stored it; null when a program did so without a server. */
-  readonly instance_id: string | null
-  /** Of the application beside that server. */
-  readonly dcc_type: string | null
-  /** RFC 3339 */
-  readonly created_at: string
-  /** RFC 3339, or null when only the store's own time to live applies. */
-  readonly expires_at: string | null
-  readonly metadata: unknown
-}
-
-/** What a caller may say about the bytes it stores. */
-export interface ArtefactOptions {
-  /** Default `application/octet-stream`. */
-  mime?: string
-  /** 1 to 255 characters without control characters, like the four ids. */
-  displayName?: string
-  sessionId?: string
-  toolCallId?: string
-  jobId?: string
-  correlationId?: string
-  /** In the future. A `Date` or an RFC 3339 text. */
-  expiresAt?: Date | string
-  /** Any JSON value, at most `maxArtefactMetadataBytes` (64 KiB) of JSON. */
-  metadata?: unknown
-}
-
-/** Which artefacts are meant: every given member must be equal. */
-export interface ArtefactFilter {
-  mime?: string
-  sessionId?: string
-  toolCallId?: string
-  jobId?: string
-  correlationId?: string
-  /** RFC 3339 or `Date`: only artefacts created at or after it. */
-  createdSince?: Date | string
-}
-
-/** Which server stores an artefact, and for which application. */
-export type ArtefactOrigin = Pick<ArtefactRef, 'instance_id' | 'dcc_type'>
+export type { ArtefactFilter, ArtefactOptions, ArtefactRef }
 
 export interface ArtefactPage {
   /** Newest first. */
   readonly refs: readonly ArtefactRef[]
   /** Opaque position of the next page; absent on the last one. */
-  readonly next?: string
-}
-
-interface StorageHealth {
-  readonly bucket: CheckFacts
-  readonly database: CheckFacts
+  readonly next?: string | undefined
 }
 
 export interface PutResult {
@@ -74,54 +28,387 @@ export interface PutResult {
   readonly existed: boolean
 }
 
-/**
- * An artefact opened for reading. `close` must be called; reads are positional. A piece holds its
- * bytes until the next one is asked for: a caller that keeps it copies it.
- */
-export interface OpenArtefact {
+/** An artefact opened for reading: `await using` closes it. */
+export interface OpenArtefact extends AsyncDisposable {
   readonly ref: ArtefactRef
-  /** The same text means the same, untouched file. */
-  readonly state: string
-  /** Fills `target` from byte `position` on, unverified; returns how many bytes there were. */
-  fill(target: Uint8Array, position: number): Promise<number>
-  /** Bytes `start` to `end` (exclusive), unverified: for ranges. */
+  /** Bytes `start` to `end` (exclusive), unverified. */
   range(start: number, end: number): AsyncIterable<Uint8Array>
-  /**
-   * All bytes, hashed on the way; throws `artefact_corrupt` before it ends when they are not the
-   * stored ones.
-   */
+  /** All bytes; throws `artefact_corrupt` before the last of them when they are damaged. */
   verified(): AsyncIterable<Uint8Array>
-  close(): Promise<void>
 }
 
+export interface StoreOptions {
+  limits?: Pick<Limits, 'maxArtefactBytes' | 'maxArtefactTotalBytes' | 'artefactTtlMs'>
+  /** The oldest artefacts beyond this many are removed. Default 100,000; 0 = no bound. */
+  maxArtefacts?: number
+  clock?: Clock
+  log?: Logger
+  /** Asked at each put. Default: none. */
+  origin?: () => ArtefactOrigin
+}
+
+const noOrigin: ArtefactOrigin = Object.freeze({ instance_id: null, dcc_type: null })
+/** Sidecars that are read before other tasks run. */
+const readsAtOnce = 64
+/** Pages of an unchanged store that are kept. */
+const maxPages = 8
+
 /**
- * Content-addressed storage. Several processes may share one; every put that returned is durable.
+ * Content-addressed storage in a folder or a bucket, which several processes may share. A put that
+ * returned is durable. The index in memory is a cache of the sidecars. Opened at its first use.
  */
-export interface ArtefactStore {
-  put(source: Uint8Array | AsyncIterable<Uint8Array>, options?: ArtefactOptions): Promise<PutResult>
-  /** Null when nothing (unexpired) is stored under the hash. `hex` is 64 lower-case digits. */
-  find(hex: string): Promise<ArtefactRef | null>
-  open(hex: string): Promise<OpenArtefact | null>
+export class ArtefactStore {
+  readonly #files: ArtefactFiles
+  readonly #limits: Required<StoreOptions>['limits']
+  readonly #maxArtefacts: number
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #origin: () => ArtefactOrigin
+  readonly #index = new EntryIndex()
+  readonly #listeners = new Set<() => void>()
+  #announced = 0
+  /** Hash → the change that runs; the next one of the same artefact waits for it. */
+  readonly #changing = new Map<string, Promise<unknown>>()
+  /** Hashes that this process changed while the shards are being read. */
+  readonly #changed = new Set<string>()
+  /** Hash → version of sidecars that cannot be used. */
+  readonly #invalid = new Map<string, string>()
+  #expired: Entry[] = []
+  readonly #pages = new Map<string, ArtefactPage>()
+  #pagesOf = 0
+  #starting: Promise<void> | null = null
+  #refreshing: Promise<void> | null = null
+  #refreshedMs = -Infinity
+  #timer: NodeJS.Timeout | undefined
+  #hasFailed = false
+
+  constructor(files: ArtefactFiles, options: StoreOptions = {}) {
+    this.#files = files
+    this.#limits = options.limits ?? defaultLimits
+    this.#maxArtefacts = options.maxArtefacts ?? 100_000
+    this.#clock = options.clock ?? systemClock
+    this.#log = options.log ?? silentLogger
+    this.#origin = options.origin ?? (() => noOrigin)
+  }
+
+  /** Reads all sidecars. Rejects when the place of the artefacts cannot be used. */
+  async start(): Promise<void> {
+    this.#starting ??= withStorageErrors('cannot open the artefact store', async () => {
+      await this.#files.open()
+      await this.refresh()
+    }).catch(error => {
+      this.#starting = null
+      throw error
+    })
+    await this.#starting
+  }
+
   /**
-   * Like `open`, for sending to a client that may read slowly or not at all. Only so many are open
-   * at a time; further calls wait until one is closed, and throw `overloaded` after some seconds.
-   * `cut`
-   * ends the connection of the client: called for a slow reader while others wait.
+   * Stores the bytes; the same ones again keep one artefact, with the newest metadata and the later
+   * expiry. Throws `body_invalid`, `artefact_too_large`, `storage_full`, `storage_failed`,
+   * `storage_unavailable`, and errors of the source unchanged.
    */
-  openToSend(hex: string, cut: () => void): Promise<OpenArtefact | null>
-  page(after: string | undefined, limit: number, filter?: ArtefactFilter): Promise<ArtefactPage>
+  async put(source: BodySource, options?: ArtefactOptions): Promise<PutResult> {
+    const fields = parsePutOptions(options ?? {}, this.#clock.now())
+    await this.start()
+    const { maxArtefactBytes, maxArtefactTotalBytes } = this.#limits
+    const maxBytes = Math.min(maxArtefactBytes || Infinity, maxArtefactTotalBytes || Infinity)
+    const body = await spool(this.#files.spoolFolder, source, maxBytes)
+    try {
+      const put = await withStorageErrors('cannot store the artefact', () =>
+        this.#exclusively(body.hex, () => this.#save(body, fields)),
+      )
+      await this.#evict(body.hex).catch(error => {
+        // The artefact itself is stored; the next refresh tries again.
+        this.#log.error({ err: error }, 'the oldest artefacts cannot be removed')
+      })
+      this.#announce()
+      return put
+    } finally {
+      await body.discard()
+    }
+  }
+
+  /** Null when nothing (unexpired) is stored under the hash. */
+  async find(hex: string): Promise<ArtefactRef | null> {
+    if (!isArtefactHex(hex)) return null
+    await this.start()
+    return withStorageErrors('cannot read the artefact', async () => {
+      let entry = this.#index.get(hex)
+      if (entry === undefined || !this.#files.isCurrent(hex, entry.version)) {
+        entry = this.#entryOf(hex, await this.#files.sidecar(hex))
+        if (entry === undefined) this.#index.remove([hex])
+        else this.#index.put([entry])
+        this.#announce()
+      }
+      return entry === undefined || entry.expiresMs <= this.#clock.now() ? null : entry.ref
+    })
+  }
+
+  /** Null as `find`. Throws `artefact_corrupt` for a body of another size. */
+  async open(hex: string): Promise<OpenArtefact | null> {
+    const ref = await this.find(hex)
+    if (ref === null) return null
+    const body = await withStorageErrors('cannot open the artefact', () => this.#files.body(hex))
+    if (body === null) {
+      this.#index.remove([hex])
+      this.#announce()
+      return null
+    }
+    if (body.size !== ref.size_bytes) {
+      await body.close()
+      throw this.#corrupt(ref)
+    }
+    return {
+      ref,
+      range: (start, end) => body.read(Math.max(0, start), Math.min(end, body.size)),
+      verified: () => this.#verified(ref, body.read(0, body.size)),
+      [Symbol.asyncDispose]: () => body.close(),
+    }
+  }
+
+  async page(
+    after: string | undefined,
+    limit: number,
+    filter: ArtefactFilter = {},
+  ): Promise<ArtefactPage> {
+    const position = after === undefined ? null : parseCursor(after)
+    const matches = compileFilter(filter)
+    await this.#look()
+    const isWhole = Object.keys(filter).length === 0
+    if (this.#pagesOf !== this.#index.changes || this.#pages.size >= maxPages) this.#pages.clear()
+    this.#pagesOf = this.#index.changes
+    const key = `${limit} ${after ?? ''}`
+    const known = isWhole ? this.#pages.get(key) : undefined
+    if (known !== undefined) return known
+    const refs: ArtefactRef[] = []
+    let last: Entry | undefined
+    let next: string | undefined
+    const from = position === null ? 0 : this.#index.countUpTo(position)
+    for (let at = from; at < this.#index.ordered.length && next === undefined; at++) {
+      const entry = this.#index.ordered[at]
+      if (entry === undefined || !matches(entry.ref)) continue
+      if (refs.length >= limit && last !== undefined) {
+        next = encodeCursor(last)
+      } else {
+        refs.push(entry.ref)
+        last = entry
+      }
+    }
+    const page = { refs, next }
+    if (isWhole) this.#pages.set(key, page)
+    return page
+  }
+
   /** Up to `limit` hashes that start with `prefix`, those stored last first. */
-  startingWith(prefix: string, limit: number): Promise<readonly string[]>
-  remove(hex: string): Promise<boolean>
+  async startingWith(prefix: string, limit: number): Promise<readonly string[]> {
+    await this.#look()
+    const found: string[] = []
+    for (const { hex } of this.#index.ordered) {
+      if (found.length >= limit) break
+      if (hex.startsWith(prefix)) found.push(hex)
+    }
+    return found
+  }
+
+  /** False when nothing was stored under the hash. */
+  async remove(hex: string): Promise<boolean> {
+    if (!isArtefactHex(hex)) return false
+    await this.start()
+    return withStorageErrors('cannot remove the artefact', async () => {
+      const existed = await this.#exclusively(hex, () => this.#removeFiles(hex))
+      this.#announce()
+      return existed
+    })
+  }
+
   /**
    * Called after artefacts were added or removed, by this process or another. Returns the
    * unsubscribe.
    */
-  onChange(listener: () => void): () => void
-  /** Called with the hash of each artefact that was removed. Returns the unsubscribe. */
-  onRemove(listener: (hex: string) => void): () => void
-  /** Whether what keeps the artefacts on other machines answers; missing for files of this one. */
-  health?(): Promise<StorageHealth>
-  /** Stops timers and watchers; stored bytes stay. */
-  close(): Promise<void>
+  onChange(listener: () => void): () => void {
+    this.#timer ??= setInterval(() => void this.#refreshInBackground(), this.#files.refreshMs)
+    this.#timer.unref()
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /**
+   * What the timer does: takes over what other processes changed, and removes what expired or is
+   * beyond the bounds.
+   */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#readChanges().finally(() => {
+      this.#refreshing = null
+    })
+    return this.#refreshing
+  }
+
+  /** Stops the timer; stored bytes stay. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#listeners.clear()
+    await this.#refreshing?.catch(() => {})
+    this.#files.close()
+  }
+
+  async #refreshInBackground(): Promise<void> {
+    // Until its first use it is not opened.
+    if (this.#starting === null) return
+    try {
+      await this.refresh()
+      this.#hasFailed = false
+    } catch (error) {
+      if (!this.#hasFailed) this.#log.error({ err: error }, 'the artefacts cannot be listed')
+      this.#hasFailed = true
+    }
+  }
+
+  async #look(): Promise<void> {
+    await this.start()
+    const ageMs = performance.now() - this.#refreshedMs
+    if (ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
+      await withStorageErrors('cannot list the artefacts', () => this.refresh())
+    }
+    this.#expired.push(...this.#index.removeExpired(this.#clock.now()))
+    this.#announce()
+  }
+
+  async #readChanges(): Promise<void> {
+    const beganMs = performance.now()
+    this.#changed.clear()
+    const wanted: string[] = []
+    for await (const { name, versions } of this.#files.changedShards()) {
+      const entries = this.#index.shard(name)
+      const gone = [...entries.keys()].filter(hex => !versions.has(hex))
+      this.#index.remove(gone.filter(hex => !this.#changed.has(hex)))
+      for (const [hex, version] of versions) {
+        const isKnown = entries.get(hex)?.version === version || this.#invalid.get(hex) === version
+        if (!isKnown) wanted.push(hex)
+      }
+    }
+    const found: Entry[] = []
+    for (let at = 0; at < wanted.length; at += readsAtOnce) {
+      const batch = wanted.slice(at, at + readsAtOnce)
+      const read = async (hex: string) => this.#entryOf(hex, await this.#files.sidecar(hex)) ?? []
+      found.push(...(await Promise.all(batch.map(read))).flat())
+      await nextTurn()
+    }
+    this.#index.put(found.filter(({ hex }) => !this.#changed.has(hex)))
+    this.#refreshedMs = beganMs
+    this.#expired.push(...this.#index.removeExpired(this.#clock.now()))
+    for (const entry of this.#expired.splice(0)) await this.#removeUnchanged(entry)
+    await this.#evict()
+    this.#announce()
+  }
+
+  /** Undefined when there is no sidecar, or one that cannot be used, which is logged once. */
+  #entryOf(hex: string, sidecar: StoredSidecar | null): Entry | undefined {
+    if (sidecar === null) return undefined
+    const { text, version } = sidecar
+    const parsed = parseSidecar(text, hex)
+    if (parsed.ok) return this.#entry(hex, parsed.value, version)
+    if (this.#invalid.get(hex) !== version) {
+      const facts = { sidecar: `${hex}.json`, reason: parsed.failure }
+      this.#log.warn(facts, 'an artefact is hidden: its sidecar is invalid')
+    }
+    this.#invalid.set(hex, version)
+    return undefined
+  }
+
+  #entry(hex: string, ref: ArtefactRef, version: string): Entry {
+    const expiresMs = expiryMs(ref, this.#limits.artefactTtlMs)
+    return { hex, createdMs: Date.parse(ref.created_at), expiresMs, ref, version }
+  }
+
+  async #save(body: Spooled, fields: PutFields): Promise<PutResult> {
+    const { hex, size } = body
+    const nowMs = this.#clock.now()
+    let put: PutResult | undefined
+    const version = await this.#files.save(body, text => {
+      const parsed = text === null ? null : parseSidecar(text, hex)
+      const there = parsed?.ok ? parsed.value : null
+      const ttlMs = this.#limits.artefactTtlMs
+      const previous = there !== null && expiryMs(there, ttlMs) > nowMs ? there : null
+      const origin = this.#origin()
+      const ref = describePut(fields, { hex, size, nowMs, ttlMs, origin, previous })
+      put = { ref, existed: previous !== null }
+      return `${JSON.stringify(ref)}\n`
+    })
+    if (put === undefined) throw new Error('the artefact was stored without a sidecar')
+    this.#index.put([this.#entry(hex, put.ref, version)])
+    return put
+  }
+
+  async #removeFiles(hex: string): Promise<boolean> {
+    const existed = await this.#files.remove(hex)
+    this.#index.remove([hex])
+    return existed
+  }
+
+  /** Removes the artefact unless it was stored again in the meantime, perhaps by another process. */
+  #removeUnchanged({ hex, version }: Entry): Promise<boolean> {
+    return this.#exclusively(hex, async () => {
+      const now = await this.#files.sidecar(hex)
+      return (now === null || now.version === version) && this.#removeFiles(hex)
+    })
+  }
+
+  /** The oldest go until the rest is within the bounds; `keep` was stored just now and stays. */
+  async #evict(keep?: string): Promise<void> {
+    const maxBytes = this.#limits.maxArtefactTotalBytes || Infinity
+    const maxCount = this.#maxArtefacts || Infinity
+    for (;;) {
+      const { ordered, totalBytes } = this.#index
+      const oldest = ordered.findLast(({ hex }) => hex !== keep)
+      const isWithin = totalBytes <= maxBytes && ordered.length <= maxCount
+      if (isWithin || oldest === undefined) return
+      this.#log.info({ uri: oldest.ref.uri }, 'artefact removed: the store is full')
+      // Stored again by another process, it comes back with the next look.
+      if (!(await this.#removeUnchanged(oldest))) this.#index.remove([oldest.hex])
+    }
+  }
+
+  async #exclusively<Value>(hex: string, change: () => Promise<Value>): Promise<Value> {
+    const before = this.#changing.get(hex)
+    const running = (async () => {
+      await before?.catch(() => {})
+      this.#changed.add(hex)
+      return change()
+    })()
+    this.#changing.set(hex, running)
+    try {
+      return await running
+    } finally {
+      if (this.#changing.get(hex) === running) this.#changing.delete(hex)
+    }
+  }
+
+  #announce(): void {
+    if (this.#announced === this.#index.changes) return
+    this.#announced = this.#index.changes
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** One piece behind: the last one is handed out only after the hash was found right. */
+  async *#verified(
+    ref: ArtefactRef,
+    pieces: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array> {
+    const hash = createHash('sha256')
+    let held: Uint8Array | undefined
+    for await (const piece of pieces) {
+      hash.update(piece)
+      if (held !== undefined) yield held
+      held = piece
+    }
+    if (`sha256:${hash.digest('hex')}` !== ref.digest) throw this.#corrupt(ref)
+    if (held !== undefined) yield held
+  }
+
+  #corrupt(ref: ArtefactRef): ServiceError {
+    this.#log.error({ digest: ref.digest }, 'an artefact is damaged')
+    const hint = 'store the artefact again'
+    return new ServiceError('artefact_corrupt', `${ref.uri} is damaged`, { hint })
+  }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { z } from 'zod'
@@ -54,10 +55,10 @@ interface CheckpointsParts {
 
 const [pack, unpack] = [promisify(gzip), promisify(gunzip)]
 
-/**
- * Named scenes of documents, by default of the open one: two files each, the packed scene and the
- * facts about it. Without facts a scene is not listed, but its name is taken.
- */
+const sceneFile = 'scene.gz'
+const factsFile = 'facts.json'
+
+/** Named scenes of documents, by default of the open one: a folder each. */
 export class Checkpoints {
   readonly #parts: CheckpointsParts
   readonly #thread = new JobThread<ComparedScenes, string>({
@@ -91,10 +92,14 @@ export class Checkpoints {
 
   /** The oldest first, without those whose facts are damaged. */
   async list(document = this.#parts.document()): Promise<readonly Checkpoint[]> {
-    const folder = folderOf(document)
-    const names = (await folder.list()).filter(name => /^[0-9a-f]{32}\.json$/.test(name))
+    const folder = document.folder('checkpoints')
+    const names = (await folder.list()).filter(name => /^[0-9a-f]{32}$/.test(name))
     const read = names.map(async name => {
-      const json = parseJson(String(await folder.read(name, maxFactsBytes).catch(() => null)), 2)
+      const text = await folder
+        .folder(name)
+        .read(factsFile, maxFactsBytes)
+        .catch(() => null)
+      const json = parseJson(String(text), 2)
       return (json.ok && facts.safeParse(json.value).data) || []
     })
     const found = (await Promise.all(read)).flat()
@@ -103,10 +108,9 @@ export class Checkpoints {
 
   /** The text of the scene. Throws `resource_not_found`. */
   async find(name: string): Promise<string> {
-    const document = this.#parts.document()
-    if (!(await this.list(document)).some(each => each.name === name)) throw notFound(name)
+    const folder = await existing(this.#parts.document(), name)
     try {
-      const packed = await folderOf(document).read(filesOf(name).scene, maxBytes)
+      const packed = await folder.read(sceneFile, maxBytes)
       return String(await unpack(packed ?? ''))
     } catch (error) {
       const message = `checkpoint "${name}" cannot be read: ${messageOf(error)}`
@@ -136,14 +140,14 @@ export class Checkpoints {
 
   /** Throws `resource_not_found`. */
   async remove(name: string, document = this.#parts.document()): Promise<void> {
-    if (!(await this.#drop(document, name))) throw notFound(name)
+    await (await existing(document, name)).remove()
     this.#told()
   }
 
   /** Gives one document the checkpoints of another one, as far as there is room for them. */
   async copy(from: DocumentFolder, to: DocumentFolder): Promise<void> {
     for (const checkpoint of await this.list(from)) {
-      const packed = await folderOf(from).read(filesOf(checkpoint.name).scene, maxBytes)
+      const packed = await folderOf(from, checkpoint.name).read(sceneFile, maxBytes)
       await this.#keep(to, checkpoint, packed ?? Buffer.alloc(0)).catch((error: unknown) => {
         const { code } = error as ServiceError
         if (code !== 'name_taken' && code !== 'limit_reached') throw error
@@ -153,39 +157,34 @@ export class Checkpoints {
 
   async #keep(document: DocumentFolder, checkpoint: Checkpoint, packed: Buffer): Promise<void> {
     const { name } = checkpoint
-    const folder = folderOf(document)
+    const folder = folderOf(document, name)
     const kept = await this.list(document)
     const isTaken = kept.some(each => each.name === name)
     for (const each of isTaken ? [] : checkpointsToEvict(kept, packed.length)) {
-      await this.#drop(document, each.name)
+      await folderOf(document, each.name).remove()
     }
-    await folder.make()
-    if (isTaken || !(await folder.create(filesOf(name).scene, packed))) {
+    const files = new Map([[sceneFile, packed]])
+    files.set(factsFile, Buffer.from(JSON.stringify(checkpoint)))
+    if (isTaken || !(await folder.createWith(files))) {
       throw new ServiceError('name_taken', `there is a checkpoint "${name}" already`, {
         hint: `take another name, or remove it: service-cli checkpoint "${name}" --remove`,
       })
     }
-    await folder.create(filesOf(name).facts, JSON.stringify(checkpoint))
-  }
-
-  /** False: there was none of this name. */
-  async #drop(document: DocumentFolder, name: string): Promise<boolean> {
-    const folder = folderOf(document)
-    const files = filesOf(name)
-    const isThere = (await folder.list()).includes(files.scene)
-    for (const file of [files.facts, files.scene]) await folder.remove(file)
-    return isThere
   }
 }
 
-function folderOf(document: DocumentFolder): DocumentFolder {
-  return document.folder('checkpoints')
-}
-
-/** Two names that a file system would not tell apart have other files. */
-function filesOf(name: string): { scene: string; facts: string } {
+/** Of one checkpoint: two names that a file system would not tell apart have other folders. */
+function folderOf(document: DocumentFolder, name: string): DocumentFolder {
   const key = createHash('sha256').update(name).digest('hex').slice(0, 32)
-  return { scene: `${key}.scene.gz`, facts: `${key}.json` }
+  return document.folder('checkpoints').folder(key)
+}
+
+async function existing(document: DocumentFolder, name: string): Promise<DocumentFolder> {
+  const folder = folderOf(document, name)
+  const all = await document.folder('checkpoints').list()
+  if (all.includes(basename(folder.path))) return folder
+  const message = `this document has no checkpoint "${cleanText(name, 80)}"`
+  throw new ServiceError('resource_not_found', `${message}; ${checkpointsUri} lists those it has`)
 }
 
 /** Which ones go to make room for one of so many bytes. Throws `limit_reached`. */
@@ -203,9 +202,4 @@ export function checkpointsToEvict(
   throw new ServiceError('limit_reached', `a document has at most ${most}`, {
     hint: 'remove one: service-cli checkpoint NAME --remove',
   })
-}
-
-function notFound(name: string): ServiceError {
-  const message = `this document has no checkpoint "${cleanText(name, 80)}"`
-  return new ServiceError('resource_not_found', `${message}; ${checkpointsUri} lists those it has`)
 }

@@ -129,9 +129,8 @@ export class DocumentFolder {
     return isMoved
   }
 
-  /** Removes one of its files, or, without a name, all of it. */
-  async remove(name = '.'): Promise<void> {
-    await rm(join(this.path, name), { recursive: true, force: true })
+  async remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true })
   }
 
   async #refuseLinks(): Promise<void> {

@@ -1,10 +1,11 @@
 import { instanceStaleMs } from '../../lib/instances/instance.ts'
 import { reapAfterMs } from '../../lib/instances/reap.ts'
-import { minPrefixChars, plainId } from '../../lib/instances/select-instance.ts'
+import { plainId } from '../../lib/instances/select-instance.ts'
+import { isUuid } from '../../lib/util/text.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { version } from '../../lib/util/version.ts'
 import type { EndpointActivity } from '../mcp/endpoint.ts'
-import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
+import { ResourceNotFound } from '../resources/errors.ts'
 import { KeptAnswers } from '../resources/kept-answers.ts'
 import type { Content, Descriptor, Template } from '../resources/producer.ts'
 import { textParameter } from '../resources/query-parameters.ts'
@@ -14,7 +15,6 @@ import type { Catalog } from './catalog.ts'
 import type { InstanceDirectory, InstanceEntry } from './instance-directory.ts'
 import {
   countByHealth,
-  idPrefix,
   instanceRow,
   listInstances,
   ofType,
@@ -22,6 +22,7 @@ import {
 } from './instance-rows.ts'
 import { reapEveryMs } from './local-directory.ts'
 import { probeTimeoutMs } from './probes.ts'
+import { KnownInstances } from './relay/known-instances.ts'
 
 /** Resources that change with the directory. */
 export const directoryUris = [
@@ -98,9 +99,6 @@ const templates: readonly Template[] = builtIn([
 const onePrefix = 'instances/'
 const entryPrefix = 'catalog/'
 
-/** Instances that are named when the beginning of an id fits several. */
-const maxCandidates = 20
-
 /** What the gateway's process knows of itself. */
 export interface GatewaySelf {
   readonly host: string
@@ -119,6 +117,7 @@ export interface GatewayProducerParts {
 /** The scheme `gateway://`. */
 export class GatewayProducer implements SchemeProducer {
   readonly #parts: GatewayProducerParts
+  readonly #known: KnownInstances
   readonly #lists = new KeptAnswers()
   /** The state of the directory that `#version` is a number of. */
   #entries: readonly InstanceEntry[] = []
@@ -126,6 +125,7 @@ export class GatewayProducer implements SchemeProducer {
 
   constructor(parts: GatewayProducerParts) {
     this.#parts = parts
+    this.#known = new KnownInstances(parts.directory)
   }
 
   list(): readonly Descriptor[] {
@@ -138,10 +138,12 @@ export class GatewayProducer implements SchemeProducer {
 
   checkParameters(uri: ResourceUri): void {
     if (uri.path === 'instances') parseInstanceQuery(uri)
+    const selector = selectorIn(uri.path)
+    if (this.#known.idsOf(selector).length > 1) this.#known.idOf(selector, uri.text)
   }
 
   async read(uri: ResourceUri): Promise<readonly Content[]> {
-    const { catalog } = this.#parts
+    const { catalog, directory } = this.#parts
     const { path, text } = uri
     const json = (value: object) => jsonContents(text, JSON.stringify(value))
     switch (path) {
@@ -154,7 +156,10 @@ export class GatewayProducer implements SchemeProducer {
       case 'diagnostics/metrics':
         return json({ metrics: this.#metrics() })
     }
-    if (path.startsWith(onePrefix)) return json(instanceRow(this.#find(uri)))
+    if (path.startsWith(onePrefix)) {
+      const id = this.#known.idOf(selectorIn(path), text)
+      return json(instanceRow(directory.entries.find(({ record }) => record.instance_id === id)!))
+    }
     await catalog.refresh()
     if (path === 'catalog') {
       const entries = catalog.search(textParameter(uri, 'query') ?? '')
@@ -165,21 +170,22 @@ export class GatewayProducer implements SchemeProducer {
     return json(entry)
   }
 
-  /** However an instance is selected: by the digits that its id begins with. */
+  /** An instance is named by its id, however it is selected. */
   canonical({ path }: ResourceUri): string | undefined {
-    const prefix = prefixIn(path)
-    return prefix === null ? undefined : `gateway://${onePrefix}${prefix}`
+    const [id, ...others] = this.#known.idsOf(selectorIn(path))
+    return id === undefined || others.length > 0 ? undefined : `gateway://${onePrefix}${id}`
   }
 
   pushes({ path }: ResourceUri): boolean {
-    if (!path.startsWith(onePrefix)) return directoryUris.some(uri => uri === `gateway://${path}`)
-    // A prefix that matches no instance fails at once.
-    return (prefixIn(path)?.length ?? 0) >= minPrefixChars
+    const selector = selectorIn(path)
+    if (isUuid(selector) || this.#known.idsOf(selector).length > 0) return true
+    return directoryUris.some(uri => uri === `gateway://${path}`)
   }
 
   complete(variable: string, prefix: string): readonly string[] {
     if (variable !== 'instance_id') return []
-    return this.#withPrefix(plainId(prefix)).map(({ record }) => record.instance_id)
+    const ids = this.#parts.directory.entries.map(({ record }) => record.instance_id)
+    return ids.filter(id => plainId(id).startsWith(plainId(prefix)))
   }
 
   #process(dccType: string | undefined) {
@@ -227,37 +233,9 @@ export class GatewayProducer implements SchemeProducer {
       JSON.stringify(listInstances(entries, query)),
     )
   }
-
-  /** The one instance whose id the path names or begins, alive or dead. */
-  #find({ path, text: uri }: ResourceUri): InstanceEntry {
-    const prefix = prefixIn(path)
-    if (prefix !== null && prefix.length < minPrefixChars) {
-      throw new ResourceUriInvalid(
-        `an instance is selected by its id or by at least ${minPrefixChars} digits of it`,
-        { hint: 'gateway://instances has the ids', data: { uri } },
-      )
-    }
-    const found = prefix === null ? [] : this.#withPrefix(prefix)
-    const [entry] = found
-    if (entry === undefined) throw new ResourceNotFound(uri)
-    if (found.length === 1) return entry
-    throw new ResourceUriInvalid(`${found.length} instances begin with these digits`, {
-      hint: 'select one of the candidates by more digits of its instance_id',
-      data: {
-        uri,
-        total: found.length,
-        candidates: found.slice(0, maxCandidates).map(instanceRow),
-      },
-    })
-  }
-
-  #withPrefix(digits: string): InstanceEntry[] {
-    const { entries } = this.#parts.directory
-    return entries.filter(({ record }) => plainId(record.instance_id).startsWith(digits))
-  }
 }
 
-/** The digits by which the path selects one instance; null: it selects none. */
-function prefixIn(path: string): string | null {
-  return path.startsWith(onePrefix) ? idPrefix(path.slice(onePrefix.length)) : null
+/** What selects one instance; empty: the path is of something else. */
+function selectorIn(path: string): string {
+  return path.startsWith(onePrefix) ? path.slice(onePrefix.length) : ''
 }

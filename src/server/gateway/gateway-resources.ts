@@ -1,5 +1,5 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import { minPrefixChars, plainId, shortId } from '../../lib/instances/select-instance.ts'
+import { shortId } from '../../lib/instances/select-instance.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import type { ClientTable } from '../mcp/client-table.ts'
@@ -37,7 +37,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
     producers,
     whereToLook: instances ? whereToLookHere : whereToLook,
   })
-  clients.onChange(() => served.updated(clientsUri))
+  clients.watch(() => served.updated(clientsUri))
   served.onClose(() => clients.close())
   served.onClose(announceInstances(served, parts))
   return served
@@ -60,13 +60,7 @@ function announceInstances(
 
   function tell(): void {
     cancel = null
-    for (const uri of directoryUris) served.updated(uri)
-    for (const digits of changed) {
-      // Subscribers may have selected it by any number of its first digits.
-      for (let length = minPrefixChars; length <= digits.length; length++) {
-        served.updated(`gateway://instances/${digits.slice(0, length)}`)
-      }
-    }
+    for (const uri of [...directoryUris, ...changed]) served.updated(uri)
     changed.clear()
     if (isOtherList) served.listChanged()
     isOtherList = false
@@ -76,8 +70,8 @@ function announceInstances(
     for (const change of changes) {
       const event = eventOf(change)
       if (event !== null) ring.record(event)
-      changed.add(plainId(change.entry.record.instance_id))
       const { kind, entry, before } = change
+      changed.add(`gateway://instances/${entry.record.instance_id}`)
       isOtherList ||= isAlive(before) !== (kind !== 'gone' && isAlive(entry))
     }
     cancel ??= timer.after(gatherMs, tell)

@@ -1,5 +1,5 @@
 import type { JoinAccepted, Visibility } from '../../lib/instances/join-wire.ts'
-import type { InstanceRecord } from '../../lib/instances/record.ts'
+import { byAge, type InstanceRecord } from '../../lib/instances/record.ts'
 
 /** One instance: what it says of itself, and what is known of its life. */
 export interface InstanceEntry {
@@ -67,7 +67,8 @@ export class InstanceDirectory {
    */
   get entries(): readonly InstanceEntry[] {
     const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
-    return (this.#entries ??= Object.freeze(all().sort(byAge)))
+    const sorted = () => all().sort((a, b) => byAge(a.record, b.record))
+    return (this.#entries ??= Object.freeze(sorted()))
   }
 
   /** Invalid records; they hide no other. The same array likewise. */
@@ -108,9 +109,4 @@ export class InstanceDirectory {
     else if (changes.length === 0) return
     for (const notify of this.#listeners) notify(changes)
   }
-}
-
-function byAge({ record: a }: InstanceEntry, { record: b }: InstanceEntry): number {
-  if (a.started_at !== b.started_at) return a.started_at < b.started_at ? -1 : 1
-  return a.instance_id < b.instance_id ? -1 : 1
 }

@@ -4,7 +4,9 @@ import type { ArtefactStore } from '../artefacts/store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { Notes } from '../notes/notes.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
+import type { ClientsSource } from '../resources/clients.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
+import { type AppOrigin, makeAppOrigins } from './app-origins.ts'
 import { EventBuffers } from './event-buffers.ts'
 import type { HostLimits } from './limits.ts'
 import { HostLink } from './link/link.ts'
@@ -24,11 +26,15 @@ export interface HostParts {
   readonly registry: ResourceRegistry
   readonly audit: Pick<AuditLog, 'record'>
   readonly checkpoints: Pick<Checkpoints, 'add' | 'remove'>
+  /** The clients of this server. */
+  readonly clients: Pick<ClientsSource, 'rows' | 'watch'>
   /** Null when notes are switched off. */
   readonly notes: Notes | null
   /** Null when artefacts are switched off. */
   readonly artefacts: Pick<ArtefactStore, 'put' | 'remove'> | null
   readonly token: Secret
+  /** Web pages that may be the application. */
+  readonly appOrigins: readonly AppOrigin[]
   readonly limits: HostLimits
   readonly log: Logger
   /** Told of every change of what is known of the application. */
@@ -40,8 +46,12 @@ export interface HostParts {
 }
 
 /** Everything below `/host`: the WebSocket and the plain posts, which share buffers and uploads. */
-export function createHostEndpoint(parts: HostParts) {
-  const { registry, limits, artefacts } = parts
+export function createHostEndpoint(
+  given: Omit<HostParts, 'appOrigins'> & { appOrigins?: readonly string[] },
+) {
+  const { registry, limits, artefacts } = given
+  const appOrigins = makeAppOrigins(given.appOrigins)
+  const parts = { ...given, appOrigins }
   const { maxEventBuffers: max, linkGraceMs: graceMs } = limits
   const buffers = new EventBuffers(registry, { max, graceMs })
   const uploads = new Uploads(artefacts, limits)
@@ -51,5 +61,6 @@ export function createHostEndpoint(parts: HostParts) {
     upgrade: link.createUpgrade(),
     close: () => link.close(),
     pictures: link.pictures,
+    appOrigins,
   }
 }

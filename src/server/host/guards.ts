@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { AppOrigin } from './app-origins.ts'
 import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
@@ -11,14 +12,25 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Why a request to the host link, a post or a WebSocket handshake, is refused; null: it is not. */
-export function authorizeHostRequest(req: IncomingMessage, token: Secret): Refusal | null {
+/**
+ * Why a request to the host link, a post or a WebSocket handshake, is refused; null: it is not.
+ * `page`: the named origin that it comes from, whose token counts in place of the host token.
+ */
+export function authorizeHostRequest(
+  req: IncomingMessage,
+  token: Secret,
+  page: AppOrigin | null,
+): Refusal | null {
   return (
-    checkPeer(req.socket.remoteAddress, req.socket.localAddress) ??
-    checkForwarded(req.headers) ??
-    checkOrigin(req.headers.origin) ??
-    checkToken(req.headers.authorization, token)
+    checkPlace(req) ??
+    (page === null ? checkOrigin(req.headers.origin) : null) ??
+    checkToken(req.headers.authorization, page?.token ?? token)
   )
+}
+
+/** Whether the request comes from a program on this machine, and over no proxy. */
+export function checkPlace({ socket, headers }: IncomingMessage): Refusal | null {
+  return checkPeer(socket.remoteAddress, socket.localAddress) ?? checkForwarded(headers)
 }
 
 /** Only programs on this machine may write state, also when the server listens on the network. */
@@ -57,7 +69,7 @@ export function checkOrigin(origin: string | undefined): Refusal | null {
     'origin_present',
     'request_refused',
     'the host link refuses requests from web pages (an Origin header was sent)',
-    'send the request without an Origin header',
+    'send the request without an Origin header, or name the origin of the page: serve --app-origin',
   )
 }
 

@@ -1,4 +1,4 @@
-import type { ArtefactLimits } from '../artefacts/limits.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { HttpLimits } from '../http/limits.ts'
 import type { ResourceLimits } from '../resources/limits.ts'
 
@@ -32,4 +32,4 @@ export const hostDefaults = {
   linkCaptureMs: 8000,
 }
 
-export type HostLimits = ArtefactLimits & HttpLimits & ResourceLimits & typeof hostDefaults
+export type HostLimits = Limits & HttpLimits & ResourceLimits & typeof hostDefaults

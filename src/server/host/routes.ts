@@ -17,6 +17,7 @@ import { bodyText, readBody } from '../http/body.ts'
 import { toProblem, writeProblem } from '../http/problem.ts'
 import { notePost, type NoteWriter } from '../notes/note-posts.ts'
 import type { Notes } from '../notes/notes.ts'
+import { allowOrigin, checkPagePath, findAppOrigin } from './app-origins.ts'
 import type { HostParts } from './endpoint.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
@@ -57,7 +58,7 @@ interface Route {
  * function answers every request itself and never rejects.
  */
 export function createHostRoutes(parts: HostRoutesParts): NodeHandler {
-  const { registry, buffers, uploads, audit, checkpoints, limits, token } = parts
+  const { registry, buffers, uploads, audit, checkpoints, limits, token, appOrigins } = parts
   const jsonOf = (req: IncomingMessage) => readJsonBody(req, limits)
   /** Numbers keep their digits, for values that are passed on. */
   const exactOf = (req: IncomingMessage) => readJsonBody(req, limits, parseExact)
@@ -159,12 +160,16 @@ export function createHostRoutes(parts: HostRoutesParts): NodeHandler {
 
   return async (req, res, { path, peer }) => {
     try {
-      const stranger = authorizeHostRequest(req, token)
+      const page = findAppOrigin(appOrigins, req)
+      if (page !== null && allowOrigin(req, res, page)) return
+      const stranger = authorizeHostRequest(req, token, page)
       if (stranger !== null) {
         const { status } = toProblem(stranger.error)
         parts.onRefused({ status, reason: stranger.reason, peer })
         return refuse(res, stranger)
       }
+      const wrongPath = page === null ? null : checkPagePath(path)
+      if (wrongPath !== null) throw wrongPath
       if (path === '/host') return refuse(res, notUpgraded())
       const { route, rest } = findRoute(routes, path)
       const method = req.method ?? ''

@@ -1,11 +1,12 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import type { BucketStoreSettings } from '../artefacts/bucket/open-bucket-store.ts'
+import type { BucketSettings } from '../artefacts/bucket-url.ts'
 import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Result } from '../../lib/util/result.ts'
 import type { AuthSettings } from '../auth/auth.ts'
 import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
 import type { AccessLog } from '../http/access-log.ts'
+import type { AppOrigin } from './app-origins.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { JoinSettings } from '../join/joiner.ts'
 import type { Stoppable } from '../http/server-socket.ts'
@@ -21,7 +22,7 @@ export interface ServeOptions extends ListenOptions {
   /** Folder of instance records, tokens and artefacts; absent: the default in the temp folder. */
   registryDir?: string
   /** False: none are served. True: in files below `registryDir`. */
-  artefacts: boolean | BucketStoreSettings
+  artefacts: boolean | BucketSettings
   resources: boolean
   /** Offer the read-only tools, also at the gateway beside it. Default false. */
   tools?: boolean
@@ -37,6 +38,8 @@ export interface ServeOptions extends ListenOptions {
   hostTokenFile?: string
   /** The host token itself, as found in the environment. Never empty. */
   hostTokenEnv?: string
+  /** Web origins whose pages may be the application, as browsers write them. */
+  appOrigins?: readonly string[]
   /** Compete for the gateway beside it, on this port of the same address. */
   gateway?: { readonly port: number; readonly aggregate?: boolean }
   /** The gateways to join; absent: none. */
@@ -79,6 +82,8 @@ export interface ServeHandle extends Stoppable {
   /** Where an adapter finds the host token; null when it came from the environment. */
   readonly hostTokenFile: string | null
   readonly instanceId: string
+  /** The origins of `appOrigins`, with the token that their pages present. */
+  readonly appOrigins: readonly AppOrigin[]
   /** A fresh link that logs a browser in to the page; null: there is no page. */
   readonly pageLogin: () => string | null
   /** A link to the page of the gateway beside it, once that is active; null: there is no such page. */

@@ -83,7 +83,8 @@ export class ApplicationStatus {
   }
 }
 
-function nameOf(document: OpenDocument): string | null {
+/** Its path, else its name. */
+export function nameOf(document: OpenDocument | undefined): string | null {
   return document?.path ?? document?.name ?? null
 }
 

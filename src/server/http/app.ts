@@ -41,7 +41,7 @@ export interface AppParts {
   /** Decides on the callers of `/mcp` and of `guarded`. Default: everyone. */
   auth?: AuthPolicy
   mcp?: McpRoute
-  /** Routes that check their callers themselves, by pattern; CORS opens none of them. */
+  /** Routes that check their callers themselves, by pattern; `--allowed-origin` opens none of them. */
   own?: Readonly<Record<string, NodeHandler>>
   /** Routes for callers that are let in, by pattern. */
   guarded?: Readonly<Record<string, NodeHandler>>

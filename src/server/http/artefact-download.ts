@@ -42,9 +42,8 @@ export function artefactDownload(store: ArtefactStore, log: Logger): NodeHandler
         res.setHeader('Content-Range', `bytes */${ref.size_bytes}`)
         refuse(416, 'range-not-satisfiable', `the artefact has ${ref.size_bytes} bytes`)
       } else {
-        const artefact = await store.openToSend(hex, () => void res.destroy())
+        await using artefact = await store.open(hex)
         if (artefact === null) return refuse(404, 'artefact-not-found', 'the artefact is gone')
-        await using _closed = { [Symbol.asyncDispose]: () => artefact.close() }
         if (range === 'whole') {
           const whole = { ...headers, 'Content-Length': ref.size_bytes }
           await pipe(res, 200, whole, artefact.verified())
@@ -59,8 +58,7 @@ export function artefactDownload(store: ArtefactStore, log: Logger): NodeHandler
         }
       }
     } catch (error) {
-      const isBusy = error instanceof ServiceError && error.code === 'overloaded'
-      if (!isBusy) log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
+      log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
       // After the headers the connection is cut: the only way left to say that the body is not whole.
       writeProblem(res, toProblem(asStorageError(error)), safetyHeaders)
     }

@@ -5,7 +5,10 @@ import { parseOrigin, plainAddress } from '../../lib/util/net.ts'
 import type { ListenOptions } from './listen-options.ts'
 
 /** Where a server is reached: what its guard and its CORS headers depend on. */
-export type Reach = Omit<ListenOptions, 'port' | 'tls'>
+export interface Reach extends Omit<ListenOptions, 'port' | 'tls'> {
+  /** Origins whose pages may call the host link, and nothing else. */
+  appOrigins?: readonly string[]
+}
 
 /** A request that is not served, whatever its path; the message names the value it sent. */
 export class RequestRefused extends ServiceError {
@@ -54,15 +57,17 @@ export class Guard {
   readonly #own: Set<string>
   readonly #hosts: Set<string>
   readonly #origins: Set<string>
+  readonly #appOrigins: Set<string>
   readonly #isBoundToAll: boolean
 
-  constructor({ host, publicUrl, allowedHosts = [], allowedOrigins = [] }: Reach) {
+  constructor({ host, publicUrl, allowedHosts = [], allowedOrigins = [], appOrigins = [] }: Reach) {
     const named = publicUrl === undefined ? [host] : [host, new URL(publicUrl).host]
     this.#own = new Set([...loopbackNames, ...named.map(normaliseHost)])
     // They stand for every address, and name none.
     this.#isBoundToAll = wildcards.filter(name => this.#own.delete(name)).length > 0
     this.#hosts = new Set([...this.#own, ...allowedHosts.map(normaliseHost)])
     this.#origins = new Set(allowedOrigins.map(normaliseOrigin))
+    this.#appOrigins = new Set(appOrigins)
   }
 
   /** Why the request is not served; null when it is. */
@@ -92,6 +97,8 @@ export class Guard {
       return new RequestRefused('host_not_allowed', message)
     }
     if (origin === undefined || this.#letsIn(origin, host)) return null
+    const isHostLink = path === '/host' || path.startsWith('/host/')
+    if (isHostLink && this.#appOrigins.has(origin.toLowerCase())) return null
     const message = `origin "${origin}" is not allowed; allow it with --allowed-origin ${origin}`
     return new RequestRefused('origin_not_allowed', message)
   }

@@ -53,11 +53,13 @@ export class ClientTable {
   readonly #stopSweeps: () => void
   /** Rows at the last look. */
   #shown = 0
-  #listener = (): void => {}
+  readonly #watchers = new Set<() => void>()
 
   constructor({ clock = systemClock, timer = systemTimer }: { clock?: Clock; timer?: Timer } = {}) {
     this.#clock = clock
-    const run = async () => this.#listener()
+    const run = async () => {
+      for (const watcher of this.#watchers) watcher()
+    }
     this.#pushes = new Throttle({ timer, clock, minIntervalMs: pushIntervalMs, run })
     this.#stopSweeps = repeat(timer, sweepMs, async () => this.#sweep())
   }
@@ -135,9 +137,10 @@ export class ClientTable {
       }))
   }
 
-  /** Sets the listener of changes. */
-  onChange(listener: () => void): void {
-    this.#listener = listener
+  /** Calls the watcher after changes, at most once a second. Returns the end of it. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher)
+    return () => this.#watchers.delete(watcher)
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import { defaultArtefactLimits } from '../artefacts/limits.ts'
+import { defaultLimits } from '../../lib/config/limits.ts'
 import { hostDefaults, type HostLimits } from '../host/limits.ts'
 import { httpDefaults } from '../http/limits.ts'
 import { resourceDefaults } from '../resources/limits.ts'
@@ -16,5 +16,5 @@ export type McpLimits = HostLimits & typeof mcpDefaults
 /** The defaults with the given bounds in their place. Limits of users come from `checkLimits`. */
 export function resolveMcpLimits(bounds: Partial<McpLimits> = {}): McpLimits {
   const server = { ...httpDefaults, ...resourceDefaults, ...hostDefaults, ...mcpDefaults }
-  return { ...defaultArtefactLimits, ...server, ...bounds }
+  return { ...defaultLimits, ...server, ...bounds }
 }

@@ -11,6 +11,7 @@ import type { AccessLog } from '../http/access-log.ts'
 import type { NodeHandler } from '../http/app.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
 import type { PublicDocuments, ReadyFacts } from '../http/documents.ts'
+import type { Reach } from '../http/guard.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
@@ -70,7 +71,7 @@ export interface HostEndpoint {
 /** What `service-cli serve` adds; not part of the library's face. */
 export interface ServerParts extends McpServices {
   /** In place of the addresses of the configuration. */
-  where?: ListenOptions
+  where?: ListenOptions & Pick<Reach, 'appOrigins'>
   /** Default: the access entries go to `log`. */
   accessLog?: AccessLog
   /** Serve `/metrics`. */

@@ -3,11 +3,10 @@ import { checkLimits } from '../../lib/config/limits.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { ok } from '../../lib/util/result.ts'
 import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
-import { createFsStore } from '../artefacts/fs-store.ts'
+import { ArtefactFolder } from '../artefacts/folder.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
-import { createLazyStore } from '../artefacts/lazy-store.ts'
 import { createArtefactProducer } from '../artefacts/producer.ts'
-import type { ArtefactStore } from '../artefacts/store.ts'
+import { ArtefactStore } from '../artefacts/store.ts'
 import { resolveCaptureLimits } from '../capture/limits.ts'
 import { createPictureMaker } from '../capture/png/picture-maker.ts'
 import { noApplication } from '../capture/target.ts'
@@ -58,7 +57,7 @@ export class McpHttpServer {
   /** Null: not this server's own. */
   readonly #ownWindow: WindowCapture | null
   readonly #registry: ResourceRegistry
-  readonly #where: ListenOptions
+  readonly #where: NonNullable<ServerParts['where']>
   readonly #sockets: ServerSocket[] = []
   /** Makes small copies of stored pictures; its thread runs while there is something to do. */
   readonly #pictures = createPictureMaker()
@@ -107,7 +106,7 @@ export class McpHttpServer {
   async start(): Promise<{ url: string; port: number; localUrl: string }> {
     const handlers = this.#assemble()
     // Opening the store now shows an unusable folder at the start, not at the first read.
-    await this.#store?.page(undefined, 1)
+    await this.#store?.start()
     const { host, tls } = this.#where
     const socket = await this.#bind(this.#where, handlers)
     const { port } = socket
@@ -255,9 +254,8 @@ export class McpHttpServer {
     if (this.#parts.store !== undefined) return this.#parts.store
     const { registryDir } = this.#config
     const root = registryDir === undefined ? defaultArtefactRoot() : artefactRootIn(registryDir)
-    return createLazyStore(() =>
-      createFsStore({ root, limits: this.#limits, clock: this.#clock, log: this.#log }),
-    )
+    const options = { limits: this.#limits, clock: this.#clock, log: this.#log }
+    return new ArtefactStore(new ArtefactFolder(root), options)
   }
 
   #openOwnWindow(): WindowCapture | null {
@@ -280,7 +278,7 @@ export class McpHttpServer {
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`
     const shrink = (file: Uint8Array<ArrayBuffer>, maxWidth: number) =>
       this.#pictures.shrink(file, { maxWidth, maxBytes: maxSmallerBytes })
-    const artefacts = createArtefactProducer({ store, limits, downloadUrl, shrink })
+    const artefacts = createArtefactProducer({ store, downloadUrl, shrink })
     const registry = new ResourceRegistry({ ...parts, artefacts })
     store.onChange(() => registry.listChanged())
     return registry

@@ -53,6 +53,8 @@ interface NotesParts {
   readonly document: () => DocumentFolder
   /** False: the application has left and taken its scene with it. */
   readonly isShared: () => boolean
+  /** Its path, else its name, for people; null: it has none. */
+  readonly documentName: () => string | null
   readonly checkpoints: Checkpoints
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
@@ -159,8 +161,9 @@ export class Notes {
     }
   }
 
-  /** By number, with the names that their objects have now. */
+  /** By number, with the names that their objects have now. None while no document is shared. */
   async list(): Promise<readonly Note[]> {
+    if (!this.isShared) return []
     return this.#withTargets(await this.#open().notes())
   }
 
@@ -174,6 +177,11 @@ export class Notes {
   /** False: the user has ended the sharing, so that no note would be found again. */
   get isShared(): boolean {
     return this.#parts.isShared()
+  }
+
+  /** Of which document they are; null: it has no name, or none is shared. */
+  get documentName(): string | null {
+    return this.isShared ? this.#parts.documentName() : null
   }
 
   /** By id or number. Throws `resource_not_found`. */

@@ -6,7 +6,7 @@ export const clientsUri = 'server://clients'
 /** The table of clients, which the transports keep. */
 export interface ClientsSource {
   rows(): readonly object[]
-  onChange(listener: () => void): void
+  watch(watcher: () => void): () => void
   close(): void
 }
 

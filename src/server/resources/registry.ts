@@ -92,7 +92,7 @@ export class ResourceRegistry extends ServedResources {
     this.#events = events
     notes?.onChange(uri => this.updated(uri))
     checkpoints?.onChange(() => this.updated(checkpointsUri))
-    clients?.onChange(() => this.updated(clientsUri))
+    clients?.watch(() => this.updated(clientsUri))
     this.onClose(() => notes?.close())
     this.onClose(() => clients?.close())
     if (capture) this.onClose(capture.onChange(() => this.listChanged()))

@@ -214,10 +214,8 @@ class Seen(unittest.TestCase):
         from contextlib import redirect_stderr
         from io import StringIO
 
-        from service_cli_link import snapshot
-
         said = StringIO()
-        with redirect_stderr(said), mock.patch.object(snapshot, "members", side_effect=KeyError("x")):
+        with redirect_stderr(said), mock.patch.object(scene_facts, "members", side_effect=KeyError("x")):
             for _ in range(3):
                 bpy.ops.object.empty_add()
                 self.tick()
@@ -260,10 +258,9 @@ class Seen(unittest.TestCase):
         self.assertEqual(len(session.link.scenes()[-1]["objects"]), 4)
 
     def test_a_frame_played_past_its_objects_is_not_confirmed_as_the_newest(self):
-        from service_cli_link import link_session
         from service_cli_link.service_host_link import Busy
 
-        playing = mock.patch.object(link_session, "_is_playing", lambda: True)
+        playing = mock.patch.object(scene_facts, "is_playing", lambda: True)
         item = harness.add("Mover")
         item.keyframe_insert("location", frame=1)
         item.location.x = 9
@@ -275,7 +272,7 @@ class Seen(unittest.TestCase):
             scene.frame_set(2)
             scene.frame_set(5)
             self.assertRaises(Busy, self.session._refresh)
-            self.session._watch._reader.read_again()
+            self.session._watch._reader.note({}, 3)
             self.assertFalse(self.session.reading)
         self.assertTrue(self.session.reading)
         self.assertTrue(self.session._refresh())
@@ -425,7 +422,7 @@ class Objects(unittest.TestCase):
             add()
         bpy.ops.object.add(type="LATTICE")
         self.assertEqual(len(bpy.context.scene.objects), len(kinds) + 1)
-        from service_cli_link.object_detail import object_uri
+        from service_cli_link.object_facts import object_uri
 
         for item in bpy.context.scene.objects:
             said = self.read(object_uri(item.name))

@@ -93,14 +93,14 @@ def collect(detail, limits=None, warnings=(), document=None, identities=None):
     """The scene as a fresh look has it."""
     import time
 
-    from service_cli_link import identity, scene_reader, snapshot
+    from service_cli_link import identity, scene_facts, scene_reader
 
     limits = dict({"max_patched_objects": 100000, "max_message_bytes": 64 << 20}, **(limits or {}))
     identities = identities or identity.Identities()
     reader = scene_reader.SceneReader(detail, limits, time.monotonic, identities)
-    reader.forget()
+    reader.note({}, scene_reader.EVERYTHING)
     reader.work(1e9)
-    return scene_of(snapshot.members(reader, warnings, document), reader.take())
+    return scene_of(scene_facts.members(reader, warnings, document), reader.take())
 
 
 def enable():

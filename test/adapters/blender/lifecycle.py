@@ -81,13 +81,42 @@ class Lifecycle(unittest.TestCase):
         for end, said in (
             (addon_utils.disable_all, ("quit", False)),
             (lambda: addon_utils.disable(harness.ADDON), ("the add-on was switched off", True)),
-            (lambda: bpy.ops.service_cli.disconnect(), ("disconnected", True)),
+            (lambda: bpy.ops.service_cli.disconnect(), ("the user disconnected", True)),
         ):
             harness.enable()
             running().session = session = harness.session()
             end()
             self.assertEqual(session.link.of("stop"), [said])
             addon_utils.disable(harness.ADDON)
+
+    def test_it_connects_again_when_blender_has_loaded_a_template_or_its_preferences(self):
+        harness.enable()
+        bpy.ops.wm.save_userpref()
+        for load in (
+            lambda: bpy.ops.wm.read_homefile(app_template="2D_Animation"),
+            lambda: bpy.ops.wm.read_homefile(app_template="", use_factory_startup=True),
+            bpy.ops.wm.read_userpref,
+        ):
+            bpy.ops.service_cli.connect()
+            session = running().session
+            load()
+            self.assertIsNotNone(running().session)
+            self.assertIsNot(running().session, session)
+            self.assertEqual(session.link.status().state, "off")
+        bpy.ops.service_cli.disconnect()
+        bpy.ops.wm.read_userpref()
+        self.assertIsNone(running().session)
+
+    def test_clients_are_told_when_blender_has_dropped_it_with_its_preferences(self):
+        for load in (bpy.ops.wm.read_factory_settings, bpy.ops.wm.read_factory_userpref):
+            module = harness.enable()
+            running().session = session = harness.session()
+            load()
+            self.assertIsNone(running())
+            module.pump()
+            module.pump()
+            self.assertEqual(session.link.of("stop"), [("quit", False), (module.RESET, True)])
+            self.assertEqual([name for name, _ in session.link.said].count("start"), 2)
 
     def test_registered_anew_from_changed_files_it_works(self):
         import importlib

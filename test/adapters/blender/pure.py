@@ -5,18 +5,18 @@ import io
 import os
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
 import service_cli_link
-from service_cli_link import actions, cadence, finite, missing_files, note_panel
-from service_cli_link import object_detail, status_view
-from service_cli_link.console_tee import ConsoleTee, Tee
+from service_cli_link import activity, note_panel, object_facts, scene_facts, scene_watch, status_view, values
+from service_cli_link.activity import SharedConsole, Tee
 from service_cli_link.note_panel import COMPARED_ONLY, NOTHING
 from service_cli_link.service_host_link import CLEARED, NOT_TOLD, OFF, LinkStatus
-from service_cli_link.sensitive import is_sensitive_name
+from service_cli_link.values import is_sensitive_name
 
 FOLDER = os.path.dirname(service_cli_link.__file__)
 ALLOWED = set(
@@ -151,15 +151,15 @@ class Numbers(unittest.TestCase):
             (123456.5, 123456.5),
         ]
         for given, expected in table:
-            self.assertEqual(finite.Cleaner().number(given), expected)
+            self.assertEqual(values.Cleaner().number(given), expected)
 
     def test_have_a_point_only_where_they_need_one(self):
-        told = finite.Cleaner().numbers([2.0, -1.0, 0.5, 2.0000001])
+        told = values.Cleaner().numbers([2.0, -1.0, 0.5, 2.0000001])
         self.assertEqual([str(each) for each in told], ["2", "-1", "0.5", "2"])
-        self.assertEqual(str(finite.Cleaner().number(-1e-9)), "0")
+        self.assertEqual(str(values.Cleaner().number(-1e-9)), "0")
 
     def test_that_are_not_finite_are_left_out_and_counted(self):
-        cleaner = finite.Cleaner()
+        cleaner = values.Cleaner()
         for bad in (float("nan"), float("inf"), float("-inf")):
             self.assertIsNone(cleaner.numbers([1.0, bad, 2.0]))
         self.assertEqual(cleaner.dropped, 3)
@@ -167,21 +167,21 @@ class Numbers(unittest.TestCase):
 
 class Values(unittest.TestCase):
     def test_keep_what_json_has_a_form_for(self):
-        cleaner = finite.Cleaner()
+        cleaner = values.Cleaner()
         given = {"a": [1, 2.5, True, None, "x"], "b": object(), "c": b"raw", "n": float("nan")}
         self.assertEqual(cleaner.value(given), {"a": [1, 2.5, True, None, "x"], "n": None})
         self.assertEqual(cleaner.dropped, 1)
 
     def test_are_bounded(self):
-        value = finite.Cleaner().value({"long": "x" * 5000, "many": list(range(5000))})
-        self.assertEqual(len(value["long"]), finite.MAX_TEXT)
-        self.assertEqual(len(value["many"]), finite.MAX_ITEMS)
+        value = values.Cleaner().value({"long": "x" * 5000, "many": list(range(5000))})
+        self.assertEqual(len(value["long"]), values.MAX_TEXT)
+        self.assertEqual(len(value["many"]), values.MAX_ITEMS)
 
     def test_with_lone_surrogates_become_text(self):
-        self.assertEqual(finite.short_text("a\udcff"), "a?")
+        self.assertEqual(values.short_text("a\udcff"), "a?")
 
     def test_named_like_a_secret_are_redacted(self):
-        cleaner = finite.Cleaner()
+        cleaner = values.Cleaner()
         value = cleaner.value({"apiKey": "x", "keyframe": 3, "deep": {"password": "y"}})
         self.assertEqual(
             value, {"apiKey": "[redacted]", "keyframe": 3, "deep": {"password": "[redacted]"}}
@@ -199,36 +199,9 @@ class SecretNames(unittest.TestCase):
 class Addresses(unittest.TestCase):
     def test_come_back_as_the_name_they_were_made_of(self):
         for name in ("Cube", "Cube.001", "a b/c?d#e%", "Würfel", "立方", "Cube [lib.blend]", "~-_"):
-            uri = object_detail.object_uri(name)
+            uri = object_facts.object_uri(name)
             self.assertRegex(uri, r"^blender-object://[A-Za-z0-9._~%-]+$")
-            self.assertEqual(object_detail.object_name(uri), name)
-
-
-class Rhythm(unittest.TestCase):
-    def setUp(self):
-        self.clock = harness.Clock()
-        self.cadence = cadence.Cadence(self.clock)
-
-    def told(self, seconds):
-        self.cadence.changed()
-        self.cadence.collected(seconds)
-        self.cadence.changed()
-
-    def test_waits_with_the_second(self):
-        self.told(0.0001)
-        self.assertFalse(self.cadence.due())
-        self.clock.now += 0.029
-        self.assertFalse(self.cadence.due())
-        self.clock.now += 0.002
-        self.assertTrue(self.cadence.due())
-
-    def test_takes_a_fiftieth_of_the_time_and_never_waits_long(self):
-        for seconds, waits in ((0.002, 0.1), (0.2, cadence.MOST_SECONDS)):
-            self.told(seconds)
-            self.clock.now += waits - 0.001
-            self.assertFalse(self.cadence.due())
-            self.clock.now += 0.002
-            self.assertTrue(self.cadence.due())
+            self.assertEqual(object_facts.object_name(uri), name)
 
 
 class OperatorLists(unittest.TestCase):
@@ -243,11 +216,11 @@ class OperatorLists(unittest.TestCase):
             ([1, 2, 3], [1, 2], []),
         ]
         for before, now, expected in table:
-            self.assertEqual(actions.new_entries(before, now), expected, (before, now))
+            self.assertEqual(activity.new_entries(before, now), expected, (before, now))
 
     def test_name_operators_as_python_does(self):
-        self.assertEqual(actions.action_name("OBJECT_OT_delete"), "object.delete")
-        self.assertEqual(actions.action_name("odd"), "odd")
+        self.assertEqual(activity.action_name("OBJECT_OT_delete"), "object.delete")
+        self.assertEqual(activity.action_name("odd"), "odd")
 
 
 class Console(unittest.TestCase):
@@ -281,20 +254,21 @@ class Console(unittest.TestCase):
 
     def test_gives_the_streams_back_or_goes_silent_behind_another(self):
         before = sys.stdout
-        console = ConsoleTee(lambda *said: self.told.append(said))
-        console.install()
-        console.remove()
+        link = harness.RecordingLink("blender")
+        console = SharedConsole(link)
+        console.share(True)
+        console.share(False)
         self.assertIs(sys.stdout, before)
 
-        console.install()
+        console.share(True)
         ours = sys.stdout
         wrapper = Tee(ours, "stdout", None)
         sys.stdout = wrapper
         try:
-            console.remove()
+            console.share(False)
             self.assertIs(sys.stdout, wrapper)
             print("still printed", flush=True)
-            self.assertEqual(self.told, [])
+            self.assertEqual(link.of("log"), [])
         finally:
             sys.stdout = before
 
@@ -303,23 +277,19 @@ class Warnings(unittest.TestCase):
     def test_of_missing_files_ask_the_disk_rarely(self):
         import bpy
 
-        clock, asked = harness.Clock(), []
-
-        def exists(path):
-            asked.append(path)
-            return False
-
+        clock = harness.Clock()
         image = bpy.data.images.new("Gone", 4, 4)
         image.source = "FILE"
         image.filepath = "/nowhere/gone.png"
-        missing = missing_files.MissingFiles(clock, exists)
+        missing = scene_facts.MissingFiles(clock)
         expected = [{"code": "file_missing", "kind": "image", "name": "Gone"}]
-        self.assertEqual(missing.warnings(bpy), expected)
-        self.assertEqual(missing.warnings(bpy), expected)
-        self.assertEqual(asked, ["/nowhere/gone.png"])
-        clock.now += missing_files.KEEP_SECONDS
-        missing.warnings(bpy)
-        self.assertEqual(len(asked), 2)
+        with mock.patch.object(os.path, "exists", return_value=False) as exists:
+            self.assertEqual(missing.warnings(), expected)
+            self.assertEqual(missing.warnings(), expected)
+            exists.assert_called_once_with("/nowhere/gone.png")
+            clock.now += scene_facts.CHECK_SECONDS
+            missing.warnings()
+            self.assertEqual(exists.call_count, 2)
 
 
 harness.main(__name__)

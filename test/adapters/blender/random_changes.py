@@ -47,8 +47,8 @@ class Told(unittest.TestCase):
         from service_cli_link import scene_facts
 
         bpy.context.view_layer.update()
-        document = scene_facts.document(bpy)
-        return harness.collect("full", None, self.session._missing.warnings(bpy), document,
+        document = scene_facts.open_document()
+        return harness.collect("full", None, self.session._missing.warnings(), document,
                                self.session.identities)
 
     def assert_fresh(self, when=""):
@@ -71,7 +71,7 @@ class Told(unittest.TestCase):
         del self.link.said[:]
         items[3].location.x = 5
         bpy.context.view_layer.update()  # told in the handler, without a tick
-        members, objects = self.link.patches[-1]
+        members, objects, _ = self.link.patches[-1]
         self.assertEqual(sorted(objects), ["Prop.3", "Prop.7"])
         self.assertNotIn("collections", members)
         self.assert_fresh()
@@ -169,7 +169,7 @@ class Told(unittest.TestCase):
     def found_by_comparing(self):
         """Names of shown objects whose change Blender has not told, from now on."""
         reader = self.session._watch._reader
-        read, end, found = reader._read, reader._end, []
+        read, advance, found = reader._read, reader._advance, []
 
         def shown():
             return reader._kinds.keys() - reader._hidden
@@ -180,11 +180,14 @@ class Told(unittest.TestCase):
             if reader.texts[name] != text and reader.verifying and name in before | shown():
                 found.append(name)
 
-        def watched_end(scan):
-            found.extend(shown() - scan.seen if scan.verifies else ())
-            end(scan)
+        def watched_advance(scan):
+            before = shown()
+            goes_on = advance(scan)
+            if scan.verifies and not goes_on:
+                found.extend(before - scan.seen)
+            return goes_on
 
-        reader._read, reader._end = watched_read, watched_end
+        reader._read, reader._advance = watched_read, watched_advance
         return found
 
     def test_2000_changes_of_all_kinds_leave_no_difference(self):

@@ -138,6 +138,18 @@ def new():
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False)
 
 
+def new_from_template():
+    bpy.ops.wm.read_homefile(app_template="2D_Animation")
+
+
+def factory_settings():
+    bpy.ops.wm.read_factory_settings()
+
+
+def enable():
+    harness.enable()
+
+
 def load():
     bpy.ops.wm.open_mainfile(filepath=PATH)
 

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import preferences, scene_facts, share
+from service_cli_link import preferences, scene_facts, sharing
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -136,7 +136,7 @@ class Files(unittest.TestCase):
             with open(path, "wb"):
                 pass
             os.utime(path, (time, time))
-        self.assertEqual(share.written_since([old, new, new, "/nowhere"], 1990), [new])
+        self.assertEqual(sharing.written_since([old, new, new, "/nowhere"], 1990), [new])
 
 
 def fresh_running():

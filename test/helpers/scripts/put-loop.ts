@@ -1,9 +1,10 @@
 // Puts random artefacts, four at a time, until it is killed; prints the hash of each that was acknowledged.
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
-import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
+import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
+import { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 
-const store = await createFsStore({ root: process.argv[2] ?? '' })
+const store = new ArtefactStore(new ArtefactFolder(process.argv[2] ?? ''))
 
 async function putForEver(): Promise<never> {
   for (let at = 0; ; at++) {

@@ -293,6 +293,26 @@ describe('a gateway that instances join', () => {
     second.link.close(1001, 'stopped')
   })
 
+  it('shows an instance that crashed no more once its next run has its address', async () => {
+    const place = { hostname: 'workstation', mcp_url: 'http://127.0.0.1:8765/mcp' }
+    const crashed = await joinScripted({ record: place })
+    const beside = await joinScripted({
+      record: { ...place, mcp_url: 'http://127.0.0.1:8766/mcp' },
+    })
+    const elsewhere = await joinScripted({ record: { ...place, hostname: 'laptop' } })
+    for (const { id, socket } of [crashed, beside, elsewhere]) {
+      await joined(id)
+      socket.destroy()
+      await lost(id)
+    }
+    const next = await joinScripted({ record: place })
+    await joined(next.id)
+    await gone(crashed.id)
+    for (const { id } of [beside, elsewhere]) expect((await rowOf(id)).health).to.equal('stale')
+    expect((await read(at(crashed.id))).error.message).to.include('has its address')
+    next.link.close(1001, 'stopped')
+  })
+
   it('bounds the instances of a user, those with a lost link included', async () => {
     const user = 'cleo'
     users[user] = (await caller.register(user)).access_token

@@ -88,6 +88,7 @@ export class LinkServer {
           }),
           notes: null,
           artefacts: this.memory,
+          clients: { rows: () => [], watch: () => () => {} },
           token: new Secret(token),
           log: this.log,
           limits: boundsWith(limits),

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import { systemClock } from '../../../src/lib/util/time.ts'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import { withFolder } from '../../helpers/folder.ts'
+import { openFolder } from '../../unit/artefacts/support.ts'
 import { LinkServer, bearer, head } from './harness.ts'
-import { MemoryArtefacts } from './memory-artefacts.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import type { MemoryArtefacts } from './memory-artefacts.ts'
 
 const png = { ...bearer, 'Content-Type': 'image/png' }
 
@@ -72,10 +69,9 @@ describe('POST /host/v1/artefacts', () => {
   })
 
   it('names what the store refuses as the client named it', async () => {
-    const limits = boundsWith({})
     await withFolder(async root => {
-      const fs = await createFsStore({ root, limits, clock: systemClock, log: silentLogger })
-      const wide = await LinkServer.start({ artefacts: fs })
+      const store = await openFolder(root)
+      const wide = await LinkServer.start({ artefacts: store })
       const long = 'x'.repeat(256)
       for (const name of ['display_name', 'session_id', 'tool_call_id', 'job_id']) {
         const answer = await wide.post(`/host/v1/artefacts?${name}=${long}`, bytes, png)
@@ -89,7 +85,7 @@ describe('POST /host/v1/artefacts', () => {
       const past = '/host/v1/artefacts?expires_at=2001-01-01T00:00:00Z'
       expect((await wide.post(past, bytes, png)).body.errors?.[0]?.pointer).to.equal('/expires_at')
       await wide.stop()
-      await fs.close()
+      await store.close()
     })
   })
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { createFsStore } from '../../../src/server/artefacts/fs-store.ts'
 import {
   artefactGetBytes,
   artefactList,
@@ -12,6 +11,7 @@ import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { ask, startServer } from '../../helpers/mcp.ts'
+import { openFolder } from '../../unit/artefacts/support.ts'
 
 describe('McpHttpServer', () => {
   const wrong: [object, string][] = [
@@ -49,7 +49,7 @@ describe('McpHttpServer', () => {
 
   it('answers 404 for every artefact where resources are off', () =>
     withFolder(async root => {
-      const store = await createFsStore({ root })
+      const store = await openFolder(root)
       const { ref } = await store.put(randomBytes(100))
       const path = `/artefacts/sha256/${ref.digest.slice('sha256:'.length)}`
       for (const [enableResources, status] of [

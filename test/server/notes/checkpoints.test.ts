@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -147,7 +147,9 @@ describe('checkpoints of the scene', () => {
     await add('one')
     const [scene = ''] = (await scenes()).filter(path => !before.includes(path))
     await writeFile(join(documents, scene), 'not a scene')
-    await writeFile(join(documents, dirname(scene), `${'0'.repeat(32)}.json`), '{')
+    const other = join(documents, dirname(dirname(scene)), '0'.repeat(32))
+    await mkdir(other)
+    await writeFile(join(other, 'facts.json'), '{')
     await add('two')
     expect((await read('scene://checkpoints')).checkpoints).to.have.length(3)
     const damaged = await session.call('resources/read', { uri: 'scene://delta?since=one' })
@@ -182,6 +184,9 @@ describe('checkpoints of the scene', () => {
       `checkpoint "typed" made; the application has not confirmed its scene since ${as_of}; ` +
         'later changes are missing\n',
     )
+    const list = await runCommand(['checkpoint', 'list', `--registry-dir=${home}`], { env: env() })
+    expect(list.code).to.equal(2)
+    expect(list.stderr).to.include('service-cli resources read scene://checkpoints lists them')
     app.answer = () => ({})
     expect((await add('confirmed')).json.checkpoint).not.to.have.property('as_of')
     await app.bye()

@@ -67,7 +67,7 @@ describe('notes of people', () => {
     await told(1)
     const listed = await tool('list_notes')
     expect(listed.content[0].text).to.equal(
-      '1 open note\n' +
+      '1 open note of /shots/new-0.blend\n' +
         `1 (${id}): open, waits for you; from ada at ${note.created_at} about Lamp: "a secret wish"`,
     )
     const answered = await tool('answer_note', { id, text: 'a secret answer' })
@@ -263,6 +263,8 @@ describe('notes of people', () => {
     await tool('answer_note', { id: '1', text: 'dimmed' })
     const proof = () => shown().notes[0].entries[0]?.proof
     await app.until(() => proof() !== undefined, 'the proof')
+    const isTold = () => app.ofType('clients').at(-1)?.clients[0]?.last_call?.tool === 'answer_note'
+    await app.until(isTold, 'the client and its call')
     const actOn = (action: string, note = made.note.id) =>
       app.ask({ type: 'note.act', note, action, by: 'ada' })
     expect((await actOn('accept')).note).to.include({ state: 'accepted' })

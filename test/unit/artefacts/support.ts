@@ -3,19 +3,12 @@ import * as fs from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import {
-  type FsStore,
-  type FsStoreOptions,
-  createFsStore,
-} from '../../../src/server/artefacts/fs-store.ts'
-import type { Clock } from '../../../src/lib/util/time.ts'
-import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
+import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
+import { ArtefactStore, type StoreOptions } from '../../../src/server/artefacts/store.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
-import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
-
-export const noTimers = boundsWith({ artefactPollMs: 0, artefactSweepMs: 0 })
+import { defaultBounds } from '../../helpers/bounds.ts'
 
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
@@ -34,12 +27,8 @@ export async function opened(store: Pick<ArtefactStore, 'open'>, hex: string) {
 
 /** All bytes of an artefact, verified. */
 export async function bytesOf(store: Pick<ArtefactStore, 'open'>, hex: string): Promise<Buffer> {
-  const artefact = await opened(store, hex)
-  try {
-    return await collect(artefact.verified())
-  } finally {
-    await artefact.close()
-  }
+  await using artefact = await opened(store, hex)
+  return await collect(artefact.verified())
 }
 
 /** Random bytes whose hash starts with `start`: so that several artefacts share a shard. */
@@ -51,16 +40,22 @@ export function bytesHashedTo(start: string, length = 32): Buffer {
   throw new Error(`no bytes found that hash to ${start}`)
 }
 
-export function open(root: string, options: Partial<FsStoreOptions> = {}) {
-  return createFsStore({ root, limits: noTimers, ...options })
+/** Bounds of a store; the others keep their defaults. */
+export type Bounds = Partial<Required<StoreOptions>['limits']>
+
+export async function openFolder(
+  root: string,
+  { limits, ...options }: Omit<StoreOptions, 'limits'> & { limits?: Bounds } = {},
+): Promise<ArtefactStore> {
+  const bounds = { ...defaultBounds, ...limits }
+  const store = new ArtefactStore(new ArtefactFolder(root), { limits: bounds, ...options })
+  await store.start()
+  return store
 }
 
 /** Opens a new, empty store for the suites, which is closed and removed after the test. */
-export type CreateStore = (
-  limits?: Partial<Bounds>,
-  clock?: Clock,
-) => Promise<{
-  store: ArtefactStore & Pick<FsStore, 'sweep'>
+export type CreateStore = (options?: Parameters<typeof openFolder>[1]) => Promise<{
+  store: ArtefactStore
   /** Changes the last byte of what is stored under a hash. */
   damage(hex: string): Promise<void>
 }>
@@ -74,9 +69,9 @@ export function useStores(): CreateStore {
       await rm(root, { recursive: true })
     }
   })
-  return async (limits = {}, clock = settableClock()) => {
+  return async (options = {}) => {
     const root = await mkdtemp(join(tmpdir(), 'artefacts-'))
-    const store = await open(root, { limits: boundsWith(limits), clock })
+    const store = await openFolder(root, { clock: settableClock(), ...options })
     opened.push({ root, close: () => store.close() })
     return { store, damage: async hex => damage(root, hex) }
   }
@@ -102,33 +97,19 @@ export function damage(root: string, hex: string): void {
   fs.writeFileSync(path, bytes)
 }
 
-/** Makes every file and folder an hour old, so that nothing counts as fresh. */
-export function age(root: string): void {
-  const past = new Date(Date.now() - 3600_000)
-  for (const shard of fs.readdirSync(join(root, 'sha256'))) {
-    const dir = join(root, 'sha256', shard)
-    for (const name of fs.readdirSync(dir)) fs.utimesSync(join(dir, name), past, past)
-    fs.utimesSync(dir, past, past)
-  }
-}
-
 interface ProducerSetup {
   root: string
-  store: FsStore
+  store: ArtefactStore
   clock: ReturnType<typeof settableClock>
   producer: ReturnType<typeof createArtefactProducer>
 }
 
-export function withProducer(
-  use: (setup: ProducerSetup) => Promise<void>,
-  overrides: Partial<Bounds> = {},
-) {
+export function withProducer(use: (setup: ProducerSetup) => Promise<void>, limits: Bounds = {}) {
   return withFolder(async root => {
-    const limits = boundsWith(overrides)
     const clock = settableClock()
-    const store = await createFsStore({ root, limits, clock })
+    const store = await openFolder(root, { limits, clock })
     const downloadUrl = (hex: string) => `http://127.0.0.1:1/artefacts/sha256/${hex}`
-    const producer = createArtefactProducer({ store, limits, downloadUrl, shrink })
+    const producer = createArtefactProducer({ store, downloadUrl, shrink })
     await use({ root, store, clock, producer })
     await store.close()
   })

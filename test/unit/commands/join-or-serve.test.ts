@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { JoinOrServe } from '../../../src/commands/stdio/join-or-serve.ts'
 import { locateInstance } from '../../../src/commands/stdio/locate-instance.ts'
-import type { Instance } from '../../../src/lib/instances/live-instances.ts'
+import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { silentLogger as log } from '../../../src/lib/util/logger.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
@@ -134,35 +134,26 @@ describe('JoinOrServe', () => {
 })
 
 describe('locateInstance', () => {
-  function instance(id: string, more: Partial<Instance> = {}): Instance {
-    const owner = { pid: 1, pidStart: null, hostname: 'here', startedMs: 0 }
-    return {
-      id,
-      dccType: 'blender',
-      displayName: id,
-      scene: null,
-      sceneSetAt: null,
-      url: urlOf(id),
-      ...owner,
-      ...more,
-    }
+  function instance(id: string, more: Partial<InstanceRecord> = {}): InstanceRecord {
+    return makeRecord({ instance_id: id, display_name: id, host_url: urlOf(id), ...more })
   }
 
   const blender = instance('blender-1')
   const second = instance('blender-2')
-  const maya = instance('maya-1', { dccType: 'maya' })
-  const next = instance('blender-1b', { displayName: 'blender-1', startedMs: Infinity })
+  const maya = instance('maya-1', { dcc_type: 'maya' })
+  const started_at = new Date(Date.now() + 60_000).toISOString()
+  const next = instance('blender-1b', { display_name: 'blender-1', started_at })
   const nowhere = 'the instance blender-1 does not run or does not answer'
-  const cases: [word: string | undefined, live: Instance[], place: string][] = [
-    [undefined, [blender, maya], blender.url],
+  const cases: [word: string | undefined, live: InstanceRecord[], place: string][] = [
+    [undefined, [blender, maya], urlOf('blender-1')],
     [undefined, [], nowhere],
-    [undefined, [maya], maya.url],
-    ['blender', [second], second.url],
+    [undefined, [maya], urlOf('maya-1')],
+    ['blender', [second], urlOf('blender-2')],
     ['blen', [second], nowhere],
-    ['blen', [second, next], next.url],
+    ['blen', [second, next], urlOf('blender-1b')],
   ]
   for (const [word, live, place] of cases) {
-    const names = live.map(({ id }) => id).join(', ')
+    const names = live.map(each => each.display_name).join(', ')
     it(`returns ${place} for ${word} among ${names}`, async () => {
       const locate = locateInstance(blender, word, '/r', async () => live)
       expect(url(await locate())).to.equal(place)

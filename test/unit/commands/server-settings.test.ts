@@ -106,24 +106,18 @@ describe('settings of serve', () => {
     })
   }
 
-  it('say where the bucket and its database are', async () => {
-    const database = 'postgres://studio@db.example/studio'
-    const found = async (env: Env) => {
-      const all = { SERVICE_DATABASE_URL: database, ...env }
-      return (await read({ artefacts: 's3://renders/a/b/' }, all)).artefacts
-    }
+  it('say where the bucket is', async () => {
+    const found = async (env: Env) =>
+      (await read({ artefacts: 's3://renders/a/b/' }, env)).artefacts
     const bucket = { bucket: 'renders', prefix: 'a/b/', endpoint: undefined, region: undefined }
-    const aws = await found({})
-    expect(aws).to.have.deep.property('bucket', bucket)
-    expect(aws).to.have.nested.property('database.host', 'db.example')
+    expect(await found({})).to.deep.equal(bucket)
     const own = { AWS_ENDPOINT_URL: 'http://a:1', AWS_ENDPOINT_URL_S3: 'https://b:2' }
     const here = { ...bucket, endpoint: 'https://b:2', region: 'us-east-1' }
-    expect(await found(own)).to.have.deep.property('bucket', here)
+    expect(await found(own)).to.deep.equal(here)
     const there = { ...here, region: 'eu-1' }
-    expect(await found({ ...own, AWS_REGION: 'eu-1' })).to.have.deep.property('bucket', there)
+    expect(await found({ ...own, AWS_REGION: 'eu-1' })).to.deep.equal(there)
   })
 
-  const database = 'postgres://db.example/studio'
   const refused: [flags: Partial<ServeFlags>, env: Env, message: string][] = [
     [{ host: '::' }, {}, '--host :: exposes the server to the network'],
     [{ host: 'a b' }, {}, '--host a b is neither'],
@@ -143,10 +137,8 @@ describe('settings of serve', () => {
     [{ 'allowed-origin': ['null'] }, {}, '--allowed-origin null'],
     [{ 'dcc-type': 'Big App' }, {}, '--dcc-type Big App'],
     [{ name: 'a\nb' }, {}, '--name'],
-    [{ artefacts: 's3://renders' }, {}, '--artefacts needs a PostgreSQL database'],
-    [{ database }, {}, '--database is for --artefacts'],
-    [{ database, artefacts: 's3://a:b@renders' }, {}, '--artefacts is not the address'],
-    [{ database, artefacts: 's3://renders/../x' }, {}, '--artefacts has an invalid prefix'],
+    [{ artefacts: 's3://a:b@renders' }, {}, '--artefacts is not the address'],
+    [{ artefacts: 's3://renders/../x' }, {}, '--artefacts has an invalid prefix'],
     [{ capture: 'host', 'capture-title': 'a' }, {}, '--capture-title is not for --capture host'],
     [{ capture: 'auto', 'capture-title': '' }, {}, '--capture-title must be'],
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],

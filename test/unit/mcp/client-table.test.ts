@@ -92,7 +92,7 @@ describe('ClientTable', () => {
     await new Promise(setImmediate)
     expect(rows()).to.have.length(1)
     let pushed = 0
-    table.onChange(() => pushed++)
+    table.watch(() => pushed++)
     for (let round = 0; round < 8; round++) {
       time.advance(10_000)
       await new Promise(setImmediate)
@@ -118,7 +118,7 @@ describe('ClientTable', () => {
     ask({ name: 'service-page', version: '1' })
     await new Promise(setImmediate)
     time.advance(1000)
-    table.onChange(() => pushed++)
+    table.watch(() => pushed++)
     ask({ name: 'service-page', version: '1' })
     expect(pushed).to.equal(0)
     ask()

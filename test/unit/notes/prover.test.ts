@@ -200,6 +200,7 @@ describe('Prover', () => {
     }
     const notes = new Notes({
       isShared: () => true,
+      documentName: () => null,
       document,
       checkpoints,
       prover: prover({ shot }),
@@ -235,7 +236,7 @@ describe('Prover', () => {
     const note = await made(proves)
     await rm(join(folder, 'notes'), { recursive: true })
     const checkpoints = join(folder, 'checkpoints')
-    for (const file of await readdir(checkpoints)) {
+    for (const file of await readdir(checkpoints, { recursive: true })) {
       if (file.endsWith('.gz')) await writeFile(join(checkpoints, file), gzipSync('{"objects"'))
     }
     rise()

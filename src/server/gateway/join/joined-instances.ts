@@ -169,6 +169,17 @@ export class JoinedInstances {
     if (!isFirst) return
     link.sendText(JSON.stringify({ owner, team, name } satisfies JoinAccepted))
     this.#parts.log.info(facts, 'an instance has joined')
+    this.#endPredecessors(joined, parsed.value)
+  }
+
+  /** One that listens where the new one does now has ended: only one process has an address. */
+  #endPredecessors({ principal }: Joined, { hostname, mcp_url }: InstanceRecord): void {
+    for (const other of this.#joined.values()) {
+      const isOwn = other.lost !== null && other.principal.accountId === principal.accountId
+      if (!isOwn || other.record?.hostname !== hostname || other.record.mcp_url !== mcp_url)
+        continue
+      this.#gone(other, `another process has its address ${mcp_url}`)
+    }
   }
 
   #tokenChanged(joined: Joined, now: CheckedToken): void {

@@ -84,10 +84,7 @@ export class KnownInstances {
 
   /** The instance that a word of a caller names: an id, a kind, a document; absent: the only one. */
   choose(word: string | undefined): InstanceEntry {
-    const named = this.live.map(entry => {
-      const { instance_id: id, dcc_type: dccType, display_name: displayName, scene } = entry.record
-      return { id, dccType, displayName, scene, entry }
-    })
+    const named = this.live.map(entry => ({ ...entry.record, entry }))
     const selected = selectInstances(named, word)
     const [chosen, ...others] = selected
     if (chosen !== undefined && others.length === 0) return chosen.entry
@@ -95,7 +92,9 @@ export class KnownInstances {
     const isSeveral = selected.length > 1
     const candidates = isSeveral ? selected : named
     if (candidates.length === 0) throw new ServiceError('argument_invalid', 'no instance runs')
-    const lines = candidates.map(({ id, entry }) => `${shortId(id)}: ${labelOf(entry)}`)
+    const lines = candidates.map(
+      ({ instance_id: id, entry }) => `${shortId(id)}: ${labelOf(entry)}`,
+    )
     if (lines.splice(maxCandidates).length > 0) lines.push('gateway://instances has all of them')
     const which = word === undefined ? '' : ` as "${cleanText(word, maxWordChars)}"`
     const found = isSeveral ? `${candidates.length} instances run` : 'no instance runs'

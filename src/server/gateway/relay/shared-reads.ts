@@ -10,8 +10,8 @@ type Ask = (signal: AbortSignal | undefined) => Promise<string | LargeResult>
  * because the resource may have changed since.
  */
 export class SharedReads {
-  /** The open request for each key, and the one that follows it. */
-  readonly #flights = new Map<string, readonly Flight[]>()
+  /** For each key the open request, and the one that follows it. */
+  #flights: { readonly key: string; readonly flight: Flight }[] = []
 
   /** `ask` sends one request, which `signal` ends. Rejects as it does, or with `cancelled`. */
   async read(key: string, reader: Reader | undefined, ask: Ask): Promise<RelayedContents> {
@@ -29,15 +29,12 @@ export class SharedReads {
   }
 
   #flight(key: string, ask: Ask): Flight {
-    const [current, next] = this.#flights.get(key) ?? []
-    if (next?.isAbandoned === false) return next
-    const flight = new Flight(current, ask)
-    this.#flights.set(key, current === undefined ? [flight] : [current, flight])
-    const over = (): void => {
-      const others = this.#flights.get(key)?.filter(each => each !== flight) ?? []
-      if (others.length > 0) this.#flights.set(key, others)
-      else this.#flights.delete(key)
-    }
+    const [current, next] = this.#flights.filter(each => each.key === key)
+    if (next?.flight.isAbandoned === false) return next.flight
+    const flight = new Flight(current?.flight, ask)
+    const entry = { key, flight }
+    this.#flights.push(entry)
+    const over = (): void => void this.#flights.splice(this.#flights.indexOf(entry), 1)
     flight.answer.then(over, over)
     return flight
   }

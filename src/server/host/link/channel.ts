@@ -25,6 +25,8 @@ interface Answer {
  * read.
  */
 export class Channel {
+  /** It is a web page: see `refusedFromPages`. */
+  readonly isPage: boolean
   readonly #ws: WebSocket
   readonly #socket: Socket
   readonly #limits: ChannelLimits
@@ -34,7 +36,13 @@ export class Channel {
   /** Nothing arrived for at least so long. */
   #silentMs = 0
 
-  constructor(ws: WebSocket, socket: Socket, limits: ChannelLimits, reader: ChannelReader) {
+  constructor(
+    ws: WebSocket,
+    socket: Socket,
+    parts: { limits: ChannelLimits; reader: ChannelReader; isPage: boolean },
+  ) {
+    const { limits, reader, isPage } = parts
+    this.isPage = isPage
     this.#ws = ws
     this.#socket = socket
     this.#limits = limits

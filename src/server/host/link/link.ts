@@ -14,9 +14,10 @@ import type { LinkedPictures } from '../../capture/host-backend.ts'
 import { createHandshake, refuseUpgrade } from '../../http/handshake.ts'
 import { toProblem } from '../../http/problem.ts'
 import type { Upgrade } from '../../http/upgrade.ts'
+import { expectToken, findAppOrigin } from '../app-origins.ts'
 import type { HostParts } from '../endpoint.ts'
 import type { EventBuffers } from '../event-buffers.ts'
-import { authorizeHostRequest } from '../guards.ts'
+import { authorizeHostRequest, checkPlace } from '../guards.ts'
 import type { Presence } from '../status.ts'
 import type { Uploads } from '../uploads.ts'
 import { Channel, type ChannelReader } from './channel.ts'
@@ -63,10 +64,11 @@ export class HostLink {
 
   /** Checks who asks for the host link, and opens it. */
   createUpgrade(): Upgrade {
-    const { token, limits, onRefused } = this.#parts
+    const { token, appOrigins, limits, onRefused } = this.#parts
     const handshake = createHandshake(subprotocol, limits.maxMessageBytes)
     return (req, socket, head, peer) => {
-      const refusal = authorizeHostRequest(req, token)
+      const page = findAppOrigin(appOrigins, req)
+      const refusal = page === null ? authorizeHostRequest(req, token, null) : checkPlace(req)
       if (refusal !== null) {
         const problem = toProblem(refusal.error)
         onRefused({ status: problem.status, reason: refusal.reason, peer })
@@ -77,7 +79,12 @@ export class HostLink {
         const busy = toProblem(new ServiceError('limit_reached', detail))
         return refuseUpgrade(req, busy, { 'Retry-After': '10' })
       }
-      handshake(req, socket, head, ws => this.#open(ws, socket))
+      handshake(req, socket, head, ws => {
+        if (page !== null) {
+          expectToken(ws, page, () => onRefused({ status: 401, reason: 'token_wrong', peer }))
+        }
+        this.#open(ws, socket, page !== null)
+      })
     }
   }
 
@@ -94,7 +101,7 @@ export class HostLink {
   }
 
   /** A WebSocket past the handshake: its first message must be a hello. */
-  #open(ws: WebSocket, socket: Socket): void {
+  #open(ws: WebSocket, socket: Socket, isPage: boolean): void {
     const { limits } = this.#parts
     const waiting = setTimeout(() => {
       channel.close(closeCodes.helloMissing, `no hello came within ${limits.linkHelloMs} ms`)
@@ -107,7 +114,7 @@ export class HostLink {
       bytes: () => channel.close(closeCodes.badMessage, noHello),
       closed: () => clearTimeout(waiting),
     }
-    const channel = new Channel(ws, socket, limits, reader)
+    const channel = new Channel(ws, socket, { limits, reader, isPage })
     this.#channels.add(channel)
     ws.once('close', () => this.#channels.delete(channel))
     if (this.#isClosed) channel.close(closeCodes.serverStops, 'the server stops')

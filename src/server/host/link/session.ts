@@ -14,6 +14,7 @@ import { fail, type Result } from '../../../lib/util/result.ts'
 import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
 import { notePost } from '../../notes/note-posts.ts'
+import { refusedFromPages } from '../app-origins.ts'
 import type { HostParts } from '../endpoint.ts'
 import type { EventBuffers } from '../event-buffers.ts'
 import type { Presence } from '../status.ts'
@@ -58,7 +59,8 @@ export class Session implements ChannelReader {
   /** An answer whose picture must be the next frame: nothing else tells it from an artefact. */
   #announced: { members: JsonObject; bytes: number } | null = null
   readonly #hello: Message<'hello'>
-  #stopNotes: (() => void) | undefined
+  /** End what is shown in the application. */
+  readonly #stops: (() => void)[] = []
   #isConnected = true
   #hasCleared = false
 
@@ -91,7 +93,9 @@ export class Session implements ChannelReader {
         demand: scene => void channel.send({ type: 'demand', scene }),
       })
     }
-    if (notes === true) this.#stopNotes = this.#showNotes()
+    if (notes === true && !channel.isPage) {
+      this.#stops.push(this.#showNotes(), this.#showClients())
+    }
     schemes.connect(this.#requests)
     channel.setReader(this)
     const { dcc_type, version, mode, pid } = app
@@ -173,7 +177,7 @@ export class Session implements ChannelReader {
     this.#isConnected = false
     const { registry, schemes, buffers, channel } = this.#parts
     registry.scene.demand.supply(null)
-    this.#stopNotes?.()
+    for (const stop of this.#stops) stop()
     schemes.disconnect()
     this.#uploads.close()
     for (const sessionId of this.#eventSessions) buffers.abandon(sessionId)
@@ -206,6 +210,9 @@ export class Session implements ChannelReader {
       if (message === null) {
         const type = frame.type.slice(0, 64)
         throw new LinkRefusal('unknown_type', `there is no message "${type}"`)
+      }
+      if (channel.isPage && refusedFromPages.has(message.type)) {
+        throw new LinkRefusal('unsupported', 'a web page sends no audit records and no notes')
       }
       const done = this.#handle(message, frame)
       // A message that is handled at once is answered before the next one is read.
@@ -300,7 +307,7 @@ export class Session implements ChannelReader {
         return this.#writeNote(`notes/${note}/${action}`, { by, text })
       }
       case 'bye':
-        if (message.clear === true) this.#clear()
+        if (message.clear === true) this.#clear(message.reason)
         return {}
       case 'hello':
         throw new LinkRefusal('invalid', 'hello was said already')
@@ -319,13 +326,13 @@ export class Session implements ChannelReader {
   }
 
   /** Nothing that it shared may stay, except artefacts and the audit. */
-  #clear(): void {
+  #clear(reason: string | undefined): void {
     const { buffers, registry } = this.#parts
     for (const sessionId of this.#eventSessions) buffers.remove(sessionId)
     this.#eventSessions.clear()
     this.#document = null
     this.#hasCleared = true
-    if (registry.scene.setBy === this.instanceId) registry.setScene(null)
+    if (registry.scene.setBy === this.instanceId) registry.scene.clear(reason)
   }
 
   #left({ reason }: Message<'bye'>): void {
@@ -336,9 +343,9 @@ export class Session implements ChannelReader {
   }
 
   /** Sends the notes of the open document, now and whenever they change. Returns the end. */
-  #showNotes(): (() => void) | undefined {
+  #showNotes(): () => void {
     const { notes, log, channel } = this.#parts
-    if (notes === null) return undefined
+    if (notes === null) return () => {}
     // One after the other: a slow read for the previous document must not end last.
     let showing = Promise.resolve()
     const show = () => {
@@ -353,6 +360,14 @@ export class Session implements ChannelReader {
     }
     show()
     return notes.watch(show)
+  }
+
+  /** Sends the clients that there are, now and whenever that changes. Returns the end. */
+  #showClients(): () => void {
+    const { clients, channel } = this.#parts
+    const show = () => channel.send({ type: 'clients', clients: clients.rows() })
+    show()
+    return clients.watch(() => void show())
   }
 
   get #isBusy(): boolean {

@@ -13,6 +13,7 @@ import { createTool, failedResult, textResult } from './tool.ts'
 /** For the first line, and the one that says how to go on. */
 const moreChars = 150
 const maxNameChars = 60
+const maxDocumentChars = 200
 
 /** What people noted at the application. */
 export const listNotes = createTool({
@@ -34,17 +35,20 @@ export const listNotes = createTool({
   }),
   async call({ state, offset, max_chars: most }, _caller, notes: Notes) {
     const all = await notes.list()
+    const { documentName } = notes
+    const of = documentName === null ? '' : ` of ${cleanText(documentName, maxDocumentChars)}`
+    const mostChars = most - moreChars - of.length
     const wanted = state === 'open' ? all.filter(isOpen) : all
     const rest = wanted.slice(offset).map(summary)
-    const kept = fitting(rest, most - moreChars, lineOf)
+    const kept = fitting(rest, mostChars, lineOf)
     const shown = rest.slice(0, Math.max(1, kept))
     const next = offset + shown.length
     const kind = state === 'open' ? 'open note' : 'note'
     const part = shown.length === wanted.length ? '' : `${shown.length} of `
     const count = wanted.length === 0 ? `no ${kind}s` : counted(wanted.length, kind)
-    const head = notes.isShared ? part + count : `${part}${count}; ${noDocument}`
+    const head = notes.isShared ? `${part}${count}${of}` : `${count}; ${noDocument}`
     // A first note that does not fit is cut.
-    const lines = [head, ...shown.map(note => sliceText(lineOf(note), 0, most - moreChars))]
+    const lines = [head, ...shown.map(note => sliceText(lineOf(note), 0, mostChars))]
     if (next < wanted.length) {
       lines.push(`… ${wanted.length - next} more: call list_notes with offset ${next}`)
     }

@@ -48,12 +48,13 @@ export const checkpointDescriptors: readonly Descriptor[] = builtIn([
 ])
 
 /** The scene, or the placeholder that stands for it. */
-export function sceneText({ text, setAtMs }: SceneRevision): string {
+export function sceneText({ text, setAtMs, goneBecause }: SceneRevision): string {
   if (text !== null) return text
+  const reason = goneBecause === '' ? '' : ` (${goneBecause})`
   const why =
     setAtMs === null
       ? 'the application has sent no scene yet'
-      : 'the application does not share its scene now'
+      : `the application does not share its scene now${reason}`
   const hint = `${why}; wait for a change of scene://current`
   return JSON.stringify({ status: 'no_snapshot', hint })
 }

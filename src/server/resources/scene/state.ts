@@ -3,6 +3,7 @@ import type { ResourceLimits } from '../limits.ts'
 import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import {
   checkObjects,
   SceneObjects,
@@ -200,13 +201,18 @@ export class SceneState {
     return this.replaceText(scene === null ? null : serialiseScene(scene, maxMessageBytes), null)
   }
 
+  /** Removes the scene; readers are told the application's reason, when it gave one. */
+  clear(reason = ''): number {
+    return this.replaceText(null, null, cleanText(reason, 200))
+  }
+
   /** The same for a scene that is JSON text already. */
   setText(json: string): number {
     return this.replaceText(checkSceneText(json, this.#limits.maxMessageBytes), null)
   }
 
   /** The same for checked text of a JSON object, of the application with this instance id. */
-  replaceText(text: string | null, setBy: string | null): number {
+  replaceText(text: string | null, setBy: string | null, goneBecause = ''): number {
     const last = this.#current
     if (setBy === this.#setBy || last.setAtMs === null) {
       this.#keep(null, last.text === null ? null : Buffer.from(last.text))
@@ -217,7 +223,7 @@ export class SceneState {
     }
     this.#objects = null
     this.#setBy = setBy
-    return this.#show(text === null ? 0 : Buffer.byteLength(text), text)
+    return this.#show(text === null ? 0 : Buffer.byteLength(text), text, goneBecause)
   }
 
   /**
@@ -265,10 +271,10 @@ export class SceneState {
     }
   }
 
-  #show(bytes: number, text: string | null | (() => string)): number {
+  #show(bytes: number, text: string | null | (() => string), goneBecause = ''): number {
     const nowMs = this.#clock.now()
     const revision = this.#current.revision + 1
-    this.#current = new SceneRevision(revision, nowMs, bytes, text)
+    this.#current = new SceneRevision(revision, nowMs, bytes, text, goneBecause)
     this.#shown = null
     this.#showLatest()
     this.#isConfirmed = true
@@ -310,6 +316,8 @@ export class SceneRevision {
   readonly setAtMs: number | null
   /** Of the text; 0 without a scene. */
   readonly bytes: number
+  /** Why the application took its scene away; empty when it did not say. */
+  readonly goneBecause: string
   #text: string | null | (() => string)
 
   constructor(
@@ -317,10 +325,12 @@ export class SceneRevision {
     setAtMs: number | null,
     bytes: number,
     text: string | null | (() => string),
+    goneBecause = '',
   ) {
     this.revision = revision
     this.setAtMs = setAtMs
     this.bytes = bytes
+    this.goneBecause = goneBecause
     this.#text = text
   }
 

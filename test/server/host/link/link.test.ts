@@ -151,7 +151,8 @@ describe('the place of the application', () => {
       await peer.ask({ type: 'events.open', session_id: 'console' })
       await peer.ask({ type: 'events.open', session_id: 'closed' })
       await peer.ask({ type: 'events.close', session_id: 'closed' })
-      expect(await peer.ask({ type: 'bye', clear })).to.deep.equal({ type: 'ok' })
+      const bye = { type: 'bye', clear, reason: 'the user left' }
+      expect(await peer.ask(bye)).to.deep.equal({ type: 'ok' })
       await peer.closed
       const document = server.presence?.document
       return {
@@ -163,6 +164,7 @@ describe('the place of the application', () => {
     const everything = { scene: true, buffers: ['console', 'closed'] }
     expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
     expect(await shared(true)).to.deep.equal({ scene: false, buffers: [], document: null })
+    expect(server.scene.current.goneBecause).to.equal('the user left')
   })
 
   it('leaves the scene of another source alone after bye with clear', async () => {

@@ -1,0 +1,509 @@
+/**
+ * A client of the host link for applications in JavaScript: web pages, Electron, Node. The built
+ * file imports nothing; docs/host-link.md has an example.
+ */
+import type { Mode, ServerMessage, Welcome } from './lib/host-link/wire.ts'
+import type { JsonObject } from './lib/util/json.ts'
+
+/**
+ * `code` is one of docs/host-link.md ("Codes of errors", "Answers"), or `disconnected`,
+ * `unreachable`, `replaced`, `version_unknown`.
+ */
+export class HostLinkError extends Error {
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.name = 'HostLinkError'
+    this.code = code
+  }
+}
+
+export type SceneObject = JsonObject & { readonly id: string }
+
+/** What changed since the last scene or patch. */
+export interface SceneChanges {
+  /** Whole objects: each replaces the one with its id, or is added at the end. */
+  objects?: readonly SceneObject[]
+  /** Ids of objects that are gone. */
+  removed?: readonly string[]
+  /** Other members of the scene; `undefined` removes one. */
+  members?: JsonObject
+}
+
+export interface AuditInput {
+  action: string
+  actor?: string
+  outcome?: 'success' | 'timeout' | { denied: { reason: string } } | { error: { message: string } }
+  params?: unknown
+  duration_ms?: number
+  session_id?: string
+  timestamp?: string
+}
+
+export interface EventInput {
+  source: string
+  stream: string
+  message: string
+  level?: 'trace' | 'debug' | 'info' | 'warning' | 'error'
+  tool_call_id?: string
+  job_id?: string
+  correlation_id?: string
+  metadata?: unknown
+}
+
+export type LinkState = 'connecting' | 'connected' | 'waiting' | 'ended'
+export type PictureRequest = Extract<ServerMessage, { type: 'capture' }>
+export type PictureFile = Blob | Uint8Array<ArrayBuffer>
+
+/** A picture, with what docs/host-link.md ("capture") says of `window` and `view`. */
+export interface Picture {
+  file: PictureFile
+  window?: { title: string; width: number; height: number }
+  view?: JsonObject
+}
+
+export interface HostClientOptions {
+  /** The `host_url` of the server. Default: `http://127.0.0.1:8765/host`. */
+  url?: string
+  /**
+   * The host token; in a page the token that `serve --app-origin` printed. A function is called
+   * before every attempt, because a restarted server has another token.
+   */
+  token: string | (() => string | Promise<string>)
+  app: { dcc_type: string; mode?: Mode; version?: string; display_name?: string; pid?: number }
+  document?: { path?: string; name?: string; modified?: boolean } | null
+  /** `error`: why the link waits for its next attempt, or has ended for good. */
+  onStatus?: (state: LinkState, error: HostLinkError | null) => void
+  /** The server refused a scene or another message without an answer. Default: `console.error`. */
+  onError?: (error: HostLinkError) => void
+  /** Takes a picture of the application, at most `max_width` pixels wide and `max_bytes` long. */
+  picture?: (request: PictureRequest) => PictureFile | Picture | Promise<PictureFile | Picture>
+  /** `picture` also draws from where a `shot` says. */
+  shots?: boolean
+  /** A client reads the scene: hand over what the link does not have yet. */
+  refresh?: () => void | Promise<void>
+  /** The notes of the document, each as in `notes://{id}`, and the folder of their pictures. */
+  onNotes?: (notes: readonly JsonObject[], pictures: string) => void
+}
+
+const subprotocol = 'dcc-host.v1'
+const firstRetryMs = 250
+const lastRetryMs = 10_000
+/** Least time between two scenes that no client follows; a read asks for the newest. */
+const unfollowedMs = 2000
+/** A server that does not answer `bye` is left after this time. */
+const byeMs = 1000
+/** Undefined outside of web pages. */
+const pageOrigin = (globalThis as { location?: { origin: string } }).location?.origin
+
+/** Close codes that say why. */
+const closes: Readonly<Record<number, string>> = {
+  1009: 'limit',
+  4400: 'invalid',
+  4401: 'auth-refused',
+  4406: 'version_unknown',
+  4409: 'replaced',
+  4423: 'host_taken',
+}
+
+interface Answer {
+  type: 'ok' | 'error'
+  id?: string
+  code: string
+  message: string
+}
+
+/** Connects, and connects again whenever the connection is lost, until `close`. */
+export class HostClient {
+  readonly #options: HostClientOptions
+  readonly #instanceId = crypto.getRandomValues(new Uint32Array(4)).join('-')
+  readonly #scene = new SceneCopy()
+  readonly #questions = new Map<string, PromiseWithResolvers<any>>()
+  #lastId = 0
+  #document: HostClientOptions['document']
+  #isEnded = false
+  #socket: WebSocket | null = null
+  /** Null while the link is down. */
+  #welcome: Welcome | null = null
+  /** Why the server sends no welcome. */
+  #refusal: HostLinkError | null = null
+  #retryMs = firstRetryMs
+  #retryTimer: ReturnType<typeof setTimeout> | undefined
+  #heartbeat: ReturnType<typeof setInterval> | undefined
+  #sending: Promise<void> | null = null
+  #sceneTimer: ReturnType<typeof setTimeout> | undefined
+  #sentAtMs = 0
+  #isFollowed = true
+
+  constructor(options: HostClientOptions) {
+    this.#options = options
+    this.#document = options.document
+    void this.#open()
+  }
+
+  /** Any JSON object; null clears it. Do not change it afterwards: it may be sent again. */
+  setScene(scene: JsonObject | null): void {
+    this.#scene.set(scene)
+    this.#schedule()
+  }
+
+  /** Throws `TypeError` unless each of the scene's `objects` has a text `id` of its own. */
+  patchScene(changes: SceneChanges): void {
+    this.#scene.patch(changes)
+    this.#schedule()
+  }
+
+  /** Resolves once the server has the newest scene. Rejects when it refuses it or is not connected. */
+  async flush(): Promise<void> {
+    // It may have begun before the last change.
+    await this.#sending?.catch(() => {})
+    if (this.#sending || this.#scene.isDirty || !this.#welcome) return this.#send()
+    if (this.#scene.refusal !== null) throw this.#scene.refusal
+  }
+
+  setDocument(document: HostClientOptions['document']): void {
+    this.#document = document
+    if (this.#welcome !== null) this.#say({ type: 'app.update', document })
+  }
+
+  /** Records at most 100. Rejects when the server is not connected: the link keeps nothing. */
+  async record(...records: AuditInput[]): Promise<void> {
+    await this.#ask({ type: 'audit.record', records })
+  }
+
+  /** Appends at most 100 to `events://session/<sessionId>`. Rejects as `record` does. */
+  async log(sessionId: string, ...events: EventInput[]): Promise<void> {
+    await this.#ask({ type: 'events.append', session_id: sessionId, events })
+  }
+
+  /** `note`: as in docs/notes.md, "Posts". */
+  async addNote(note: JsonObject): Promise<{ id: string; number: number; state: string }> {
+    const answer = await this.#ask({ type: 'note.add', note })
+    return answer.note
+  }
+
+  /** `action`: `answer`, which has a text, `accept`, `reopen` or `close`. */
+  async actOnNote(note: string, action: string, by?: string, text?: string): Promise<void> {
+    await this.#ask({ type: 'note.act', note, action, by, text })
+  }
+
+  /** Ends the link. `clear`: the user disconnects, so the server drops scene, document and events. */
+  async close({ clear = false } = {}): Promise<void> {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    clearTimeout(this.#retryTimer)
+    const socket = this.#socket
+    if (socket !== null) {
+      const closed = new Promise(resolve => socket.addEventListener('close', resolve))
+      if (this.#welcome === null) socket.close()
+      else this.#say({ type: 'bye', reason: 'quit', clear })
+      const timer = setTimeout(() => socket.close(), byeMs)
+      await closed
+      clearTimeout(timer)
+    }
+    this.#options.onStatus?.('ended', null)
+  }
+
+  async #open(): Promise<void> {
+    const { url = 'http://127.0.0.1:8765/host', token: given, onStatus } = this.#options
+    onStatus?.('connecting', null)
+    try {
+      const token = typeof given === 'string' ? given : await given()
+      if (this.#isEnded) return
+      const headers = { Authorization: `Bearer ${token}` }
+      const address = url.replace(/^http/, 'ws')
+      // A page cannot send headers with a WebSocket: its hello has the token.
+      const isPage = pageOrigin !== undefined
+      const socket = new WebSocket(
+        address,
+        isPage ? subprotocol : { protocols: subprotocol, headers },
+      )
+      let isOpen = false
+      this.#socket = socket
+      socket.onopen = () => {
+        isOpen = true
+        this.#say({ ...this.#hello(), token: isPage ? token : undefined })
+      }
+      socket.onmessage = ({ data }) => this.#receive(JSON.parse(data))
+      socket.onclose = ({ code, reason }) => {
+        const said = this.#refusal ?? closeError(code, reason)
+        void this.#closed(isOpen ? said : whyNotOpen(url, headers))
+      }
+    } catch (error) {
+      void this.#closed(new HostLinkError('unreachable', String(error)))
+    }
+  }
+
+  #hello(): object {
+    const { app, picture, shots = false, onNotes } = this.#options
+    return {
+      type: 'hello',
+      protocol: [1],
+      client: { name: 'host-client', version: '1' },
+      app: { mode: 'gui', ...app },
+      instance_id: this.#instanceId,
+      document: this.#document,
+      capture: { targets: picture === undefined ? [] : ['window', 'viewport'], shots },
+      notes: onNotes !== undefined,
+      scene_refresh: true,
+    }
+  }
+
+  async #closed(reason: HostLinkError | Promise<HostLinkError>): Promise<void> {
+    this.#socket = null
+    this.#welcome = null
+    clearInterval(this.#heartbeat)
+    clearTimeout(this.#sceneTimer)
+    this.#refusal = null
+    const error = await reason
+    for (const { reject } of this.#questions.values()) reject(error)
+    this.#questions.clear()
+    if (this.#isEnded) return
+    const { token, onStatus } = this.#options
+    const isTokenWrong = error.code.startsWith('auth-') && typeof token === 'string'
+    if (isTokenWrong || error.code === 'replaced' || error.code === 'version_unknown') {
+      this.#isEnded = true
+      return onStatus?.('ended', error)
+    }
+    const waitMs = error.code === 'host_taken' ? lastRetryMs : this.#retryMs
+    this.#retryMs = Math.min(2 * this.#retryMs, lastRetryMs)
+    this.#retryTimer = setTimeout(() => void this.#open(), waitMs * (0.8 + 0.4 * Math.random()))
+    onStatus?.('waiting', error)
+  }
+
+  #say(message: object): void {
+    this.#socket?.send(JSON.stringify(message))
+  }
+
+  /** Resolves with the members of the answer. */
+  #ask(message: object): Promise<any> {
+    const question = Promise.withResolvers<any>()
+    const id = String(++this.#lastId)
+    const text = JSON.stringify({ ...message, id })
+    const maxBytes = this.#welcome?.limits.max_message_bytes
+    if (maxBytes === undefined) {
+      question.reject(new HostLinkError('disconnected', 'the server is not connected'))
+    } else if (text.length > maxBytes) {
+      question.reject(new HostLinkError('limit', `a message has at most ${maxBytes} bytes`))
+    } else {
+      this.#questions.set(id, question)
+      this.#socket?.send(text)
+    }
+    return question.promise
+  }
+
+  #receive(message: ServerMessage | Answer): void {
+    const { refresh, onNotes } = this.#options
+    switch (message.type) {
+      case 'welcome':
+        return this.#greeted(message)
+      case 'ok':
+      case 'error':
+        return this.#answered(message)
+      case 'refresh':
+        return void this.#answer(message.id, async () => {
+          await refresh?.()
+          await this.flush()
+          return {}
+        })
+      case 'capture':
+        return void this.#answer(message.id, () => this.#picture(message))
+      case 'demand':
+        this.#isFollowed = message.scene
+        return this.#schedule()
+      case 'notes':
+        return onNotes?.(message.notes as readonly JsonObject[], message.pictures)
+      case 'shutdown':
+        this.#retryMs = message.reconnect_after_ms ?? firstRetryMs
+    }
+  }
+
+  #greeted(welcome: Welcome): void {
+    this.#welcome = welcome
+    this.#retryMs = firstRetryMs
+    this.#isFollowed = true
+    const beat = () => this.#say({ type: 'heartbeat', main_idle_ms: 0 })
+    beat()
+    this.#heartbeat = setInterval(beat, welcome.heartbeat_ms)
+    this.#scene.forgetSent()
+    this.#options.onStatus?.('connected', null)
+    this.#schedule()
+  }
+
+  #answered({ type, id = '', code, message, ...members }: Answer): void {
+    const question = this.#questions.get(id)
+    this.#questions.delete(id)
+    if (type === 'ok') return question?.resolve(members)
+    const error = new HostLinkError(code, message)
+    if (question !== undefined) question.reject(error)
+    else if (this.#welcome === null) this.#refusal = error
+    else this.#report(error)
+  }
+
+  #report(error: HostLinkError): void {
+    const { onError = console.error } = this.#options
+    onError(error)
+  }
+
+  /** Answers a request of the server. `png`: follows right behind the answer. */
+  async #answer(id: string, act: () => Promise<{ png?: Uint8Array<ArrayBuffer> }>): Promise<void> {
+    const socket = this.#socket
+    const send = (message: object) => socket?.send(JSON.stringify({ ...message, id }))
+    try {
+      const { png, ...members } = await act()
+      send({ type: 'ok', ...members, png_bytes: png?.length })
+      if (png !== undefined) socket?.send(png)
+    } catch (error) {
+      const code = error instanceof HostLinkError ? error.code : 'internal'
+      send({ type: 'error', code, message: error instanceof Error ? error.message : String(error) })
+    }
+  }
+
+  async #picture(request: PictureRequest) {
+    const taken = await this.#options.picture?.(request)
+    if (taken === undefined) throw new HostLinkError('unsupported', 'it takes no pictures')
+    const { file, ...members } = 'file' in taken ? taken : { file: taken }
+    const png = file instanceof Blob ? new Uint8Array(await file.arrayBuffer()) : file
+    return { ...members, png }
+  }
+
+  /** Sends the scene soon: changes of one turn go together. */
+  #schedule(): void {
+    clearTimeout(this.#sceneTimer)
+    const send = () => {
+      if (this.#welcome === null || this.#sending !== null || !this.#scene.isDirty) return
+      this.#send().catch(error => error.code !== 'disconnected' && this.#report(error))
+    }
+    const waitMs = this.#sentAtMs + unfollowedMs - performance.now()
+    // Timers of a hidden page are late.
+    if (this.#isFollowed || waitMs <= 0) queueMicrotask(send)
+    else this.#sceneTimer = setTimeout(send, waitMs)
+  }
+
+  /** One message at a time: what changes meanwhile goes with the next. */
+  #send(): Promise<void> {
+    this.#sending ??= this.#sendChanges().finally(() => {
+      this.#sentAtMs = performance.now()
+      this.#sending = null
+      this.#schedule()
+    })
+    return this.#sending
+  }
+
+  async #sendChanges(): Promise<void> {
+    try {
+      const { revision } = await this.#ask(this.#scene.takeChanges())
+      this.#scene.accepted(revision)
+    } catch (error) {
+      this.#scene.refused(error as HostLinkError)
+      // Another program has replaced it at the server.
+      if ((error as HostLinkError).code === 'stale') return this.#sendChanges()
+      throw error
+    }
+  }
+}
+
+/** The scene, and what of it the server does not have. */
+class SceneCopy {
+  isDirty = false
+  /** Why the server refused the last one. */
+  refusal: HostLinkError | null = null
+  /** Undefined before the first one; without `objects` when these have ids. */
+  #scene: JsonObject | null | undefined
+  #objects: Map<string, SceneObject> | null = null
+  /** The revision that a patch builds on. */
+  #base = 0
+  /** A patch would not do. */
+  #isWhole = true
+  readonly #ids = new Set<string>()
+  readonly #names = new Set<string>()
+
+  set(scene: JsonObject | null): void {
+    const list = (scene?.['objects'] ?? []) as SceneObject[]
+    const isKeyed = Array.isArray(list) && list.every(object => typeof object?.id === 'string')
+    const byId = new Map(isKeyed ? list.map(object => [object.id, object]) : [])
+    this.#objects = isKeyed && byId.size === list.length ? byId : null
+    this.#scene = scene
+    this.#isWhole = true
+    this.#changed()
+  }
+
+  patch({ objects = [], removed = [], members = {} }: SceneChanges): void {
+    const known = this.#objects
+    if (known === null || !this.#scene) throw new TypeError('no scene whose objects have ids')
+    for (const id of removed) {
+      known.delete(id)
+      this.#ids.add(id)
+    }
+    for (const object of objects) {
+      known.set(object.id, object)
+      this.#ids.add(object.id)
+    }
+    for (const name of Object.keys(members)) this.#names.add(name)
+    this.#scene = { ...this.#scene, ...members }
+    this.#changed()
+  }
+
+  #changed(): void {
+    this.isDirty = true
+    this.refusal = null
+  }
+
+  /** The message with all changes, which then count as sent. */
+  takeChanges(): object {
+    const [scene, objects] = [this.#scene ?? null, this.#objects]
+    const [ids, names] = [[...this.#ids], [...this.#names]]
+    const isWhole = this.#isWhole
+    this.#ids.clear()
+    this.#names.clear()
+    this.#isWhole = false
+    this.isDirty = false
+    if (isWhole || scene === null || objects === null) {
+      const whole = scene && objects ? { ...scene, objects: [...objects.values()] } : scene
+      return { type: 'scene.set', scene: whole }
+    }
+    return {
+      type: 'scene.patch',
+      base: this.#base,
+      objects: ids.flatMap(id => objects.get(id) ?? []),
+      removed: ids.filter(id => !objects.has(id)),
+      members: Object.fromEntries(names.map(name => [name, scene[name]])),
+      unset: names.filter(name => scene[name] === undefined),
+    }
+  }
+
+  accepted(revision: number): void {
+    this.#base = revision
+    this.refusal = null
+  }
+
+  refused(error: HostLinkError): void {
+    this.#isWhole = true
+    if (error.code !== 'disconnected') this.refusal = error
+  }
+
+  /** On a new connection: the next message has everything, unless it was refused. */
+  forgetSent(): void {
+    this.#isWhole = true
+    this.isDirty = this.#scene !== undefined && this.refusal === null
+  }
+}
+
+function closeError(code: number, reason: string): HostLinkError {
+  const text = reason === '' ? `the connection was closed (${code})` : reason
+  return new HostLinkError(closes[code] ?? 'disconnected', text)
+}
+
+/** The handshake of a WebSocket does not say why it failed; a plain request does. */
+async function whyNotOpen(url: string, headers: Record<string, string>): Promise<HostLinkError> {
+  const page = pageOrigin === undefined ? '' : `, or it has no --app-origin ${pageOrigin}`
+  const none = new HostLinkError('unreachable', `no server opens the link at ${url}${page}`)
+  try {
+    const answer = await fetch(url, { headers })
+    const { code, detail } = (await answer.json()) as { code: string; detail: string }
+    return answer.status === 426 ? none : new HostLinkError(code, detail)
+  } catch {
+    return none
+  }
+}

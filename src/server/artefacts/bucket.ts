@@ -1,0 +1,237 @@
+import { createReadStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { statusOf, toBucketError } from './bucket-errors.ts'
+import { bucketName, type BucketSettings } from './bucket-url.ts'
+import {
+  type ArtefactFiles,
+  type Body,
+  type Shard,
+  shardNames,
+  type StoredSidecar,
+} from './files.ts'
+import type { Spooled } from './spool.ts'
+
+/** Swift allows 1,000 parts. */
+const maxParts = 1000
+const minPartBytes = 8 * 1024 * 1024
+/** Parts of one upload that are sent at once: the next one is read meanwhile. */
+const partsAtOnce = 2
+/** Each download by a client needs one. */
+const maxConnections = 256
+/** How often a sidecar is written again that another server has changed meanwhile. */
+const maxAttempts = 5
+
+/** Loads the client of buckets. Nothing is sent yet. `waitMs`: for a connection; an answer may take four times as long. */
+export async function openBucket(
+  settings: BucketSettings,
+  spoolFolder: string,
+  waitMs = 5000,
+): Promise<ArtefactBucket> {
+  const { s3, Upload } = await loadClient()
+  const { endpoint, region } = settings
+  const client = new s3.S3Client({
+    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
+    ...(region !== undefined && { region }),
+    // Other servers refuse the checksums of AWS.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    // Would open a new connection for each object of more than 2 MB.
+    expectContinueHeader: false,
+    requestHandler: {
+      connectionTimeout: waitMs,
+      socketTimeout: 4 * waitMs,
+      httpAgent: { maxSockets: maxConnections },
+      httpsAgent: { maxSockets: maxConnections },
+    },
+  })
+  return new ArtefactBucket({ settings, spoolFolder, client, s3, Upload })
+}
+
+type Client = Awaited<ReturnType<typeof loadClient>>
+
+interface BucketParts extends Client {
+  readonly settings: BucketSettings
+  readonly spoolFolder: string
+  readonly client: InstanceType<Client['s3']['S3Client']>
+}
+
+/** Artefacts as objects of an S3-compatible bucket, which any number of servers may share. */
+export class ArtefactBucket implements ArtefactFiles {
+  readonly refreshMs = 10_000
+  readonly spoolFolder: string
+  readonly #parts: BucketParts
+  /** False once the bucket refused `If-Match`: then the last of two writers wins. */
+  #isConditional = true
+
+  constructor(parts: BucketParts) {
+    this.#parts = parts
+    this.spoolFolder = parts.spoolFolder
+  }
+
+  async open(): Promise<void> {}
+
+  async *changedShards(): AsyncGenerator<Shard> {
+    const { s3, client, settings } = this.#parts
+    const start = `${settings.prefix}sha256/`
+    const etags = new Map<string, string>()
+    await this.#orBucketError('the artefacts were not listed', async () => {
+      const asked = { Bucket: settings.bucket, Prefix: start }
+      for await (const { Contents = [] } of s3.paginateListObjectsV2({ client }, asked)) {
+        for (const { Key = '', ETag = '' } of Contents) etags.set(Key.slice(start.length), ETag)
+      }
+    })
+    const shards = new Map(shardNames.map(name => [name, new Map<string, string>()]))
+    for (const [key, etag] of etags) {
+      const [, name = '', hex = ''] = /^([0-9a-f]{2})\/(\1[0-9a-f]{62})\.json$/.exec(key) ?? []
+      if (etags.has(`${name}/${hex}`)) shards.get(name)?.set(hex, versionOf(etag))
+    }
+    for (const [name, versions] of shards) yield { name, versions }
+  }
+
+  hasNews(): boolean {
+    return false
+  }
+
+  /** The next listing tells when another server has changed it. */
+  isCurrent(): boolean {
+    return true
+  }
+
+  sidecar(hex: string): Promise<StoredSidecar | null> {
+    const { s3, client } = this.#parts
+    return this.#orBucketError('the artefact was not read', async () => {
+      const asked = new s3.GetObjectCommand(this.#at(`${hex}.json`))
+      const found = await orMissing(client.send(asked))
+      if (found === null) return null
+      return { text: await text(found.Body as Readable), version: versionOf(found.ETag) }
+    })
+  }
+
+  save(body: Spooled, describe: (previous: string | null) => string): Promise<string> {
+    const { client, Upload } = this.#parts
+    return this.#orBucketError('the artefact was not stored', async () => {
+      const params = { ...this.#at(body.hex), Body: createReadStream(body.path) }
+      const partSize = Math.max(minPartBytes, Math.ceil(body.size / maxParts))
+      await new Upload({ client, params, partSize, queueSize: partsAtOnce }).done()
+      return this.#saveSidecar(body.hex, describe)
+    })
+  }
+
+  body(hex: string): Promise<Body | null> {
+    const { s3, client } = this.#parts
+    return this.#orBucketError('the artefact was not found', async () => {
+      const found = await orMissing(client.send(new s3.HeadObjectCommand(this.#at(hex))))
+      if (found === null) return null
+      const { ContentLength: size = NaN, ETag: etag } = found
+      return {
+        size,
+        read: (start, end) => this.#read(hex, { start, end, etag }),
+        close: () => Promise.resolve(),
+      }
+    })
+  }
+
+  remove(hex: string): Promise<boolean> {
+    const { s3, client } = this.#parts
+    return this.#orBucketError('the artefact was not removed', async () => {
+      const sidecar = this.#at(`${hex}.json`)
+      const found = await orMissing(client.send(new s3.HeadObjectCommand(sidecar)))
+      // In this order: without its sidecar it is no artefact, whatever happens to the body.
+      for (const object of [sidecar, this.#at(hex)]) {
+        await orMissing(client.send(new s3.DeleteObjectCommand(object)))
+      }
+      return found !== null
+    })
+  }
+
+  close(): void {
+    this.#parts.client.destroy()
+  }
+
+  async #saveSidecar(hex: string, describe: (previous: string | null) => string): Promise<string> {
+    const { s3, client } = this.#parts
+    for (let attempt = 1; ; attempt++) {
+      const previous = await this.sidecar(hex)
+      const object = {
+        ...this.#at(`${hex}.json`),
+        Body: describe(previous?.text ?? null),
+        ContentType: 'application/json',
+      }
+      const condition = previous ? { IfMatch: previous.version } : { IfNoneMatch: '*' }
+      const asked = this.#isConditional ? { ...object, ...condition } : object
+      try {
+        const { ETag } = await client.send(new s3.PutObjectCommand(asked))
+        return versionOf(ETag)
+      } catch (error) {
+        const status = statusOf(error) ?? 0
+        const isChanged = [404, 409, 412].includes(status)
+        if (status === 501) this.#isConditional = false
+        else if (!isChanged) throw error
+        if (attempt === maxAttempts) throw error
+      }
+    }
+  }
+
+  async *#read(
+    hex: string,
+    { start, end, etag }: { start: number; end: number; etag: string | undefined },
+  ): AsyncGenerator<Uint8Array> {
+    if (start >= end) return
+    const { s3, client } = this.#parts
+    const Range = `bytes=${start}-${end - 1}`
+    const asked = new s3.GetObjectCommand({ ...this.#at(hex), Range, IfMatch: etag })
+    try {
+      const { Body } = await client.send(asked)
+      yield* Body as Readable
+    } catch (error) {
+      throw toBucketError(error, bucketName(this.#parts.settings), 'the artefact was not read')
+    }
+  }
+
+  #at(name: string) {
+    const { bucket: Bucket, prefix } = this.#parts.settings
+    return { Bucket, Key: `${prefix}sha256/${name.slice(0, 2)}/${name}` }
+  }
+
+  async #orBucketError<Value>(what: string, action: () => Promise<Value>): Promise<Value> {
+    try {
+      return await action()
+    } catch (error) {
+      throw toBucketError(error, bucketName(this.#parts.settings), what)
+    }
+  }
+}
+
+/** Null when the object is missing; a missing bucket is an error. */
+async function orMissing<Value>(answer: Promise<Value>): Promise<Value | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (statusOf(error) === 404 && (error as Error).name !== 'NoSuchBucket') return null
+    throw error
+  }
+}
+
+/** Servers differ in the quotes. */
+function versionOf(etag = ''): string {
+  return etag.replaceAll('"', '')
+}
+
+/** Optional dependencies, which only an installation with a bucket needs. */
+async function loadClient() {
+  try {
+    const [s3, { Upload }] = await Promise.all([
+      import('@aws-sdk/client-s3'),
+      import('@aws-sdk/lib-storage'),
+    ])
+    return { s3, Upload }
+  } catch (error) {
+    const names = '@aws-sdk/client-s3 @aws-sdk/lib-storage'
+    throw new ServiceError('config_invalid', `a package that buckets need is missing: ${names}`, {
+      cause: error,
+      hint: `npm install --global ${names}, or without --global as service-cli was installed`,
+    })
+  }
+}

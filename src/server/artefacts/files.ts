@@ -1,0 +1,79 @@
+import { errnoOf, isDiskFull, ServiceError } from '../../lib/util/errors.ts'
+import type { Spooled } from './spool.ts'
+
+/** A sidecar as it is stored. */
+export interface StoredSidecar {
+  readonly text: string
+  /** Another one for another text. */
+  readonly version: string
+}
+
+/** A body opened for reading. */
+export interface Body {
+  /** Bytes. */
+  readonly size: number
+  /** Bytes `start` to `end` (exclusive), which lie within the size. */
+  read(start: number, end: number): AsyncIterable<Uint8Array>
+  close(): Promise<void>
+}
+
+/** The sidecars of artefacts whose hash begins with two digits. */
+export interface Shard {
+  readonly name: string
+  /** Version of each sidecar that has a body beside it, by hash. */
+  readonly versions: ReadonlyMap<string, string>
+}
+
+/**
+ * Where artefacts lie: a folder or a bucket, with the body as `sha256/<2 hex>/<hex>` and the sidecar
+ * as `<hex>.json` beside it. Errors of the file system pass through; a bucket throws `ServiceError`.
+ */
+export interface ArtefactFiles {
+  /** Folder of this machine for bodies that are being received. */
+  readonly spoolFolder: string
+  /** Changes by other processes are looked for this often. */
+  readonly refreshMs: number
+  /** Whether another process is known to have changed something since the last `changedShards`. */
+  hasNews(): boolean
+  /** Called before everything else. */
+  open(): Promise<void>
+  /** Yields every shard that may have changed since the last call. */
+  changedShards(): AsyncIterable<Shard>
+  /** Whether the sidecar still has this version, as far as is known without asking another machine. */
+  isCurrent(hex: string, version: string): boolean
+  /** Null when there is none. */
+  sidecar(hex: string): Promise<StoredSidecar | null>
+  /**
+   * Stores a body and its sidecar, durably; returns the version of the sidecar. `describe` makes the
+   * sidecar from the one that is there; it may be called again when that one changes meanwhile.
+   */
+  save(body: Spooled, describe: (previous: string | null) => string): Promise<string>
+  /** Null when there is none. */
+  body(hex: string): Promise<Body | null>
+  /** False when there was no sidecar. */
+  remove(hex: string): Promise<boolean>
+  close(): void
+}
+
+export const shardNames: readonly string[] = Array.from({ length: 256 }, (_, at) =>
+  at.toString(16).padStart(2, '0'),
+)
+
+/** Runs the action. Errors of the file system become `storage_full` or `storage_failed`. */
+export async function withStorageErrors<Value>(
+  what: string,
+  action: () => Value | Promise<Value>,
+): Promise<Value> {
+  try {
+    return await action()
+  } catch (error) {
+    const errno = errnoOf(error)
+    if (errno === null || error instanceof ServiceError) throw error
+    if (isDiskFull(error)) {
+      const hint = 'free space on the disk of the artefact folder, or lower maxArtefactTotalBytes'
+      throw new ServiceError('storage_full', `${what}: the disk is full`, { cause: error, hint })
+    }
+    const hint = 'check that the artefact folder exists, is writable and its disk is healthy'
+    throw new ServiceError('storage_failed', `${what}: ${errno}`, { cause: error, hint })
+  }
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import * as fs from 'node:fs'
+import { mkdir, open, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { ensurePrivateFolder } from '../../lib/config/private-file.ts'
+import { isArtefactHex } from '../../lib/mcp/uris.ts'
+import { isMissing } from '../../lib/util/errors.ts'
+import { fsyncDirectory, noFollow, noWait } from '../../lib/util/posix.ts'
+import { renameFile, writeNewFile } from '../../lib/util/replace-file.ts'
+import {
+  type ArtefactFiles,
+  type Body,
+  type Shard,
+  shardNames,
+  type StoredSidecar,
+} from './files.ts'
+import type { Spooled } from './spool.ts'
+
+/** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
+const settleMs = 100
+/** A look at all shards lets other tasks run after this. */
+const sliceMs = 8
+/** What nothing wrote to for so long was left behind by a process that was killed. */
+const leftoverMs = 60 * 60 * 1000
+/** A multiple of 3, so that pieces turn into base64 without remainder. */
+const pieceBytes = 384 * 1024
+
+/** Artefacts as files of this machine. The folder may be shared with other processes of the user. */
+export class ArtefactFolder implements ArtefactFiles {
+  readonly refreshMs = 1000
+  readonly spoolFolder: string
+  readonly #root: string
+  #spoolMtimeNs: bigint | null = null
+  readonly #shards: { readonly name: string; readonly path: string; mtimeNs: bigint | null }[]
+
+  constructor(root: string) {
+    this.#root = resolve(root)
+    this.spoolFolder = join(this.#root, 'tmp')
+    const bodies = join(this.#root, 'sha256')
+    this.#shards = shardNames.map(name => ({ name, path: join(bodies, name), mtimeNs: null }))
+  }
+
+  async open(): Promise<void> {
+    const bodies = join(this.#root, 'sha256')
+    for (const path of [this.#root, bodies, this.spoolFolder]) await ensurePrivateFolder(path)
+    for (const path of [this.#root, dirname(this.#root)]) await fsyncDirectory(path)
+    for (const name of fs.readdirSync(this.spoolFolder))
+      removeLeftover(join(this.spoolFolder, name))
+  }
+
+  /** Each put and each removal passes through the spool folder, whose time therefore tells of them. */
+  hasNews(): boolean {
+    return mtimeOf(this.spoolFolder) !== this.#spoolMtimeNs
+  }
+
+  async *changedShards(): AsyncGenerator<Shard> {
+    this.#spoolMtimeNs = settled(mtimeOf(this.spoolFolder))
+    let since = performance.now()
+    for (const shard of this.#shards) {
+      const mtimeNs = mtimeOf(shard.path)
+      if (mtimeNs === null) {
+        yield { name: shard.name, versions: new Map() }
+      } else if (mtimeNs !== shard.mtimeNs) {
+        shard.mtimeNs = settled(mtimeNs)
+        yield { name: shard.name, versions: versionsIn(shard.path) }
+      }
+      if (performance.now() - since < sliceMs) continue
+      await nextTurn()
+      since = performance.now()
+    }
+  }
+
+  isCurrent(hex: string, version: string): boolean {
+    return versionOf(`${this.#pathOf(hex)}.json`) === version
+  }
+
+  async sidecar(hex: string): Promise<StoredSidecar | null> {
+    const path = `${this.#pathOf(hex)}.json`
+    const version = versionOf(path)
+    if (version === null) return null
+    try {
+      return { version, text: fs.readFileSync(path, 'utf8') }
+    } catch (error) {
+      if (isMissing(error)) return null
+      throw error
+    }
+  }
+
+  /** The order makes a crash harmless: the sidecar, which makes it an artefact, comes last. */
+  async save(body: Spooled, describe: (previous: string | null) => string): Promise<string> {
+    const path = this.#pathOf(body.hex)
+    const shard = dirname(path)
+    const made = await mkdir(shard, { recursive: true, mode: 0o700 })
+    if (made !== undefined) await fsyncDirectory(dirname(shard))
+    const previous = fs.existsSync(path) ? await this.sidecar(body.hex) : null
+    const temporary = `${body.path}.json`
+    try {
+      const text = describe(previous?.text ?? null)
+      await Promise.all([body.sync(), writeNewFile(temporary, text)])
+      await renameFile(body.path, path)
+      await renameFile(temporary, `${path}.json`)
+    } finally {
+      await rm(temporary, { force: true })
+    }
+    await fsyncDirectory(shard)
+    return versionOf(`${path}.json`) ?? ''
+  }
+
+  async body(hex: string): Promise<Body | null> {
+    const flags = fs.constants.O_RDONLY | noFollow | noWait
+    const file = await open(this.#pathOf(hex), flags).catch(error => {
+      if (isMissing(error)) return null
+      throw error
+    })
+    if (file === null) return null
+    const { size } = await file.stat()
+    let closing: Promise<void> | undefined
+    return {
+      size,
+      async *read(start, end) {
+        if (start >= end) return
+        const range = { start, end: end - 1, highWaterMark: pieceBytes }
+        yield* file.createReadStream({ ...range, autoClose: false })
+      },
+      close: () => (closing ??= file.close()),
+    }
+  }
+
+  async remove(hex: string): Promise<boolean> {
+    const path = this.#pathOf(hex)
+    if (versionOf(`${path}.json`) === null) return false
+    const aside = join(this.spoolFolder, randomUUID())
+    await renameFile(`${path}.json`, aside)
+    await Promise.all([rm(aside), rm(path, { force: true })])
+    await fsyncDirectory(dirname(path))
+    return true
+  }
+
+  close(): void {}
+
+  #pathOf(hex: string): string {
+    return join(this.#root, 'sha256', hex.slice(0, 2), hex)
+  }
+}
+
+/** Null when the folder is missing. */
+function mtimeOf(folder: string): bigint | null {
+  return fs.statSync(folder, { bigint: true, throwIfNoEntry: false })?.mtimeNs ?? null
+}
+
+/** The time; null when a later change could carry the same one. */
+function settled(mtimeNs: bigint | null): bigint | null {
+  if (mtimeNs === null) return null
+  return Date.now() - Number(mtimeNs / 1_000_000n) > settleMs ? mtimeNs : null
+}
+
+/** Null when there is no such file. A file that replaced another one has another version. */
+function versionOf(path: string): string | null {
+  const stats = fs.lstatSync(path, { throwIfNoEntry: false })
+  return stats?.isFile() ? `${stats.ino}.${stats.mtimeMs}.${stats.ctimeMs}.${stats.size}` : null
+}
+
+function versionsIn(folder: string): Map<string, string> {
+  const names = new Set(fs.readdirSync(folder))
+  const versions = new Map<string, string>()
+  for (const hex of names) {
+    if (!isArtefactHex(hex)) continue
+    const path = join(folder, hex)
+    if (!names.has(`${hex}.json`)) {
+      removeLeftover(path)
+      continue
+    }
+    const version = versionOf(`${path}.json`)
+    if (version !== null) versions.set(hex, version)
+  }
+  return versions
+}
+
+function removeLeftover(path: string): void {
+  const stats = fs.lstatSync(path, { throwIfNoEntry: false })
+  if (stats !== undefined && Date.now() - stats.mtimeMs > leftoverMs)
+    fs.rmSync(path, { force: true })
+}

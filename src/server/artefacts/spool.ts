@@ -1,0 +1,78 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ServiceError } from '../../lib/util/errors.ts'
+import { withStorageErrors } from './files.ts'
+
+export type BodySource = Uint8Array | AsyncIterable<Uint8Array>
+
+/** A body that was received whole, in a temporary file. */
+export interface Spooled {
+  readonly path: string
+  readonly hex: string
+  /** Bytes. */
+  readonly size: number
+  /** Makes the bytes durable and closes the file, which can then be renamed. */
+  sync(): Promise<void>
+  /** Removes the file, unless it was renamed. */
+  discard(): Promise<void>
+}
+
+const pieceBytes = 1024 * 1024
+
+/**
+ * Writes the source to a new file in `folder`, hashing on the way; holds one piece at a time. Throws
+ * `artefact_too_large` as soon as more than `maxBytes` came, and errors of the source unchanged.
+ */
+export async function spool(
+  folder: string,
+  source: BodySource,
+  maxBytes: number,
+): Promise<Spooled> {
+  const path = join(folder, randomUUID())
+  const file = await withStorageErrors('cannot store the artefact', () => create(folder, path))
+  const discard = async () => {
+    await file.close()
+    await rm(path, { force: true })
+  }
+  const hash = createHash('sha256')
+  let size = 0
+  try {
+    for await (const piece of source instanceof Uint8Array ? cut(source) : source) {
+      if (!(piece instanceof Uint8Array)) throw new TypeError('an artefact is made of bytes')
+      size += piece.byteLength
+      if (size > maxBytes) throw tooLarge(maxBytes)
+      // The write runs elsewhere while this thread hashes.
+      const written = withStorageErrors('cannot store the artefact', () => file.writeFile(piece))
+      hash.update(piece)
+      await written
+    }
+  } catch (error) {
+    await discard()
+    throw error
+  }
+  const sync = async () => {
+    await file.sync()
+    await file.close()
+  }
+  return { path, hex: hash.digest('hex'), size, sync, discard }
+}
+
+/** The folder may have been deleted by a cleaner of temporary files. */
+async function create(folder: string, path: string): Promise<FileHandle> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  return open(path, 'wx', 0o600)
+}
+
+function* cut(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += pieceBytes) {
+    yield bytes.subarray(at, at + pieceBytes)
+  }
+}
+
+function tooLarge(maxBytes: number): ServiceError {
+  return new ServiceError('artefact_too_large', `the artefact is larger than ${maxBytes} bytes`, {
+    hint: 'store less, or raise maxArtefactBytes and maxArtefactTotalBytes',
+    data: { max_bytes: maxBytes },
+  })
+}

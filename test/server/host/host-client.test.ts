@@ -1,0 +1,228 @@
+import { expect } from 'chai'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HostClient, type HostClientOptions, HostLinkError } from '../../../src/host-client.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { LinkClient } from '../../helpers/link.ts'
+import { RawSession, toolCall } from '../../helpers/mcp.ts'
+import { pngOf } from '../../helpers/png.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
+import { until } from '../../helpers/until.ts'
+
+const cube = { id: 'cube', name: 'Cube', translate: [0, 0, 0] }
+const lamp = { id: 'lamp', name: 'Lamp', translate: [0, 0, 5] }
+
+function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => null,
+    (error: unknown) => error,
+  )
+}
+
+/** A client that collects what it is told. */
+class Told {
+  readonly states: string[] = []
+  readonly errors: string[] = []
+  readonly link: HostClient
+
+  constructor(options: Partial<HostClientOptions> & Pick<HostClientOptions, 'url' | 'token'>) {
+    this.link = new HostClient({
+      app: { dcc_type: 'viewer' },
+      onStatus: (state, error) => {
+        this.states.push(error === null ? state : `${state}: ${error.code}`)
+        if (error !== null) this.errors.push(error.message)
+      },
+      onError: error => this.errors.push(error.message),
+      ...options,
+    })
+  }
+
+  async until(state: string): Promise<this> {
+    await until(() => this.states.includes(state), `${state} among ${this.states}`)
+    return this
+  }
+}
+
+describe('the host client in Node', () => {
+  let serve: RunningServe
+  let session: RawSession
+  let told: Told
+
+  before(async () => {
+    serve = await serveInProcess()
+    session = await RawSession.open(serve.url)
+  })
+  afterEach(() => told.link.close())
+  after(() => serve.stop())
+
+  const connect = (options: Partial<HostClientOptions> = {}) => {
+    told = new Told({ url: serve.hostUrl, token: serve.token, ...options })
+    return told.until('connected')
+  }
+  const scene = () => session.readJson('scene://current')
+
+  it('sends the scene, and then only what changed', async () => {
+    const { link } = await connect({ document: { path: '/shots/010.view' } })
+    link.setScene({ frame: 1, objects: [cube, lamp] })
+    await link.flush()
+    expect((await scene()).objects).to.deep.equal([cube, lamp])
+    const moved = { ...cube, translate: [1, 0, 0] }
+    const { revision } = await session.readJson('scene://delta')
+    link.patchScene({ objects: [moved] })
+    link.patchScene({ removed: ['lamp'], members: { frame: undefined, camera: 'front' } })
+    await link.flush()
+    const { frame, camera, objects } = await scene()
+    expect([frame, camera, objects]).to.deep.equal([undefined, 'front', [moved]])
+    const delta = await session.readJson(`scene://delta?since=${revision}`)
+    expect(delta.revision, 'one message for both').to.equal(revision + 1)
+    link.setScene(null)
+    await link.flush()
+    expect((await scene()).objects).to.equal(undefined)
+  })
+
+  it('hands over what it lacks when a client reads the scene', async () => {
+    let frame = 1
+    const { link } = await connect({ refresh: () => link.setScene({ frame }) })
+    link.setScene({ frame })
+    await link.flush()
+    frame = 2
+    expect((await scene()).frame).to.equal(2)
+  })
+
+  it('records what was done, and logs events', async () => {
+    const { link } = await connect()
+    await link.record({ action: 'view.open', actor: 'ada' }, { action: 'view.turn' })
+    await link.log('viewer', { source: 'viewer', stream: 'console', message: 'ready' })
+    const { entries } = await session.readJson('audit://recent')
+    expect(entries.map(({ action }: any) => action)).to.include.members(['view.open', 'view.turn'])
+    const { events } = await session.readJson('events://session/viewer')
+    expect(events[0]).to.include({ source: 'viewer', message: 'ready' })
+    const refused = await rejectionOf(link.record({ action: '' }))
+    expect(refused).to.be.instanceOf(HostLinkError).and.to.include({ code: 'invalid' })
+  })
+
+  it('gives the picture that an agent looks at', async () => {
+    const asked: unknown[] = []
+    const { link } = await connect({
+      picture(request) {
+        asked.push([request.target, request.max_width > 0])
+        return {
+          file: Uint8Array.from(pngOf(32, 16)),
+          window: { title: 'Viewer', width: 64, height: 32 },
+        }
+      },
+    })
+    link.setScene({ objects: [cube] })
+    const { result } = await session.call('tools/call', toolCall('look'))
+    expect(result.content.map(({ type }: any) => type)).to.include('image')
+    const blob = await session.call('resources/read', { uri: 'capture://viewport' })
+    expect(blob.result.contents[0].blob).to.match(/^iVBORw0KGgo/)
+    expect(asked).to.deep.equal([
+      ['window', true],
+      ['viewport', true],
+    ])
+  })
+
+  it('says why there is no picture', async () => {
+    await connect({
+      picture: () => Promise.reject(new HostLinkError('minimised', 'the tab is hidden')),
+    })
+    const { error } = await session.call('resources/read', { uri: 'capture://current_window' })
+    expect(error.data.reason).to.equal('minimised')
+  })
+
+  it('makes notes, and is told of those of its document', async () => {
+    const seen: unknown[] = []
+    const { link } = await connect({
+      document: { path: '/shots/notes.view' },
+      onNotes: notes => seen.push(notes.map(({ text, state }) => [text, state])),
+    })
+    link.setScene({ objects: [cube] })
+    const { id } = await link.addNote({ text: 'Too dark', author: 'ada', targets: ['cube'] })
+    await link.actOnNote(id, 'close', 'ada')
+    await until(() => JSON.stringify(seen.at(-1)) === '[["Too dark","closed"]]')
+  })
+
+  it('sends all again to a server that was restarted, and asks for its token', async () => {
+    const registryDir = await mkdtemp(join(tmpdir(), 'host-client-'))
+    const start = (flags: string[]) => serveInProcess({ registryDir, flags })
+    let second = await start([])
+    const flags = ['--port', String(second.port)]
+    let file = second.hostTokenFile ?? ''
+    try {
+      await connect({ url: second.hostUrl, token: () => readFileSync(file, 'utf8') })
+      told.link.setScene({ objects: [cube] })
+      told.link.patchScene({ objects: [lamp] })
+      await second.stop()
+      await until(() => told.states.at(-1)?.startsWith('waiting') === true)
+      expect(await rejectionOf(told.link.flush())).to.include({ code: 'disconnected' })
+      expect(await rejectionOf(told.link.record({ action: 'x' }))).to.include({
+        code: 'disconnected',
+      })
+      told.states.length = 0
+      second = await start(flags)
+      file = second.hostTokenFile ?? ''
+      await told.until('connected')
+      await told.link.flush()
+      const again = await RawSession.open(second.url)
+      expect((await again.readJson('scene://current')).objects).to.deep.equal([cube, lamp])
+    } finally {
+      await told.link.close()
+      await second.stop()
+      await rm(registryDir, { recursive: true })
+    }
+  })
+
+  it('does not send a scene again that the server refused', async () => {
+    const { link } = await connect()
+    const deep: any = {}
+    let inner = deep
+    for (let level = 0; level < 70; level++) inner = inner.in = {}
+    link.setScene(deep)
+    expect(await rejectionOf(link.flush())).to.include({ code: 'invalid' })
+    told.states.length = 0
+    await told.until('connected')
+    expect(await rejectionOf(link.flush())).to.include({ code: 'invalid' })
+    link.setScene({ objects: [lamp] })
+    await link.flush()
+    expect((await scene()).objects).to.deep.equal([lamp])
+  })
+
+  it('ends with a wrong token, and says so', async () => {
+    told = new Told({ url: serve.hostUrl, token: 'wrong' })
+    await told.until('ended: auth-refused')
+    expect(told.errors[0]).to.match(/token is not the one of this run/)
+  })
+
+  it('waits while another application is connected, and names it', async () => {
+    const other = await LinkClient.connect(serve)
+    told = new Told({ url: serve.hostUrl, token: serve.token })
+    await told.until('waiting: host_taken')
+    expect(told.errors[0]).to.match(/another application is connected: blender/)
+    await other.bye()
+  })
+
+  it('waits for a server that is not there', async () => {
+    const port = createServer().listen(0, '127.0.0.1')
+    await once(port, 'listening')
+    const { port: free } = port.address() as { port: number }
+    port.close()
+    told = new Told({ url: `http://127.0.0.1:${free}/host`, token: 'any' })
+    await told.until('waiting: unreachable')
+    expect(told.errors[0]).to.match(/^no server opens the link at http:/)
+  })
+
+  it('takes its scene with it when the user disconnects', async () => {
+    const { link } = await connect()
+    link.setScene({ objects: [cube] })
+    await link.flush()
+    await link.close({ clear: true })
+    expect(told.states.at(-1)).to.equal('ended')
+    const { result } = await session.call('resources/read', { uri: 'scene://current' })
+    expect(JSON.parse(result.contents[0].text).objects).to.equal(undefined)
+  })
+})

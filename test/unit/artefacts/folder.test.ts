@@ -1,0 +1,197 @@
+import { expect } from 'chai'
+import { randomBytes } from 'node:crypto'
+import * as fs from 'node:fs'
+import { dirname, join } from 'node:path'
+import { failureOf } from '../../helpers/failure.ts'
+import { withFolder } from '../../helpers/folder.ts'
+import { recordingLog } from '../../helpers/recording-log.ts'
+import { settableClock } from '../../helpers/settable-clock.ts'
+import { describeArtefactStore } from './store-suite.ts'
+import {
+  bodyPath,
+  bytesHashedTo,
+  bytesOf,
+  hexOf,
+  openFolder,
+  opened,
+  sha256,
+  useStores,
+  writeOrphan,
+} from './support.ts'
+
+describeArtefactStore('a folder', useStores())
+
+describe('artefacts in a folder', () => {
+  it('have files that the owner alone may read, and leave no other behind', () =>
+    withFolder(async folder => {
+      const root = join(folder, 'new', 'root')
+      const store = await openFolder(root, { limits: { maxArtefactBytes: 10 } })
+      await store.put(Buffer.from('hello'))
+      await failureOf(() => store.put(new Uint8Array(11)))
+      const path = bodyPath(root, sha256(Buffer.from('hello')))
+      expect(fs.statSync(root).mode & 0o777).to.equal(0o700)
+      expect(fs.statSync(dirname(path)).mode & 0o777).to.equal(0o700)
+      expect(fs.statSync(path).mode & 0o777).to.equal(0o600)
+      expect(fs.statSync(`${path}.json`).mode & 0o777).to.equal(0o600)
+      const files = fs.readdirSync(root, { recursive: true, withFileTypes: true })
+      expect(files.filter(file => file.isFile())).to.have.length(2)
+      await store.close()
+    }))
+
+  it('are refused when the folder is a symlink, a file, or open to others', () =>
+    withFolder(async folder => {
+      const real = join(folder, 'real')
+      fs.mkdirSync(real, { mode: 0o700 })
+      fs.symlinkSync(real, join(folder, 'link'))
+      fs.writeFileSync(join(folder, 'file'), '')
+      fs.mkdirSync(join(folder, 'shared'))
+      fs.writeFileSync(join(folder, 'shared', 'x'), '')
+      fs.chmodSync(join(folder, 'shared'), 0o777)
+      const reasons = { link: 'is a symbolic link', file: 'is not a folder', shared: 'is open to' }
+      for (const [name, reason] of Object.entries(reasons)) {
+        const failure = await failureOf(() => openFolder(join(folder, name)))
+        expect(failure.code).to.equal('registry_dir_unsafe')
+        expect(failure.message).to.contain(`${join(folder, name)} ${reason}`)
+      }
+    }))
+
+  it('are stored again after the folder was deleted', () =>
+    withFolder(async folder => {
+      const root = join(folder, 'state', 'artefacts')
+      const store = await openFolder(root)
+      await store.put(randomBytes(10))
+      fs.rmSync(root, { recursive: true })
+      const { ref } = await store.put(Buffer.from('one'))
+      expect((await store.page(undefined, 10)).refs).to.deep.equal([ref])
+      await store.close()
+    }))
+
+  it('are hidden when their sidecar is invalid, which is logged once', () =>
+    withFolder(async root => {
+      const writer = await openFolder(root)
+      const good = (await writer.put(bytesHashedTo('aa'))).ref
+      const cases: ((ref: Record<string, unknown>) => string)[] = [
+        () => '{"uri":',
+        () => '[]',
+        ref => JSON.stringify({ ...ref, digest: `sha256:${'0'.repeat(64)}` }),
+        ref => JSON.stringify({ ...ref, mime: 'a/b\r\nX: y' }),
+        ref => JSON.stringify({ ...ref, created_at: 'now' }),
+        ref => JSON.stringify({ ...ref, expires_at: 5 }),
+        ref => JSON.stringify({ ...ref, size_bytes: -1 }),
+        ref => JSON.stringify({ ...ref, display_name: 'a\nb' }),
+        ref => JSON.stringify({ ...ref, metadata: 0 }).replace('0}', `${deep(200)}}`),
+      ]
+      const hashes: string[] = []
+      for (const spoil of cases) {
+        const { ref } = await writer.put(bytesHashedTo('aa'))
+        fs.writeFileSync(`${bodyPath(root, hexOf(ref))}.json`, spoil({ ...ref }))
+        hashes.push(hexOf(ref))
+      }
+      await writer.close()
+      const log = recordingLog()
+      const store = await openFolder(root, { log })
+      for (let round = 0; round < 3; round++) {
+        expect((await store.page(undefined, 100)).refs).to.deep.equal([good])
+      }
+      for (const hex of hashes) expect(await store.find(hex)).to.equal(null)
+      expect(log.lines.filter(line => line.level === 'warn')).to.have.length(cases.length)
+      await store.close()
+    }))
+
+  it('are not read through a symlink in place of a body, and not when they were cut', () =>
+    withFolder(async root => {
+      fs.writeFileSync(join(root, 'secret'), 'secret')
+      const store = await openFolder(root)
+      const linked = bodyPath(root, hexOf((await store.put(Buffer.from('secret'))).ref))
+      fs.rmSync(linked)
+      fs.symlinkSync(join(root, 'secret'), linked)
+      const cut = hexOf((await store.put(randomBytes(100))).ref)
+      fs.truncateSync(bodyPath(root, cut), 50)
+      const codes = [sha256(Buffer.from('secret')), cut].map(
+        async hex => (await failureOf(() => store.open(hex))).code,
+      )
+      expect(await Promise.all(codes)).to.deep.equal(['storage_failed', 'artefact_corrupt'])
+      await store.close()
+    }))
+
+  it('are read to their end after their removal', () =>
+    withFolder(async root => {
+      const store = await openFolder(root)
+      const bytes = randomBytes(900_000)
+      await store.put(bytes)
+      await using artefact = await opened(store, sha256(bytes))
+      await store.remove(sha256(bytes))
+      const read = Buffer.concat(await Array.fromAsync(artefact.verified()))
+      expect(read.equals(bytes)).to.equal(true)
+      await store.close()
+    }))
+
+  it('of another store of the same folder are seen at once, and told of by the timer', () =>
+    withFolder(async root => {
+      const [one, two] = [await openFolder(root), await openFolder(root)]
+      const heard = new Promise<void>(resolve => two.onChange(resolve))
+      for (let at = 0; at < 20; at++) {
+        const { ref } = await one.put(bytesHashedTo('0'), { displayName: `n${at}` })
+        expect(await two.find(hexOf(ref)), `find ${at}`).to.deep.equal(ref)
+        expect((await two.page(undefined, 100)).refs, `page ${at}`).to.have.length(at + 1)
+      }
+      const bytes = bytesHashedTo('0')
+      for (let at = 0; at < 10; at++) {
+        const { ref } = await one.put(bytes, { displayName: `again${at}` })
+        expect((await two.page(undefined, 100)).refs).to.deep.include(ref)
+      }
+      await one.remove(sha256(bytes))
+      expect(await two.find(sha256(bytes))).to.equal(null)
+      expect((await two.page(undefined, 100)).refs).to.have.length(20)
+      const { ref } = await one.put(randomBytes(8))
+      await heard
+      expect(await two.find(hexOf(ref))).to.deep.equal(ref)
+      await Promise.all([one.close(), two.close()])
+    }))
+
+  it('are neither removed nor evicted when another store renewed them', () =>
+    withFolder(async root => {
+      const clock = settableClock()
+      const limits = { artefactTtlMs: 1000 }
+      const one = await openFolder(root, { clock, limits })
+      const two = await openFolder(root, { clock, limits, maxArtefacts: 2 })
+      const old = randomBytes(8)
+      await one.put(old)
+      clock.advance(1)
+      await one.put(randomBytes(8))
+      await two.page(undefined, 9)
+      clock.advance(998)
+      expect((await one.put(old)).existed).to.equal(true)
+      await two.put(randomBytes(8))
+      expect(await one.find(sha256(old))).to.not.equal(null)
+      clock.advance(1)
+      await two.refresh()
+      expect(await one.find(sha256(old))).to.not.equal(null)
+      await Promise.all([one.close(), two.close()])
+    }))
+
+  it('have the leftovers of killed processes removed after an hour, and no younger file', () =>
+    withFolder(async root => {
+      const store = await openFolder(root)
+      const kept = await store.put(bytesHashedTo('1'))
+      await store.close()
+      const [old, young] = [
+        writeOrphan(root, bytesHashedTo('1')),
+        writeOrphan(root, randomBytes(9)),
+      ]
+      const [half, fresh] = [join(root, 'tmp', 'half'), join(root, 'tmp', 'fresh')]
+      for (const path of [half, fresh]) fs.writeFileSync(path, 'half')
+      const past = new Date(Date.now() - 3_601_000)
+      for (const path of [old, half]) fs.utimesSync(path, past, past)
+      const next = await openFolder(root)
+      const isThere = [old, young, half, fresh].map(path => fs.existsSync(path))
+      expect(isThere).to.deep.equal([false, true, false, true])
+      expect((await next.page(undefined, 9)).refs).to.deep.equal([kept.ref])
+      expect(await bytesOf(next, hexOf(kept.ref))).to.have.length(32)
+      await next.close()
+    }))
+})
+
+function deep(levels: number): string {
+  return '['.repeat(levels) + ']'.repeat(levels)
+}
