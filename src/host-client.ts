@@ -92,8 +92,6 @@ const firstRetryMs = 250
 const lastRetryMs = 10_000
 /** Least time between two scenes that no client follows; a read asks for the newest. */
 const unfollowedMs = 2000
-/** A server that does not answer `bye` is left after this time. */
-const byeMs = 1000
 /** Undefined outside of web pages. */
 const pageOrigin = (globalThis as { location?: { origin: string } }).location?.origin
 
@@ -107,16 +105,12 @@ const closes: Readonly<Record<number, string>> = {
   4423: 'host_taken',
 }
 
-interface Answer {
-  type: 'ok' | 'error'
-  id?: string
-  code: string
-  message: string
-}
+type Answer = { type: 'ok' | 'error'; id?: string; code: string; message: string }
 
 /** Connects, and connects again whenever the connection is lost, until `close`. */
 export class HostClient {
   readonly #options: HostClientOptions
+  readonly #onError: (error: HostLinkError) => void
   readonly #instanceId = crypto.getRandomValues(new Uint32Array(4)).join('-')
   readonly #scene = new SceneCopy()
   readonly #questions = new Map<string, PromiseWithResolvers<any>>()
@@ -126,8 +120,8 @@ export class HostClient {
   #socket: WebSocket | null = null
   /** Null while the link is down. */
   #welcome: Welcome | null = null
-  /** Why the server sends no welcome. */
-  #refusal: HostLinkError | null = null
+  /** Resolves with the next welcome; rejects when there is none any more. */
+  #greeting = Promise.withResolvers<void>()
   #retryMs = firstRetryMs
   #retryTimer: ReturnType<typeof setTimeout> | undefined
   #heartbeat: ReturnType<typeof setInterval> | undefined
@@ -138,6 +132,7 @@ export class HostClient {
 
   constructor(options: HostClientOptions) {
     this.#options = options
+    this.#onError = options.onError ?? console.error
     this.#document = options.document
     void this.#open()
   }
@@ -154,11 +149,15 @@ export class HostClient {
     this.#schedule()
   }
 
-  /** Resolves once the server has the newest scene. Rejects when it refuses it or is not connected. */
+  /**
+   * Resolves once the server is connected and has the newest scene. Rejects when it refuses that, when
+   * the connection is lost meanwhile, and when the link has ended.
+   */
   async flush(): Promise<void> {
+    await this.#greeting.promise
     // It may have begun before the last change.
     await this.#sending?.catch(() => {})
-    if (this.#sending || this.#scene.isDirty || !this.#welcome) return this.#send()
+    if (this.#sending || this.#scene.isDirty) return this.#send()
     if (this.#scene.refusal !== null) throw this.#scene.refusal
   }
 
@@ -191,18 +190,23 @@ export class HostClient {
   /** Ends the link. `clear`: the user disconnects, so the server drops scene, document and events. */
   async close({ clear = false } = {}): Promise<void> {
     if (this.#isEnded) return
+    const socket = this.#socket
+    const isGreeted = this.#welcome !== null
+    this.#end(null)
+    if (socket === null) return
+    const closed = new Promise(resolve => socket.addEventListener('close', resolve))
+    if (isGreeted) this.#say({ type: 'bye', reason: 'quit', clear })
+    socket.close()
+    await closed
+  }
+
+  #end(error: HostLinkError | null): void {
     this.#isEnded = true
     clearTimeout(this.#retryTimer)
-    const socket = this.#socket
-    if (socket !== null) {
-      const closed = new Promise(resolve => socket.addEventListener('close', resolve))
-      if (this.#welcome === null) socket.close()
-      else this.#say({ type: 'bye', reason: 'quit', clear })
-      const timer = setTimeout(() => socket.close(), byeMs)
-      await closed
-      clearTimeout(timer)
-    }
-    this.#options.onStatus?.('ended', null)
+    // No caller may be waiting for it.
+    this.#greeting.promise.catch(() => {})
+    this.#greeting.reject(error ?? new HostLinkError('disconnected', 'the link was closed'))
+    this.#options.onStatus?.('ended', error)
   }
 
   async #open(): Promise<void> {
@@ -227,8 +231,7 @@ export class HostClient {
       }
       socket.onmessage = ({ data }) => this.#receive(JSON.parse(data))
       socket.onclose = ({ code, reason }) => {
-        const said = this.#refusal ?? closeError(code, reason)
-        void this.#closed(isOpen ? said : whyNotOpen(url, headers))
+        void this.#closed(isOpen ? closeError(code, reason) : whyNotOpen(url, headers))
       }
     } catch (error) {
       void this.#closed(new HostLinkError('unreachable', String(error)))
@@ -252,10 +255,10 @@ export class HostClient {
 
   async #closed(reason: HostLinkError | Promise<HostLinkError>): Promise<void> {
     this.#socket = null
+    if (this.#welcome !== null && !this.#isEnded) this.#greeting = Promise.withResolvers()
     this.#welcome = null
     clearInterval(this.#heartbeat)
     clearTimeout(this.#sceneTimer)
-    this.#refusal = null
     const error = await reason
     for (const { reject } of this.#questions.values()) reject(error)
     this.#questions.clear()
@@ -263,8 +266,7 @@ export class HostClient {
     const { token, onStatus } = this.#options
     const isTokenWrong = error.code.startsWith('auth-') && typeof token === 'string'
     if (isTokenWrong || error.code === 'replaced' || error.code === 'version_unknown') {
-      this.#isEnded = true
-      return onStatus?.('ended', error)
+      return this.#end(error)
     }
     const waitMs = error.code === 'host_taken' ? lastRetryMs : this.#retryMs
     this.#retryMs = Math.min(2 * this.#retryMs, lastRetryMs)
@@ -280,15 +282,11 @@ export class HostClient {
   #ask(message: object): Promise<any> {
     const question = Promise.withResolvers<any>()
     const id = String(++this.#lastId)
-    const text = JSON.stringify({ ...message, id })
-    const maxBytes = this.#welcome?.limits.max_message_bytes
-    if (maxBytes === undefined) {
+    if (this.#welcome === null) {
       question.reject(new HostLinkError('disconnected', 'the server is not connected'))
-    } else if (text.length > maxBytes) {
-      question.reject(new HostLinkError('limit', `a message has at most ${maxBytes} bytes`))
     } else {
       this.#questions.set(id, question)
-      this.#socket?.send(text)
+      this.#say({ ...message, id })
     }
     return question.promise
   }
@@ -321,6 +319,7 @@ export class HostClient {
 
   #greeted(welcome: Welcome): void {
     this.#welcome = welcome
+    this.#greeting.resolve()
     this.#retryMs = firstRetryMs
     this.#isFollowed = true
     const beat = () => this.#say({ type: 'heartbeat', main_idle_ms: 0 })
@@ -336,14 +335,8 @@ export class HostClient {
     this.#questions.delete(id)
     if (type === 'ok') return question?.resolve(members)
     const error = new HostLinkError(code, message)
-    if (question !== undefined) question.reject(error)
-    else if (this.#welcome === null) this.#refusal = error
-    else this.#report(error)
-  }
-
-  #report(error: HostLinkError): void {
-    const { onError = console.error } = this.#options
-    onError(error)
+    if (question === undefined) this.#onError(error)
+    else question.reject(error)
   }
 
   /** Answers a request of the server. `png`: follows right behind the answer. */
@@ -373,7 +366,7 @@ export class HostClient {
     clearTimeout(this.#sceneTimer)
     const send = () => {
       if (this.#welcome === null || this.#sending !== null || !this.#scene.isDirty) return
-      this.#send().catch(error => error.code !== 'disconnected' && this.#report(error))
+      this.#send().catch(error => error.code !== 'disconnected' && this.#onError(error))
     }
     const waitMs = this.#sentAtMs + unfollowedMs - performance.now()
     // Timers of a hidden page are late.
@@ -394,11 +387,14 @@ export class HostClient {
   async #sendChanges(): Promise<void> {
     try {
       const { revision } = await this.#ask(this.#scene.takeChanges())
-      this.#scene.accepted(revision)
+      this.#scene.base = revision
+      this.#scene.refusal = null
     } catch (error) {
-      this.#scene.refused(error as HostLinkError)
-      // Another program has replaced it at the server.
-      if ((error as HostLinkError).code === 'stale') return this.#sendChanges()
+      const refusal = error as HostLinkError
+      this.#scene.isWhole = true
+      // The scene of the server is not the one that was changed.
+      if (refusal.code === 'stale') return this.#sendChanges()
+      if (refusal.code !== 'disconnected') this.#scene.refusal = refusal
       throw error
     }
   }
@@ -407,45 +403,38 @@ export class HostClient {
 /** The scene, and what of it the server does not have. */
 class SceneCopy {
   isDirty = false
+  /** A patch would not do. */
+  isWhole = true
+  /** The revision that a patch builds on. */
+  base = 0
   /** Why the server refused the last one. */
   refusal: HostLinkError | null = null
-  /** Undefined before the first one; without `objects` when these have ids. */
+  /** Undefined before the first one. */
   #scene: JsonObject | null | undefined
+  /** By id; null when a patch cannot name them. */
   #objects: Map<string, SceneObject> | null = null
-  /** The revision that a patch builds on. */
-  #base = 0
-  /** A patch would not do. */
-  #isWhole = true
   readonly #ids = new Set<string>()
   readonly #names = new Set<string>()
 
   set(scene: JsonObject | null): void {
-    const list = (scene?.['objects'] ?? []) as SceneObject[]
+    const list = scene?.['objects'] as SceneObject[]
     const isKeyed = Array.isArray(list) && list.every(object => typeof object?.id === 'string')
-    const byId = new Map(isKeyed ? list.map(object => [object.id, object]) : [])
-    this.#objects = isKeyed && byId.size === list.length ? byId : null
+    const byId = isKeyed ? new Map(list.map(object => [object.id, object])) : null
+    this.#objects = byId?.size === list?.length ? byId : null
     this.#scene = scene
-    this.#isWhole = true
-    this.#changed()
+    this.isWhole = true
+    this.isDirty = true
+    this.refusal = null
   }
 
   patch({ objects = [], removed = [], members = {} }: SceneChanges): void {
     const known = this.#objects
     if (known === null || !this.#scene) throw new TypeError('no scene whose objects have ids')
-    for (const id of removed) {
-      known.delete(id)
-      this.#ids.add(id)
-    }
-    for (const object of objects) {
-      known.set(object.id, object)
-      this.#ids.add(object.id)
-    }
+    for (const id of removed) known.delete(id)
+    for (const object of objects) known.set(object.id, object)
+    for (const id of [...removed, ...objects.map(({ id }) => id)]) this.#ids.add(id)
     for (const name of Object.keys(members)) this.#names.add(name)
     this.#scene = { ...this.#scene, ...members }
-    this.#changed()
-  }
-
-  #changed(): void {
     this.isDirty = true
     this.refusal = null
   }
@@ -454,10 +443,10 @@ class SceneCopy {
   takeChanges(): object {
     const [scene, objects] = [this.#scene ?? null, this.#objects]
     const [ids, names] = [[...this.#ids], [...this.#names]]
-    const isWhole = this.#isWhole
+    const isWhole = this.isWhole
     this.#ids.clear()
     this.#names.clear()
-    this.#isWhole = false
+    this.isWhole = false
     this.isDirty = false
     if (isWhole || scene === null || objects === null) {
       const whole = scene && objects ? { ...scene, objects: [...objects.values()] } : scene
@@ -465,7 +454,7 @@ class SceneCopy {
     }
     return {
       type: 'scene.patch',
-      base: this.#base,
+      base: this.base,
       objects: ids.flatMap(id => objects.get(id) ?? []),
       removed: ids.filter(id => !objects.has(id)),
       members: Object.fromEntries(names.map(name => [name, scene[name]])),
@@ -473,19 +462,9 @@ class SceneCopy {
     }
   }
 
-  accepted(revision: number): void {
-    this.#base = revision
-    this.refusal = null
-  }
-
-  refused(error: HostLinkError): void {
-    this.#isWhole = true
-    if (error.code !== 'disconnected') this.refusal = error
-  }
-
   /** On a new connection: the next message has everything, unless it was refused. */
   forgetSent(): void {
-    this.#isWhole = true
+    this.isWhole = true
     this.isDirty = this.#scene !== undefined && this.refusal === null
   }
 }

@@ -61,9 +61,8 @@ function readArtefacts(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOptions[
   return artefacts === undefined ? !isOff : parseBucketUrl(artefacts, '--artefacts', env)
 }
 
-/** Pages of Electron that are loaded from files have the origin `file://`. */
 function checkAppOrigin(value: string): string {
-  const origin = value === 'file://' ? value : parseOrigin(value)
+  const origin = parseOrigin(value)
   if (origin !== null) return origin
   throw usage(`--app-origin ${value} is not an origin`, 'write it as http://localhost:5173')
 }
@@ -103,7 +102,7 @@ async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<Serv
 function readCapture(flags: ServeFlags): ServeOptions['capture'] {
   const { capture: mode = 'off', 'capture-title': title } = flags
   if (title !== undefined && (mode === 'off' || mode === 'host')) {
-    const hint = 'it names a window for --capture auto, native or x11'
+    const hint = 'it names a window for --capture auto or native'
     throw usage(`--capture-title is not for --capture ${mode}`, hint)
   }
   return mode === 'off' ? undefined : { mode, title: checkLine('capture-title', title) }

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { quoteArgument } from '../lib/cli/format.ts'
-import { captureModes } from '../server/capture/options.ts'
+import { captureModes } from '../server/capture/backend.ts'
 import { visibilities } from '../lib/instances/join-wire.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import {
@@ -22,7 +22,7 @@ import {
   pageText,
 } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
-import { pause, systemTimer } from '../lib/util/time.ts'
+import { systemTimer, within } from '../lib/util/time.ts'
 import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
 import { runServer } from './run-server.ts'
 
@@ -116,7 +116,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'FILE',
     }),
     capture: Flags.option({ options: captureModes })({
-      description: 'window capture: auto, native, x11, host (the application) or off',
+      description: 'window capture: auto, host (the application draws it), native or off',
       default: 'auto',
       helpValue: 'METHOD',
     }),
@@ -191,18 +191,20 @@ async function runServe(settings: ServeSettings, output: OutputFlags): Promise<v
         instance_id: instanceId,
       }),
       secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
-      banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) =>
-        renderBanner({
+      banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
+        await within(capture?.look() ?? Promise.resolve(), lookMs, systemTimer, () => {})
+        return renderBanner({
           url,
           hostUrl,
           hostTokenFile,
           namedDir: settings.registryDir,
           page: pageLogin(),
           joins: settings.join?.gateways ?? [],
-          capture: capture === null ? null : await describeCapture(capture),
+          capture,
           ...describeAccess(settings),
           ...shown,
-        }),
+        })
+      },
       addition: async ({ gatewayPageLogin }, { colour }) => {
         return pageText(await gatewayPageLogin(), colour, { label: 'Gateway page' })
       },
@@ -220,18 +222,8 @@ function describeAppOrigins(origins: ServeHandle['appOrigins']) {
   return { json: shown.length > 0 ? { app_origins: shown } : {}, text: lines.join('') }
 }
 
-/** The banner waits this long for the result of the first capture. */
-const triedMs = 500
-
-async function describeCapture(capture: ServeCaptureState): Promise<CaptureFacts> {
-  const seen = new AbortController()
-  void capture.tried.then(() => seen.abort())
-  await pause(systemTimer, triedMs, seen.signal)
-  const { state, outside } = capture
-  if (state.ok) return { way: state.value[0] ?? null, waits: false, trouble: null }
-  const waits = state.failure.reason === 'no_application'
-  return { way: null, waits, trouble: waits ? outside : state.failure }
-}
+/** The banner waits this long for a window that is named by its title. */
+const lookMs = 500
 
 export interface BannerFacts extends Access {
   readonly hostUrl: string
@@ -240,17 +232,7 @@ export interface BannerFacts extends Access {
   /** The gateways that it joins. */
   readonly joins: readonly string[]
   /** Null: window capture is off. */
-  readonly capture: CaptureFacts | null
-}
-
-/** Whether clients can see the window of the application, and the reason when they cannot. */
-export interface CaptureFacts {
-  /** The first capture method that is available now, or null. */
-  readonly way: string | null
-  /** No application is connected yet. */
-  readonly waits: boolean
-  /** Why capture fails now, or will once an application is connected; null when it works. */
-  readonly trouble: { readonly message: string; readonly hint: string } | null
+  readonly capture: Pick<ServeCaptureState, 'unavailable'> | null
 }
 
 /** The banner of `serve`. */
@@ -288,11 +270,12 @@ Ctrl-C stops.
 `
 }
 
-function captureSentence(facts: CaptureFacts | null): string {
-  if (facts === null) return 'clients cannot see it: window capture is off'
-  const { way, waits, trouble } = facts
-  if (way !== null) return `clients can see it (${way}); --capture off hides it`
-  if (trouble === null) return 'waits for an application; then clients can see it'
-  const problem = `${trouble.message}; ${trouble.hint}`
-  return waits ? `waits for an application that sends pictures itself: ${problem}` : problem
+function captureSentence(capture: BannerFacts['capture']): string {
+  if (capture === null) return 'clients cannot see it: window capture is off'
+  const { unavailable } = capture
+  if (unavailable === null) return 'clients can see it; --capture off hides it'
+  if (unavailable.reason === 'no_application') {
+    return 'waits for an application; --capture off hides it'
+  }
+  return `${unavailable.message}; ${unavailable.hint}`
 }

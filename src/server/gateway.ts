@@ -22,7 +22,7 @@ import { JoinedInstances } from './gateway/join/joined-instances.ts'
 import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { LocalDirectory } from './gateway/local-directory.ts'
 import { Connections } from './gateway/relay/connections.ts'
-import { openUserView, openView } from './gateway/views/view.ts'
+import { openView } from './gateway/views/view.ts'
 import { Views } from './gateway/views/views.ts'
 import type { AccessLog } from './http/access-log.ts'
 import { createApp, listenerOf } from './http/app.ts'
@@ -176,8 +176,8 @@ export async function startGateway(
   backend.defer(() => connections?.close())
   const self = { host: options.host, port, mcpUrl: url }
   const parts = { connections, catalog, tools, kept, self, limits, log }
-  const all = openView(parts, { directory, ring, viewer: joined && null })
-  const views = new Views(all, viewer => openUserView(parts, directory, viewer))
+  const all = openView(parts, directory, joined && null, ring)
+  const views = new Views(all, viewer => openView(parts, directory, viewer))
   endStreams = () => {
     views.close()
     joined?.close()

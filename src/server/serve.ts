@@ -12,13 +12,11 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
-import { createPictureMaker } from './capture/png/picture-maker.ts'
 import type { AppOrigin } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, sceneTimePatch } from './host/instance-record.ts'
-import type { CaptureLimits } from './capture/limits.ts'
-import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
+import { resolveGatewayLimits } from './gateway/limits.ts'
 import {
   ApplicationStatus,
   dccTypeOf,
@@ -33,7 +31,7 @@ import { ClientTable } from './mcp/client-table.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
-import { reapInstances } from '../lib/instances/reap.ts'
+import { reapInstances } from '../lib/instances/record-files.ts'
 import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
@@ -54,8 +52,7 @@ export async function startServe(
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
-  const bounds: Partial<GatewayLimits & CaptureLimits> = options.limits ?? {}
-  const limits = resolveGatewayLimits(bounds)
+  const limits = resolveGatewayLimits(options.limits)
   const instanceId = randomUUID()
   const registryDir = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
@@ -94,7 +91,7 @@ export async function startServe(
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
-      ? await openServeCapture(options.capture, bounds, log)
+      ? openServeCapture(options.capture, limits.captureMs, log)
       : null
   opened.defer(() => capture?.source.close())
   const config = {
@@ -112,8 +109,6 @@ export async function startServe(
   const document = () => folderOf(status.current ?? {})
   const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh() })
   opened.defer(() => checkpoints.close())
-  const pictures = createPictureMaker()
-  opened.defer(() => pictures.close())
   const notes = options.notes
     ? new Notes({
         document,
@@ -123,11 +118,12 @@ export async function startServe(
           scene: () => registry.scene.fresh(),
           checkpoints,
           camera: capture?.source ?? null,
-          compare: (before, after) => pictures.compare(before, after),
           detail: id => readDetail(registry, id),
         }),
-        isShared: () => status.current?.cleared !== true || registry.scene.current.hasScene,
-        documentName: () => nameOf(status.current?.document),
+        shared() {
+          const isShared = status.current?.cleared !== true || registry.scene.current.hasScene
+          return isShared ? { document: nameOf(status.current?.document) } : null
+        },
         audit,
         log,
       })

@@ -30,12 +30,8 @@ describe('the application of docs/notes.md', function () {
     const [, program = ''] = /```python\n(.*?)```/s.exec(docs) ?? []
     expect(program.split('\n')).to.have.length.below(75)
     await writeFile(join(home, 'squares.py'), program)
-    const written = await runProgram([
-      'adapter',
-      'python',
-      '--out',
-      join(home, 'service_host_link.py'),
-    ])
+    const out = join(home, 'service_host_link')
+    const written = await runProgram(['adapter', 'python', '--out', out])
     expect(written.code, written.stderr).to.equal(0)
     const env = { ...process.env, SERVICE_REGISTRY_DIR: home }
     const app = spawn('python3', [join(home, 'squares.py')], {

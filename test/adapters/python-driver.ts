@@ -1,31 +1,36 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
-import { pythonClient, readPythonClient } from '../../src/commands/adapter/adapter-files.ts'
 import { until } from '../helpers/until.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const program = fileURLToPath(new URL('python/driver.py', import.meta.url))
 
-/** What Python needs to import the client: the one file that users take. */
+/** What Python needs to import the client: the folder that users take. */
 export const pythonEnv: Readonly<Record<string, string>> = {
   PATH: process.env.PATH ?? '',
   PYTHONDONTWRITEBYTECODE: '1',
-  PYTHONPATH: mkdtempSync(join(tmpdir(), 'python-client-')),
+  PYTHONPATH: fileURLToPath(new URL('../../adapters/python', import.meta.url)),
 }
-writeFileSync(join(pythonEnv['PYTHONPATH'] ?? '', pythonClient), await readPythonClient())
-process.once('exit', () => rmSync(pythonEnv['PYTHONPATH'] ?? '', { recursive: true, force: true }))
+
+const oldest = join(homedir(), '.pyenv', 'versions', '3.7.16', 'bin', 'python3.7')
+const hasOldest = existsSync(oldest)
+/** Python 3.7, the oldest that the client supports, where it is installed. */
+export const python = hasOldest ? oldest : 'python3'
 
 /** For a `before` hook. */
 export function needPython(context: Mocha.Context): void {
-  if (spawnSync('python3', ['--version']).error !== undefined) {
+  if (spawnSync(python, ['--version']).error !== undefined) {
     skipBecause(context, 'python3 is not installed (Debian: apt-get install python3)')
   }
+  if (!hasOldest && !isToldOfPython) console.log('      with python3: there is no Python 3.7 here')
+  isToldOfPython = true
 }
+let isToldOfPython = false
 
 interface Reply {
   id: number
@@ -60,7 +65,7 @@ export class PythonApp {
   output = ''
 
   constructor(env: Record<string, string> = {}) {
-    this.child = spawn('python3', ['-B', program], {
+    this.child = spawn(python, ['-B', program], {
       env: { ...pythonEnv, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })

@@ -67,13 +67,13 @@ describe('the Python link: pictures of the application', () => {
     {
       what: 'wrong',
       code: 'internal',
-      message: 'the capture callback returned no picture (ValueError)',
+      message: 'the capture callback returned no picture: ValueError',
       retryable: true,
     },
     {
       what: 5001,
       code: 'limit',
-      message: 'the picture has 5001 bytes, at most 5000 were asked for',
+      message: 'the answer is larger than 5000 bytes',
       retryable: false,
     },
   ]

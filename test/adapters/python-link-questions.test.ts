@@ -21,7 +21,7 @@ describe('the Python link: what the server asks', () => {
   const read = (id: string, name: string, deadlineMs = 5000) =>
     peer.send({ type: 'read', id, uri: `thing://${name}`, deadline_ms: deadlineMs })
 
-  it('answers reads and lists from the main thread', async () => {
+  it('answers reads from the main thread', async () => {
     await begin()
     read('s1', 'one?a=b')
     expect(await peer.answerTo('s1')).to.deep.include({
@@ -31,10 +31,6 @@ describe('the Python link: what the server asks', () => {
     read('s2', 'bytes')
     expect((await peer.answerTo('s2'))['contents']).to.deep.equal([
       { uri: 'thing://bytes', blob: 'AP8=' },
-    ])
-    peer.send({ type: 'list', id: 's3', scheme: 'thing', deadline_ms: 2000 })
-    expect((await peer.answerTo('s3'))['resources']).to.deep.equal([
-      { uri: 'thing://listed', name: 'listed' },
     ])
   })
 
@@ -127,19 +123,9 @@ describe('the Python link: what the server asks', () => {
     peer.send({ type: 'of.a.later.version', id: 'x' })
     expect(await peer.answerTo('x')).to.include({ code: 'unknown_type' })
     peer.send({ type: 'ok', id: 'nobody asked' })
-    peer.send({ type: 'read', id: 'y', uri: 7 })
-    expect(await peer.answerTo('y')).to.include({ code: 'invalid' })
+    peer.send({ type: 'list', id: 'y', scheme: 'thing', deadline_ms: 2000 })
+    expect(await peer.answerTo('y')).to.include({ code: 'unsupported' })
     expect(peer.closeCode).to.equal(null)
-  })
-
-  it('keeps questions while the main thread is away, at most as many as it said', async () => {
-    await begin()
-    await app.tell({ pumping: false })
-    for (let n = 1; n <= 9; n++) read(`s${n}`, `${n}`)
-    expect(await peer.answerTo('s9')).to.include({ type: 'error', code: 'busy' })
-    expect(peer.of('ok')).to.have.length(0)
-    await app.tell({ pumping: true })
-    for (let n = 1; n <= 8; n++) expect(await peer.answerTo(`s${n}`)).to.include({ type: 'ok' })
   })
 
   it('drops a question that is cancelled or whose deadline has passed', async () => {
@@ -190,7 +176,7 @@ describe('the Python link: what the server asks', () => {
     // Heartbeats are due only after this test: those that come are the ones out of turn.
     await begin(
       { welcome: { ...welcome, heartbeat_ms: 60_000 } },
-      { constants: { AWAY_SECONDS: 0.5 } },
+      { constants: { 'session.AWAY_SECONDS': 0.5, 'link.AWAY_SECONDS': 0.5 } },
     )
     const blocked = app.tell({ block: true })
     const idle = () => peer.of('heartbeat').at(-1)?.['main_idle_ms']
@@ -211,5 +197,16 @@ describe('the Python link: what the server asks', () => {
     await until(busy, 'a busy heartbeat')
     await app.call('set_busy', null)
     await until(() => peer.of('heartbeat').at(-1)?.['busy'] === undefined, 'it is free again')
+  })
+
+  it('tells that it will be silent before it is', async () => {
+    await begin({ welcome: { ...welcome, heartbeat_ms: 60_000 } })
+    await peer.nth('heartbeat')
+    await app.call('set_busy', 'recomputing', 120)
+    await app.tell({ freeze: 0.5 })
+    const told = await peer.nth('heartbeat', 2)
+    expect(told).to.include({ busy: 'recomputing', silent_ms: 120_000 })
+    await app.call('set_busy', null)
+    expect(await peer.nth('heartbeat', 3)).not.to.have.any.keys('busy', 'silent_ms')
   })
 })

@@ -9,7 +9,7 @@ import { until } from '../helpers/until.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
-import { needPython, PythonApp, pythonEnv } from './python-driver.ts'
+import { needPython, python, PythonApp, pythonEnv } from './python-driver.ts'
 
 describe('the Python link beside a real serve', () => {
   let registryDir: string
@@ -60,9 +60,6 @@ describe('the Python link beside a real serve', () => {
     const hash = createHash('sha256').update(bytes).digest('hex')
     const [upload] = await app.get('uploads')
     expect(upload).to.deep.equal({ done: true, uri: `artefact://sha256/${hash}`, error: null })
-    await app.call('close_events', 'console')
-    expect((await app.call('flush', 5)).result).to.equal(true)
-    expect((await app.status()).lastError).to.equal(null)
   })
 
   it('makes notes, takes actions on them, and says what became of each', async () => {
@@ -125,11 +122,6 @@ describe('the Python link beside a real serve', () => {
     expect((await error('thing://missing')).code).to.equal(-32002)
     expect((await error('thing://modal')).data.reason).to.equal('host_busy')
     expect((await error('thing://broken')).data.reason).to.equal('host_failed')
-    await app.call('list_changed', 'thing')
-    await until(async () => {
-      const { resources } = (await ask('resources/list')).result
-      return resources.some((each: any) => each.uri === 'thing://listed')
-    }, 'the list that on_list gave')
     await app.call('unregister', 'thing')
     await app.call('flush', 5)
     expect(JSON.stringify(await ask('resources/list'))).not.to.contain('thing://')
@@ -183,7 +175,7 @@ describe('the Python link beside a real serve', () => {
     const script = join(registryDir, 'example.py')
     await writeFile(script, code)
     const env = { ...pythonEnv, SERVICE_HOST_URL: server.hostUrl, SERVICE_HOST_TOKEN: server.token }
-    const child = spawn('python3', [script], { env, stdio: 'inherit' })
+    const child = spawn(python, [script], { env, stdio: 'inherit' })
     try {
       await until(async () => {
         const { result } = await ask('resources/read', { uri: 'tool://hammer' })

@@ -9,15 +9,13 @@ export const token = 'a-token-that-nobody-may-see'
 export const welcome = {
   type: 'welcome',
   protocol: 1,
-  session: 'session-1',
   server: { name: 'service-cli', version: '0.1.0' },
   limits: {
     max_message_bytes: 64 * 1024 * 1024,
     max_batch: 100,
     max_in_flight: 8,
     max_artefact_bytes: 0,
-    max_scene_objects: 2000,
-    scene_min_interval_ms: 0,
+    max_patched_objects: 2000,
   },
   heartbeat_ms: 5000,
   need_scene: false,
@@ -100,8 +98,7 @@ const answered = [
   'events.close',
   'producer.register',
   'producer.unregister',
-  'producer.list_changed',
-  'artefact.abort',
+  'resource.updated',
 ]
 
 const isAnswer = ({ type }: Message) => type === 'ok' || type === 'error'

@@ -2,7 +2,7 @@ import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { encodePng } from '../../src/server/capture/png/make-picture.ts'
+import { rgbPng } from '../helpers/png.ts'
 import { runOwn } from '../clients/run-program.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -113,7 +113,7 @@ describe('the answer of a tool', function () {
     app.answer = () => {
       const [width, height] = [320, 180]
       const bytes = new Uint8Array(width * height * 3).fill(grey)
-      return { png: encodePng({ bytes, width, height }), view: {} }
+      return { png: rgbPng(bytes, width, height), view: {} }
     }
     await show(0)
     revision = Number(/revision\D+(\d+)/.exec(textOf(await call('query_scene', {})))?.[1])

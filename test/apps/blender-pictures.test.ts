@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { checkPng } from '../../src/server/capture/png-check.ts'
+import { pictureFacts } from '../../src/server/capture/pictures.ts'
 import type { SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -56,9 +56,9 @@ describe('the picture that Blender takes of itself', function () {
   }
 
   const sizeOf = (png: Buffer) => {
-    const checked = checkPng(png, { maxBytes: 2 ** 24, maxWidth: 2 ** 14 })
-    if (!checked.ok) throw new Error(checked.failure)
-    return checked.value
+    const { mimeType, ...size } = pictureFacts(png) ?? expect.fail('no picture')
+    expect(mimeType).to.equal('image/png')
+    return size
   }
   const save = async (name: string, png: Buffer) => {
     const path = join(linked.addon.folder, name)

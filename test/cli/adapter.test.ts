@@ -11,7 +11,7 @@ import { root } from '../helpers/program.ts'
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const zipName = `service-cli-blender-${version}.zip`
-const clientName = 'service_host_link.py'
+const clientName = 'service_host_link'
 
 describe('service-cli adapter', () => {
   let folder: string
@@ -61,14 +61,31 @@ describe('service-cli adapter', () => {
     expect(stdout).to.equal(`${JSON.stringify(line)}\n`)
   })
 
-  it('python writes the one file, or prints it alone', async () => {
+  it('python writes the folder, and replaces its files only with --force', async () => {
     const { code, stdout } = await runCommand(['adapter', 'python'])
     expect(code).to.equal(0)
-    expect(stdout).to.contain(`wrote ${clientName}`).and.contain('service-cli serve')
-    const client = (await readPythonClient()).toString()
-    expect(await readFile(clientName, 'utf8')).to.equal(client)
-    const printed = await runCommand(['adapter', 'python', '--out', '-'])
-    expect(printed).to.deep.equal({ code: 0, stdout: client, stderr: '' })
+    expect(stdout).to.contain(`wrote ${clientName} (`).and.contain('service-cli serve')
+    const client = await readPythonClient()
+    expect(await readdir(clientName)).to.have.members(client.map(({ path }) => path))
+    for (const { path, bytes } of client) {
+      expect(await readFile(join(clientName, path))).to.deep.equal(bytes)
+    }
+    const init = join(clientName, '__init__.py')
+    await writeFile(init, 'mine')
+    const refused = await runCommand(['adapter', 'python'])
+    expect(refused.code).to.equal(1)
+    expect(refused.stderr).to.contain('already exists').and.contain('--force')
+    expect(await readFile(init, 'utf8')).to.equal('mine')
+    const forced = await runCommand(['adapter', 'python', '--force', '--json'])
+    const line = { event: 'written', folder: join(folder, clientName), files: client.length }
+    expect(JSON.parse(forced.stdout)).to.deep.equal(line)
+    expect(await readFile(init, 'utf8')).to.contain('HostLink(')
+    await writeFile('file', '')
+    const failed = await runCommand(['adapter', 'python', '--out', 'file/client'])
+    expect([failed.code, failed.stderr]).to.deep.equal([
+      1,
+      'error: cannot write file/client (ENOTDIR)\nhint: choose a folder you may write in with --out\n',
+    ])
   })
 
   it('keeps a file that is there, unless --force is given', async () => {
@@ -101,12 +118,10 @@ describe('service-cli adapter', () => {
     })
   }
 
-  it('writes text to a terminal, and no zip', async () => {
+  it('writes no zip to a terminal', async () => {
     const terminal = (name: string) => Object.assign(createWriteStream(name), { isTTY: true })
     const refused = await runCommand(['adapter', 'blender', '-o', '-'], { stdout: terminal('a') })
     expect(refused.code).to.equal(2)
     expect(refused.stderr).to.contain('would fill the terminal')
-    const shown = await runCommand(['adapter', 'python', '-o', '-'], { stdout: terminal('b') })
-    expect(shown.code).to.equal(0)
   })
 })

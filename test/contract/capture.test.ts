@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { fail, ok } from '../../src/lib/util/result.ts'
-import { resolveCaptureLimits } from '../../src/server/capture/limits.ts'
 import { noApplication } from '../../src/server/capture/target.ts'
 import { WindowCapture } from '../../src/server/capture/window-capture.ts'
 import { MemoryBackend, noDisplay } from '../helpers/memory-capture.ts'
@@ -95,11 +94,11 @@ describe('capture://current_window with a backend', () => {
     expect(listed.result.resources.map((each: any) => each.uri)).to.include(uri)
     const { json: read } = await callStateless(url, 'resources/read', { uri })
     expect(sizeOf(read.result.contents[0].blob)).to.deep.equal([40, 20])
-    backend.failure = 'covered'
+    backend.failure = 'permission'
     const params = { uri: `${uri}?max_width=7` }
     const { json: failed } = await callStateless(url, 'resources/read', params)
     expect(failed.error).to.deep.include({ code: -32603 })
-    expect(failed.error.data).to.include({ reason: 'covered' })
+    expect(failed.error.data).to.include({ reason: 'permission' })
   })
 
   it('is the only URI of its scheme', async () => {
@@ -131,13 +130,7 @@ describe('capture://current_window without a window to capture', () => {
 })
 
 describe('capture://current_window of an application that comes and goes', () => {
-  const limits = resolveCaptureLimits()
-  const parts = {
-    mode: 'auto',
-    backends: [new MemoryBackend()],
-    limits,
-    log: silentLogger,
-  } as const
+  const parts = { backends: [new MemoryBackend()], captureMs: 10_000, log: silentLogger }
   const window = new WindowCapture(parts, noApplication)
   const section = useServer({}, () => {}, { captureSource: window })
   after(() => window.close())

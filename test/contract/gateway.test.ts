@@ -303,7 +303,9 @@ async function startGatewayServer(aggregate: boolean) {
       limits,
       log,
     },
-    { directory, ring },
+    directory,
+    undefined,
+    ring,
   )
   const app = createApp({
     reach: { host },

@@ -41,6 +41,9 @@ export async function serveInProcess(
       host_url: handle.hostUrl,
       host_token_file: handle.hostTokenFile,
       instance_id: handle.instanceId,
+      app_origins: handle.appOrigins.map(({ origin, token }) => {
+        return { origin, token: token.reveal() }
+      }),
     }
     return {
       ...runningServe(listening, env.SERVICE_HOST_TOKEN),

@@ -1,4 +1,3 @@
-import { deflateSync } from 'node:zlib'
 import { type Result, fail, ok } from '../../src/lib/util/result.ts'
 import type {
   BackendName,
@@ -9,18 +8,11 @@ import type {
   CaptureTarget,
   Unavailable,
 } from '../../src/server/capture/backend.ts'
-import { pngChunk, pngHeader, pngSignature } from './png.ts'
+import { rgbPng } from './png.ts'
 
 /** A PNG file of one grey. */
 export function greyPng(width: number, height: number, grey: number): Buffer {
-  const rows = Buffer.alloc((width + 1) * height, grey)
-  for (let row = 0; row < height; row++) rows[row * (width + 1)] = 0
-  return Buffer.concat([
-    pngSignature,
-    pngHeader(width, height, [8, 0, 0, 0, 0]),
-    pngChunk('IDAT', deflateSync(rows)),
-    pngChunk('IEND'),
-  ])
+  return rgbPng(new Uint8Array(width * height * 3).fill(grey), width, height)
 }
 
 export interface Taking {
@@ -45,7 +37,6 @@ export class MemoryBackend implements CaptureBackend {
   failure: CaptureFailure['reason'] | null = null
   /** Captures wait for `takings` to be settled by the test. */
   held = false
-  closed = 0
   readonly probed: CaptureTarget[] = []
   readonly takings: Taking[] = []
 
@@ -67,10 +58,6 @@ export class MemoryBackend implements CaptureBackend {
     const { failure } = this
     if (failure !== null) return fail({ reason: failure, message: `${this.name} says ${failure}` })
     return this.held ? outcome.promise : ok(this.picture(form.maxWidth))
-  }
-
-  async close(): Promise<void> {
-    this.closed++
   }
 
   /** Another grey for each capture. */

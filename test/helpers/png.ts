@@ -20,12 +20,18 @@ export function pngHeader(width: number, height: number, form = [8, 2, 0, 0, 0])
   return pngChunk('IHDR', data)
 }
 
-/** A small PNG file in which no two rows are the same. */
-export function pngOf(width: number, height: number): Buffer {
+/** A PNG file of pixels of three bytes each. */
+export function rgbPng(pixels: Uint8Array, width: number, height: number): Buffer {
   const rows = Buffer.alloc((width * 3 + 1) * height)
   for (let row = 0; row < height; row++) {
-    rows.fill(row + 1, row * (width * 3 + 1) + 1, (row + 1) * (width * 3 + 1))
+    rows.set(pixels.subarray(row * width * 3, (row + 1) * width * 3), row * (width * 3 + 1) + 1)
   }
   const parts = [pngHeader(width, height), pngChunk('IDAT', deflateSync(rows)), pngChunk('IEND')]
   return Buffer.concat([pngSignature, ...parts])
+}
+
+/** A small PNG file in which no two rows are the same. */
+export function pngOf(width: number, height: number): Buffer {
+  const pixels = Uint8Array.from({ length: width * 3 * height }, (_, at) => at / (width * 3) + 1)
+  return rgbPng(pixels, width, height)
 }

@@ -36,6 +36,8 @@ export interface RunningServe {
   readonly hostTokenFile: string | null
   readonly token: string
   readonly instanceId: string
+  /** By the origins of `--app-origin`. */
+  readonly pageTokens: ReadonlyMap<string, string>
   readonly registryDir: string
   /** All it has written so far. */
   output(): { stdout: string; stderr: string }
@@ -113,7 +115,13 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
 
 /** From what `serve` says on stdout. The token is read from its file, if it has one. */
 export function runningServe(
-  said: { url: string; host_url: string; host_token_file: string | null; instance_id: string },
+  said: {
+    url: string
+    host_url: string
+    host_token_file: string | null
+    instance_id: string
+    app_origins?: { origin: string; token: string }[]
+  },
   givenToken = '',
 ): Omit<RunningServe, 'registryDir' | 'output' | 'stop'> {
   const { url, host_url: hostUrl, host_token_file: hostTokenFile } = said
@@ -143,6 +151,7 @@ export function runningServe(
     base: url.slice(0, -'/mcp'.length),
     port: Number(new URL(url).port),
     instanceId: said.instance_id,
+    pageTokens: new Map(said.app_origins?.map(({ origin, token: given }) => [origin, given])),
     async store(bytes, query = '', mime = 'application/octet-stream') {
       const answer = await post(`artefacts${query}`, bytes, { 'Content-Type': mime })
       if (answer.status !== 201) throw new Error(`store: HTTP ${answer.status} ${answer.text}`)

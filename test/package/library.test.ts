@@ -208,21 +208,62 @@ describe('the package installed in an empty folder', function () {
     const expected = packed
       .filter(path => path.startsWith('adapters/blender/service_cli_link/'))
       .map(path => path.slice('adapters/blender/'.length))
-    const client = 'service_cli_link/service_host_link.py'
-    expect(Object.keys(entries)).to.deep.equal([...expected, client].toSorted())
+    const client = 'service_cli_link/service_host_link/'
+    const modules = (await readPythonClient()).map(({ path }) => client + path)
+    expect(Object.keys(entries)).to.deep.equal([...expected, ...modules].toSorted())
     for (const [path, bytes] of Object.entries(entries)) {
-      const original =
-        path === client ? await readPythonClient() : await readFile(join(adapters, 'blender', path))
-      expect(Buffer.from(bytes), path).to.deep.equal(original)
+      const folder = path.startsWith(client) ? 'python' : 'blender'
+      const original = path.replace('service_cli_link/service_host_link', 'service_host_link')
+      expect(Buffer.from(bytes), path).to.deep.equal(
+        await readFile(join(adapters, folder, original)),
+      )
     }
     // What the add-on is called there is what people are told to look for.
     const init = await readFile(join(source, '__init__.py'), 'utf8')
     const name = /"name": "([^"]+)"/.exec(init)?.[1]
     expect(said).to.contain(`enable "${name}"`)
 
-    run('npx', ['--no-install', 'service-cli', 'adapter', 'python', '--out', 'link.py'], folder)
-    const written = await readFile(join(folder, 'link.py'))
-    expect(written).to.deep.equal(await readPythonClient())
+    run('npx', ['--no-install', 'service-cli', 'adapter', 'python', '--out', 'link'], folder)
+    for (const { path, bytes } of await readPythonClient()) {
+      expect(await readFile(join(folder, 'link', path))).to.deep.equal(bytes)
+    }
+  })
+
+  it('links an application in JavaScript, with a client that imports nothing', async () => {
+    const client = join(folder, 'node_modules', 'service-cli', 'dist', 'host-client.js')
+    expect(await readFile(client, 'utf8')).not.to.match(/^import |import\(|^export .* from /m)
+    expect(await readFile(client.replace(/js$/, 'd.ts'), 'utf8')).to.contain('class HostClient')
+    const guide = await readFile(join(root, 'docs', 'host-link.md'), 'utf8')
+    const [, text = ''] = /^```js viewer.mjs\n(.*?)^```$/ms.exec(guide) ?? []
+    const SERVICE_HOST_TOKEN = 'a-token-of-this-test'
+    const data = join(folder, 'serve-data')
+    await mkdir(data, { mode: 0o700 })
+    const serve = spawn(
+      process.execPath,
+      [
+        join(folder, 'node_modules', 'service-cli', 'bin', 'run.js'),
+        ...['serve', '--json', '--port', '0', '--registry-dir', data],
+      ],
+      { env: childEnv({ SERVICE_HOST_TOKEN }), stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    try {
+      const [line] = await once(createInterface(serve.stdout), 'line')
+      const { url, host_url } = JSON.parse(line)
+      const program = text.replace('new HostClient({', `new HostClient({ url: '${host_url}',`)
+      await writeFile(join(folder, 'viewer.mjs'), program)
+      const { status, stderr } = spawnSync(process.execPath, [join(folder, 'viewer.mjs')], {
+        env: childEnv({ SERVICE_HOST_TOKEN }),
+        encoding: 'utf8',
+        timeout: 20_000,
+      })
+      expect(status, stderr).to.equal(0)
+      const session = await RawSession.open(url)
+      expect((await session.readJson('scene://current')).objects[0]).to.include({ id: 'cube' })
+      const { entries } = await session.readJson('audit://recent')
+      expect(entries[0]).to.include({ action: 'view.open' })
+    } finally {
+      serve.kill()
+    }
   })
 
   it('serves from plain JavaScript, and keeps the globals of Node', async () => {

@@ -29,7 +29,7 @@ describe('imports between folders', () => {
     // Modules that read flags and load no server.
     const parsers = [
       'server/artefacts/bucket-url.ts',
-      'server/capture/options.ts',
+      'server/capture/backend.ts',
       'server/database/settings.ts',
       'server/http/limits.ts',
     ]

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
-import { reapInstances } from '../../src/lib/instances/reap.ts'
+import { reapInstances } from '../../src/lib/instances/record-files.ts'
 import { makeRecord } from '../server/gateway/support.ts'
 
 /** Above the largest process id that Linux gives (`pid_max`). */

@@ -54,8 +54,6 @@ class LinkSession:
             on_refresh=self._refresh,
             turns=self._turns,
             shows_notes=True,
-            client_name="service-cli-blender",
-            client_version=version,
         )
         self.console = SharedConsole(self.link)
         self._watch = self._make_watch()

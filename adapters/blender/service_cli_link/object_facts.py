@@ -325,8 +325,9 @@ class OfferedObjects:
                 gone = set(self._listed or ()) - set(names)
                 self._touched.update(sorted(gone)[:MAX_UPDATED])
                 self._listed = names
-                link.list_changed(SCHEME, [
-                    {"uri": object_uri(name), "name": name, "mimeType": MIME} for name in names])
+                link.register(SCHEME, [
+                    {"uri": object_uri(name), "name": name, "mimeType": MIME} for name in names],
+                    TEMPLATES)
         touched, self._touched = self._touched, set()
         for name in sorted(touched)[:MAX_UPDATED]:
             link.updated(object_uri(name))

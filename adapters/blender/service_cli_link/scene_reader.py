@@ -8,7 +8,7 @@ from itertools import islice
 import bpy
 
 from . import object_facts, scene_facts
-from .service_host_link import compact_json
+from .service_host_link import json_text
 from .values import REPLACED, Cleaner, name_of, names_of
 
 # What may have changed beside the objects that Blender names: other members of the scene; which
@@ -183,7 +183,7 @@ class SceneReader:
         cleaner = Cleaner()
         facts = object_facts.object_facts(
             item, name, self._identities.uid(item, name), self.detail, cleaner, self._memberships)
-        text = compact_json(facts)
+        text = json_text(facts)
         if name in self.selected:
             text = text[:-1] + SELECTED
         before = self.texts.get(name)

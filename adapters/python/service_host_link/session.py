@@ -1,275 +1,446 @@
-"""One connection, from the end of the handshake to its end."""
+"""One connection of the link, from the end of the handshake to its end."""
 
+import base64
+import json
+import re
 import time
 
-from .connection_end import CLOSE_MEANINGS, ConnectionEnd, ConnectionLost, Stopped
-from .frames import BINARY, CLOSE, PING, ProtocolError, TEXT, decode_close
-from .json_text import compact_json
-from .limits import (
-    ANSWER_SECONDS, AWAY_SECONDS, DEFAULT_LIMITS, MAX_UPLOAD_TRIES, SILENCE_SECONDS,
-    TAKEN_SECONDS, WELCOME_SECONDS,
-)
-from .messages import bounded_number, error_of, parse_message
-from .own_files import os_reason
-from .pipe import Pipe
-from .session_app import SessionApp
-from .session_artefacts import SessionArtefacts
-from .session_batches import SessionBatches
-from .session_notes import SessionNotes
-from .session_greeting import SessionGreeting
-from .session_questions import SessionQuestions
-from .session_scene import SessionScene
-from .texts import one_line
+from .search import os_reason
+from .texts import NotJson, json_text, omit_none, one_line
+from .websocket import BINARY, CHUNK, TEXT, ConnectionLost
+
+WELCOME_SECONDS = 10.0
+SILENCE_SECONDS = 30.0
+ANSWER_SECONDS = 60.0  # a note is answered when the server has taken a picture
+UPLOAD_ANSWER_SECONDS = 300.0  # the server makes the bytes durable before it answers
+RETRY_SECONDS = 1.0
+AWAY_SECONDS = 2.0  # the main thread counts as busy for the server when it was not here for longer
+MAX_UPLOAD_TRIES = 3
 
 
-class Session(SessionGreeting, SessionQuestions, SessionApp, SessionScene, SessionBatches,
-              SessionArtefacts, SessionNotes):
-    """From the end of the handshake to the end of the connection."""
+class Stopped(Exception):
+    """stop() was called."""
 
-    def __init__(self, worker, sock, candidate, received):
+
+class ServerError(object):
+    """An answer of the type error. ConnectionLost has the same members."""
+
+    def __init__(self, message):
+        self.code = str(message.get("code"))
+        self.text = "%s (%s)" % (one_line(message.get("message"), 300), one_line(self.code, 64))
+        self.retryable = message.get("retryable") is True or self.code == "limit"
+
+
+class Question(object):
+    """A request of the server that has no answer yet."""
+
+    def __init__(self, id, kind, message):
+        self.id, self.kind, self.message, self.dropped = id, kind, message, False
+        self.deadline = time.monotonic() + message["deadline_ms"] / 1000.0
+
+
+class Session(object):
+    """One connection, from the end of the handshake to its end."""
+
+    def __init__(self, worker, connection, url):
         now = time.monotonic()
-        self.worker, self.link, self.candidate = worker, worker.link, candidate
-        self.pipe = Pipe(sock, received)
-        self.opened = now
+        self.worker, self.link, self.connection, self.url = worker, worker.link, connection, url
         self.welcomed = False
-        self.limits = dict(DEFAULT_LIMITS)
-        self.heartbeat = 5.0
-        self.last_heartbeat = 0.0
-        self.told = None  # what the last heartbeat said that readers notice
-        self.next_scene = now
-        self.patches = False  # the server takes scene.patch
-        self.base = None  # the revision of the scene that the server has
-        self.next_batch = {"audit": now, "events": now}
-        self.scene_interval = 0.0
-        self.counter = 0
-        self.waiting = {}  # id -> (what its answer is for, until when)
+        self.limits = dict(self.link._limits)
         self.questions = {}  # id -> Question
-        self.opens = []
-        self.sending = None  # the OutgoingArtefact of the artefact under way
-        self.shutdown = None  # seconds, when the server said so
-        self.bye = False
-
-    # The loop
+        self._heartbeat = 5.0
+        self._last_heartbeat = 0.0
+        self._told_state = None  # what the last heartbeat said that readers notice
+        self._next_scene = now
+        self._is_scene_sent = False  # and not answered
+        self._patches = False  # the server takes scene.patch
+        self._base = None  # the revision of the scene that the server has
+        self._counter = 0
+        self._waiting = {"hello": (None, now + WELCOME_SECONDS)}  # id -> (on_answer, until when)
+        self._upload = None  # (file, id of its message, bytes left) of the artefact under way
+        self._shutdown = None  # seconds, when the server said so
+        self._bye = False
+        self._steps = (
+            self._send_answer, self._send_from_outbox, self._send_scene,
+            lambda now: self._send_batch(self.link._audit, now),
+            lambda now: self._send_batch(self.link._events, now), self._send_upload)
 
     def run(self):
-        lost = ConnectionLost("the connection was lost")
+        """How it ended. Raises Stopped."""
         try:
             self._hello()
             while True:
                 self._turn()
         except ConnectionLost as error:
             lost = error
-            self.worker.told = self.bye  # it closes the connection when it has read the bye
+            if lost.delay is None:
+                lost.delay = self._shutdown
+            self.worker.told = self._bye  # the server closes when it has read the bye
         except Stopped:
-            pass
+            lost = ConnectionLost("the link was stopped")
         except OSError as error:
             lost = ConnectionLost("the connection was lost (%s)" % os_reason(error))
-        except ProtocolError as error:
-            self.pipe.close(error.code, error.reason)
-            lost = ConnectionLost("the server broke the protocol: %s" % error.reason, poor=True)
-        except Exception as error:  # a fault of this code must not end the thread
-            self.pipe.close(1011, "")
-            lost = ConnectionLost("the link failed: %s" % type(error).__name__, poor=True)
-        finally:
-            self._restore(lost)
+        except Exception as error:  # of this code, or of an odd message: the thread goes on
+            self.connection.close(1002)
+            lost = ConnectionLost("the link failed: %s" % type(error).__name__, back_off=True)
+        self._end(lost)
         if self.worker.stopping is not None:
             raise Stopped()
-        delay = self.shutdown if lost.delay is None else lost.delay
-        return ConnectionEnd(lost.text, lost.final, delay, self.welcomed, lost.poor)
+        return lost
 
     def _turn(self):
         now = time.monotonic()
         if self.worker.stopping is not None:
             self._stop(now)
-        self._fill(now)
-        seconds = min(self._deadlines(now)) - time.monotonic()
-        readable, _ = self.worker.ready(self.pipe.sock, self.pipe.sending, seconds)
-        if readable:
-            self.pipe.receive()
-        for opcode, payload in self.pipe.frames():
-            self._frame(opcode, payload)
-        self.pipe.flush()
+        if self.welcomed and not self._bye:
+            self._fill(now)
+        self.worker.wait(self.connection, self._next_deadline(now) - time.monotonic())
+        # What has arrived comes before any look at the clock: this thread may have stood still.
+        self.connection.receive()
+        for opcode, payload in self.connection.messages():
+            if opcode == BINARY:
+                raise ValueError("bytes that were not asked for")
+            self._message(json.loads(payload.decode("utf-8")))
+        self.connection.flush()
         self._check_times(time.monotonic())
 
-    def _deadlines(self, now):
-        yield now + 5.0
-        yield self.pipe.heard + SILENCE_SECONDS
+    def _next_deadline(self, now):
+        times = [now + 5.0, self.connection.heard + SILENCE_SECONDS]
         if self.worker.stopping is not None:
-            yield self.worker.stopping[1] if self.bye else now + 0.02
-            if self.bye:
-                return
-        if not self.welcomed:
-            yield self.opened + WELCOME_SECONDS
-            return
-        if not self.pipe.full:
-            yield self._heartbeat_due(now)
+            times.append(self.worker.stopping[1] if self._bye else now + 0.02)
+        if self.welcomed and not self.connection.full:
             away_at = self.link._main_seen + AWAY_SECONDS
-            if away_at > now:
-                yield away_at + 0.02
-            for due in [self.next_scene] + list(self.next_batch.values()):
-                if due > now:
-                    yield due
-        for _, until in self.waiting.values():
-            yield until
-        for question in self.questions.values():
-            yield question.deadline
+            later = [self._next_scene, self.link._audit.not_before, self.link._events.not_before]
+            times += [self._heartbeat_due(now)] + [each for each in later if each > now]
+            times += [away_at + 0.02] if away_at > now else []
+        times += [until for _, until in self._waiting.values()]
+        times += [question.deadline for question in self.questions.values()]
+        return min(times)
 
     def _check_times(self, now):
-        if now - self.pipe.heard >= SILENCE_SECONDS:
+        if now - self.connection.heard >= SILENCE_SECONDS:
             raise ConnectionLost("the server has been silent for %d s" % SILENCE_SECONDS)
-        if not self.welcomed and now - self.opened >= WELCOME_SECONDS:
-            raise ConnectionLost("the server did not answer the greeting", poor=True)
-        if any(until <= now for _, until in self.waiting.values()):
-            raise ConnectionLost(
-                "the server did not answer within %d s" % ANSWER_SECONDS, poor=True)
+        if any(until <= now for _, until in self._waiting.values()):
+            raise ConnectionLost("the server did not answer", back_off=True)
         for question in list(self.questions.values()):
             if question.deadline <= now:
-                self._forget(question)
+                self._drop(question)
 
     def _stop(self, now):
         """Gives what waits half of the time, then says bye and waits for the close."""
         bye, deadline = self.worker.stopping
-        if now >= deadline or not (self.welcomed or self.worker.farewell):
-            self.pipe.close(1000, "")
+        if now >= deadline or not (self.welcomed or self.worker.leaves_scene):
+            self.connection.close(1000)
             raise Stopped()
-        if self.bye or not self.welcomed:
-            return
-        with self.link._lock:
-            settled = self.link._settled()
-        if settled or deadline - now <= 0.3:
-            self.bye = True
-            self._send_message(bye)
+        if self.welcomed and not self._bye and (self.link._is_settled() or deadline - now <= 0.3):
+            self._bye = True
+            self._send(bye)
 
-    # Frames
+    def _end(self, lost):
+        """What was not answered is sent again on the next connection, except what may have been
+        the reason that this one ended."""
+        for question in list(self.questions.values()):
+            self._drop(question)
+        self._end_upload()
+        if self.link._worker not in (None, self.worker):
+            return  # stop() did not wait for this thread: another one does the work
+        for on_answer, _ in self._waiting.values():
+            if on_answer is not None:
+                on_answer({}, lost)
+        self.link._disconnected()
 
-    def _send_message(self, message):
-        self._send_text(compact_json(message).encode("ascii"))
+    # Messages
 
-    def _send_text(self, data):
-        self.pipe.put(TEXT, data)
+    def _send(self, message):
+        self.connection.put(TEXT, json_text(message).encode("ascii"))
 
-    def _frame(self, opcode, payload):
-        if opcode == PING:
-            self.pipe.pong(payload)
-        elif opcode == CLOSE:
-            code, reason = decode_close(payload)
-            self.pipe.close(1000 if code == 1005 else code, "")
-            text, final, poor = CLOSE_MEANINGS.get(
-                code, ("the server closed the link (%d)" % code, False, True))
-            delay = TAKEN_SECONDS if code == 4423 else None
-            detail = one_line(reason, 120)
-            if detail and code not in (1000, 1001, 4423):
-                text = "%s (%s)" % (text, detail)
-            raise ConnectionLost(text, final, delay, poor, blame=code in (1009, 4400))
-        elif opcode == TEXT:
-            self._message(parse_message(payload))
-        elif opcode == BINARY:
-            raise ProtocolError(1003, "bytes that were not asked for")
-
-    # Messages of the server
-
-    def _message(self, message):
-        kind, id = message["type"], message.get("id")
-        if kind == "welcome":
-            if not self.welcomed:
-                self._welcome(message)
-        elif kind in ("ok", "error"):
-            if isinstance(id, str) and id in self.waiting:
-                (what, data), _ = self.waiting.pop(id)
-                error = None if kind == "ok" else error_of(message)
-                getattr(self, "_answered_" + what)(message, error, data)
-                with self.link._changed:
-                    self.link._changed.notify_all()
-            elif kind == "error" and id is None:
-                self.link._fail("server", "the server said: %s" % error_of(message).text)
-        elif kind in ("read", "list", "capture", "refresh"):
-            self._question(kind, message)
-        elif kind == "cancel":
-            question = self.questions.get(id) if isinstance(id, str) else None
-            if question is not None:
-                self._forget(question)
-        elif kind == "captured":
-            with self.link._lock:
-                self.link._pictured_at = time.time()
-                self.link._status_news = True
-        elif kind == "demand":
-            with self.link._lock:
-                self.link._scene_wanted = message.get("scene") is not False
-        elif kind == "notes":
-            self._told_notes(message)
-        elif kind == "clients":
-            self._told_clients(message)
-        elif kind == "throttle":
-            interval_ms = bounded_number(message, "scene_min_interval_ms", 0, 60000, 0)
-            self.scene_interval = interval_ms / 1000.0
-            with self.link._lock:
-                self.link._limits["scene_min_interval_ms"] = int(self.scene_interval * 1000)
-        elif kind == "shutdown":
-            self.shutdown = bounded_number(message, "reconnect_after_ms", 0, 60000, 0) / 1000.0
-        elif isinstance(id, str):
-            self._send_message({"type": "error", "id": id[:64], "code": "unknown_type",
-                                "message": "no such message", "retryable": False})
-
-    # Messages of the application
-
-    def _ask(self, what, head, rest=b"", data=None, seconds=None):
-        """Sends a message whose answer _answered_<what> gets; `rest` is text of more members."""
-        self.counter += 1
-        id = str(self.counter)
-        text = compact_json(dict(head, id=id)).encode("ascii")
-        if rest:
-            text = text[:-1] + b"," + rest + b"}"
-        self.waiting[id] = ((what, data), time.monotonic() + (seconds or ANSWER_SECONDS))
-        self._send_text(text)
+    def _request(self, head, on_answer, rest=b"", seconds=None):
+        """Sends a message; on_answer(answer, None), or ({}, ServerError or ConnectionLost). `rest`
+        is text of more members. Raises NotJson."""
+        self._counter += 1
+        id = str(self._counter)
+        text = json_text(dict(head, id=id)).encode("ascii")
+        self._waiting[id] = (on_answer, time.monotonic() + (seconds or ANSWER_SECONDS))
+        self.connection.put(TEXT, text[:-1] + b"," + rest + b"}" if rest else text)
         return id
 
     def _fill(self, now):
         """Adds messages until enough are on their way: answers that the server waits for first."""
-        if not self.welcomed or self.bye:
-            return
-        if not self.pipe.full:
+        if not self.connection.full and now >= self._heartbeat_due(now):
             self._send_heartbeat(now)
-        steps = (self._send_answer, self._send_open, self._send_app, self._send_producer,
-                 self._send_scene, self._send_audit, self._send_events, self._send_updated,
-                 self._send_note, self._send_upload)
-        while not self.pipe.full and any([step(now) for step in steps]):
+        while not self.connection.full and any([step(now) for step in self._steps]):
             pass
 
-    # The end
-
-    def _restore(self, lost):
-        """What was not answered is sent again on the next connection, except what may have been
-        the reason that this one ended."""
-        link = self.link
-        blame = lost.blame and self.welcomed
-        asked = [each for each, _ in self.waiting.values()]
-        for question in list(self.questions.values()):
-            self._forget(question)
-        self._stop_sending()
-        if link._worker is not None and link._worker is not self.worker:
-            return  # stop() did not wait for this thread: another one does the work
+    def _message(self, message):
+        link, kind, id = self.link, message["type"], message.get("id")
+        if kind in ("ok", "error"):
+            on_answer, _ = self._waiting.pop(id, (None, None))
+            error = ServerError(message) if kind == "error" else None
+            if on_answer is not None:
+                on_answer(message, error)
+            elif error is not None and id is None:
+                link._fail("server", "the server said: %s" % error.text)
+        elif kind in ("read", "list", "capture", "refresh"):
+            self._ask(kind, id, message)
+        elif kind == "cancel":
+            if id in self.questions:
+                self._drop(self.questions[id])
+        elif kind == "captured":
+            link._pictured_at = time.time()
+        elif kind == "demand":
+            link._scene_wanted = message["scene"]
+        elif kind == "notes":
+            link._notes = (message["notes"], message.get("pictures"))
+        elif kind == "clients":
+            link._clients = message["clients"]
+        elif kind == "shutdown":
+            self._shutdown = message["reconnect_after_ms"] / 1000.0
+        elif kind == "welcome":
+            self._welcome(message)
+        elif id is not None:
+            self._send_error(id, "unknown_type", "no such message")
         with link._changed:
-            for backlog in (link._audit, link._events):
-                backlog.give_up() if blame else backlog.restore()
-            for what, job in asked:
-                if what == "note":
-                    link._end_note(job, "the link was lost: see whether the server has the note")
-            for what, scheme in asked:
-                if what == "producer" and scheme not in link._producers:
-                    link._producer_news[scheme] = "unregister"
-            if lost.delay is not None:
-                link._scene_taken_by = None  # the other application has set its own
-            if blame and any(what == "scene" for what, _ in asked):
-                link._scene_text, link._scene_unsent = None, True
-                link._fail("scene", "the scene was given up: %s" % lost.text)
-            upload = link._upload
-            if upload is not None:
-                link._upload = None
-                if upload._tries >= MAX_UPLOAD_TRIES:
-                    link._finish(upload, error="the link was lost %d times" % upload._tries)
-                else:
-                    link._uploads.appendleft(upload)
-            link._server_needs_scene = False
-            link._notes = ([], None)  # they may change unseen
-            link._clients = []
             link._changed.notify_all()
+
+    # The greeting and heartbeats
+
+    def _hello(self):
+        link = self.link
+        with link._lock:
+            link._told_app = (link._document, link._pictures)
+            self._send(omit_none(
+                type="hello", protocol=[1], app=link._app,
+                client={"name": "service-host-link", "version": "0.1.0"},
+                instance_id=link._instance_id, document=link._document,
+                capture=link._pictures if link._pictures != {"targets": []} else None,
+                scene_refresh=link._on_refresh is not None or None,
+                notes=link._shows_notes or None))
+
+    def _welcome(self, message):
+        if message["protocol"] != 1:
+            raise ConnectionLost("the server speaks no common version of the protocol", final=True)
+        link, server = self.link, message.get("server", {})
+        self.limits.update(message["limits"])
+        self._heartbeat = message["heartbeat_ms"] / 1000.0
+        self._patches = message.get("scene_patch") is True
+        self.welcomed = True
+        del self._waiting["hello"]
+        title = " ".join(str(server.get(name, "")) for name in ("name", "version")).strip()
+        text = "Connected to %s at %s." % (title or "the server", self.url)
+        link._connected(("connected", text, self.url, self.worker), self.limits,
+                        message["need_scene"] is True)
+
+    def _main_state(self, now):
+        """(milliseconds since the main thread was here, what readers notice of it)"""
+        link = self.link
+        # Without these no request waits for the main thread.
+        is_served = link._on_read or link._on_capture or link._on_refresh or link._pumps
+        idle = max(0.0, now - link._main_seen) if is_served else 0.0
+        return int(idle * 1000), (idle > AWAY_SECONDS, link._busy)
+
+    def _heartbeat_due(self, now):
+        """At once when readers would otherwise be told the wrong reason for waiting."""
+        has_news = self._main_state(now)[1] != self._told_state
+        return now if has_news else self._last_heartbeat + self._heartbeat
+
+    def _send_heartbeat(self, now):
+        link = self.link
+        idle, self._told_state = self._main_state(now)
+        busy, silent_ms = self._told_state[1]
+        self._send(omit_none(
+            type="heartbeat", main_idle_ms=idle, busy=busy, silent_ms=silent_ms,
+            dropped={"audit": link._audit.dropped, "events": link._events.dropped}))
+        self._last_heartbeat = now
+        self.connection.flush()
+        with link._changed:
+            link._busy_told = self._told_state[1]
+            link._changed.notify_all()
+
+    # Requests of the server
+
+    def _ask(self, kind, id, message):
+        link = self.link
+        callback = {"read": link._on_read, "capture": link._on_capture,
+                    "refresh": link._on_refresh}.get(kind)
+        if callback is None:
+            return self._send_error(id, "unsupported", "this application does not answer that")
+        question = Question(id, kind, message)
+        with link._lock:
+            self.questions[id] = question
+            link._questions.append(question)
+
+    def _drop(self, question):
+        self.questions.pop(question.id, None)
+        with self.link._lock:
+            question.dropped = True
+            if question in self.link._questions:
+                self.link._questions.remove(question)
+
+    def _send_error(self, id, code, text):
+        self._send({"type": "error", "id": id, "code": code, "message": text,
+                    "retryable": code in ("busy", "internal")})
+
+    def _send_answer(self, now):
+        question, code, value = self.link._next_answer()
+        if question is None:
+            return False
+        if question.dropped:  # also when it came over an earlier connection
+            return True
+        self.questions.pop(question.id, None)
+        picture, members = b"", {}
+        try:
+            if code is None and question.kind == "read":
+                members = {"contents": _contents(value, question.message["uri"])}
+            elif code is None and question.kind == "capture":
+                picture, members = _picture(value)
+            text = json_text(dict(members, type="ok", id=question.id)).encode("ascii")
+        except Exception as error:  # also what the application's own function raises
+            reason = str(error) if isinstance(error, NotJson) else type(error).__name__
+            code, value = "internal", "%s returned no %s: %s" % (
+                ("on_read", "contents", reason) if question.kind == "read"
+                else ("the capture callback", "picture", reason))
+            self.link._fail("read", value)
+        most = question.message.get("max_bytes", self.limits["max_message_bytes"])
+        if code is None and max(len(picture), len(text) if not picture else 0) > most:
+            code, value = "limit", "the answer is larger than %d bytes" % most
+        if code is not None:
+            self._send_error(question.id, code, value)
+            return True
+        self.connection.put(TEXT, text)
+        if picture:  # right behind: nothing may come between them
+            self.connection.put(BINARY, picture)
+        return True
+
+    # What the application tells
+
+    def _send_from_outbox(self, now):
+        with self.link._lock:
+            if not self.link._outbox:
+                return False
+            _, (message, on_answer) = self.link._outbox.popitem(last=False)
+        try:
+            self._request(message, on_answer)
+        except NotJson as error:
+            on_answer({}, ServerError({"code": "invalid", "message": str(error)}))
+        return True
+
+    def _send_scene(self, now):
+        if self._is_scene_sent or now < self._next_scene:
+            return False
+        link = self.link
+        message = link._scene.next_message(
+            self._base if self._patches else None, self.limits, link._scene_failed)
+        with link._changed:
+            link._changed.notify_all()
+        if message is None:
+            return False
+        head, rest, sent = message
+        self._is_scene_sent = True
+        self._base = None  # known again once it answers
+
+        def on_answer(answer, error):
+            self._is_scene_sent = False
+            self._base = answer.get("revision")
+            if link._scene.answered(sent, error, link._scene_failed):
+                self._next_scene = time.monotonic() + RETRY_SECONDS
+
+        self._request(head, on_answer, rest)
+        return True
+
+    def _send_batch(self, feed, now):
+        link, most = self.link, self.limits["max_message_bytes"] - 1024
+        with link._lock:
+            if feed.in_flight or not len(feed) or now < feed.not_before:
+                return False
+            session, texts = feed.take(self.limits["max_batch"], most)
+        if feed.kind == "audit":
+            head, name = {"type": "audit.record"}, "records"
+        else:
+            head, name = {"type": "events.append", "session_id": session}, "events"
+
+        def on_answer(answer, error):
+            if error is not None and error.code != "lost":
+                link._fail(feed.kind, "the server refused %s: %s" % (name, error.text))
+            with link._lock:
+                if error is None:
+                    feed.acknowledged()
+                elif error.retryable and (error.code != "limit" or name == "records"):
+                    # A full session must not keep the others waiting.
+                    feed.restore()
+                    feed.not_before = time.monotonic() + (error.code != "lost") * RETRY_SECONDS
+                else:
+                    pointer = re.search(r"/(?:records|events)/(\d{1,4})\b", error.text)
+                    feed.give_up(int(pointer.group(1)) if pointer else None)
+
+        self._request(head, on_answer, ('"%s":[%s]' % (name, ",".join(texts))).encode("ascii"))
+        return True
+
+    def _send_upload(self, now):
+        link = self.link
+        if self._upload is not None:
+            return self._send_chunk()
+        with link._lock:
+            if not link._uploads:
+                return False
+            job = link._uploads[0]  # until it is finished
+        job._tries += 1
+
+        def on_answer(answer, error):
+            self._end_upload()
+            if error is None or error.code != "lost" or job._tries >= MAX_UPLOAD_TRIES:
+                if error is not None:
+                    link._fail("artefact", "an artefact was not sent: %s" % error.text)
+                link._finish(job, error and error.text, answer)
+
+        try:
+            file, size = job._open()
+        except (OSError, ValueError, TypeError) as error:
+            reason = os_reason(error) if isinstance(error, OSError) else type(error).__name__
+            link._finish(job, "the file cannot be read (%s)" % reason)
+            return True
+        id = self._request(dict(job._message, size=size), on_answer, b"", UPLOAD_ANSWER_SECONDS)
+        self._upload = (file, id, size)
+        return True
+
+    def _send_chunk(self):
+        file, id, left = self._upload
+        chunk = file.read(min(CHUNK, left)) if id in self._waiting else b""
+        # Of a file that became shorter the rest is never sent: the server gives it up.
+        self._upload = (file, id, left - len(chunk) if chunk else 0)
+        if not chunk:
+            return False
+        on_answer, _ = self._waiting[id]
+        self._waiting[id] = (on_answer, time.monotonic() + UPLOAD_ANSWER_SECONDS)
+        self.connection.put(BINARY, chunk)
+        return True
+
+    def _end_upload(self):
+        if self._upload is not None:
+            self._upload[0].close()
+        self._upload = None
+
+
+def _contents(value, uri):
+    """What on_read returned, in the form of MCP."""
+    contents = []
+    for item in [value] if isinstance(value, (str, bytes, bytearray, dict)) else value:
+        if isinstance(item, str):
+            item = {"text": item}
+        elif isinstance(item, (bytes, bytearray)):
+            item = {"blob": item}
+        item = dict({"uri": uri}, **item)
+        if isinstance(item.get("blob"), (bytes, bytearray)):
+            item["blob"] = base64.b64encode(item["blob"]).decode("ascii")
+        contents.append(item)
+    return contents
+
+
+def _picture(value):
+    """(bytes, members of the answer) of what the capture callback returned."""
+    png, title, width, height, view = value if isinstance(value, tuple) else (value,) + (None,) * 4
+    png = bytes(png() if callable(png) else png)
+    members = {"png_bytes": len(png)}
+    if width is not None:
+        members["window"] = {"title": one_line(title, 2048) or "", "width": int(width),
+                             "height": int(height)}
+    return png, dict(members, **omit_none(view=view))

@@ -2,34 +2,25 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
-import { bundlePython } from './python-bundle.ts'
 import type { NamedFile } from './zip-folder.ts'
 
 /** The add-on's folder in Blender: also the name of its Python module. */
 export const blenderModule = 'service_cli_link'
-/** The client that every Python program can use, the add-on included: one file of many modules. */
-export const pythonClient = 'service_host_link.py'
-const pythonPackage = 'service_host_link'
+/** The client that every Python program can use, the add-on included: a folder, and the name of its module. */
+export const pythonClient = 'service_host_link'
 
 /** The package's own files; `src` and `dist` lie equally deep. */
 const packaged = fileURLToPath(new URL('../../../adapters', import.meta.url))
 
-/** Every file of the add-on, with the Python client beside its modules. */
+/** Every file of the add-on, with the Python client in a folder of its own. */
 export async function readBlenderAddon(adapters: string = packaged): Promise<NamedFile[]> {
   const own = await filesBelow(join(adapters, 'blender', blenderModule))
-  const client = { path: pythonClient, bytes: await readPythonClient(adapters) }
-  return [...own.filter(({ path }) => path !== pythonClient), client]
+  const client = await readPythonClient(adapters)
+  return [...own, ...client.map(({ path, bytes }) => ({ path: `${pythonClient}/${path}`, bytes }))]
 }
 
-export async function readPythonClient(adapters: string = packaged): Promise<Uint8Array> {
-  const folder = join(adapters, 'python', pythonPackage)
-  const files = await filesBelow(folder)
-  const bundle = bundlePython(module => {
-    const file = files.find(({ path }) => path === `${module}.py`)
-    if (file === undefined) throw incomplete(join(folder, `${module}.py`))
-    return Buffer.from(file.bytes).toString()
-  })
-  return Buffer.from(bundle)
+export async function readPythonClient(adapters: string = packaged): Promise<NamedFile[]> {
+  return filesBelow(join(adapters, 'python', pythonClient))
 }
 
 /** Regular files; what Python or an editor left behind stays out, links too. */

@@ -33,7 +33,7 @@ version of service-cli always writes the same bytes.`
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(AdapterBlender)
-    checkOutput(flags, { binary: true, terminal: process.stdout.isTTY })
+    checkOutput(flags, process.stdout.isTTY)
     // Loaded only now: the other commands need no archiver.
     const { zipFolder } = await import('./zip-folder.ts')
     const product = {

@@ -29,15 +29,15 @@ interface Product {
   nextSteps(file: string): string
 }
 
-/** What cannot work is said before any work is done. No terminal should be shown binary output. */
+/** What cannot work is said before any work is done. No terminal should be shown a zip. */
 export function checkOutput(
   { out, json }: Pick<OutputChoice, 'out' | 'json'>,
-  { binary, terminal }: { binary: boolean; terminal: boolean },
+  terminal: boolean,
 ): void {
   if (out === '') throw usage('--out is empty', 'a variable in your shell may be unset')
   if (out !== '-') return
   if (json) throw usage('--json and --out - both want stdout', 'write to a file')
-  if (binary && terminal) {
+  if (terminal) {
     throw usage('--out - would fill the terminal with a zip', 'lead it into a file or a pipe')
   }
 }

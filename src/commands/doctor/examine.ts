@@ -172,20 +172,17 @@ const wayland =
   'this session runs Wayland: only windows of X11 programs can be captured from outside; ' +
   'other applications must send pictures themselves, as the Blender add-on does'
 
-/** Surveys the capture methods; captures nothing. */
+/** Whether windows can be captured from outside of their application; captures nothing. */
 async function checkCapture(env: NodeJS.ProcessEnv, facts: InstanceFacts[]): Promise<Finding> {
-  const { surveyCapture } = await import('../../server/capture/survey.ts')
+  const { listWindows } = await import('../../server/capture/native-backend.ts')
   const check = 'window_capture'
-  const found = await surveyCapture()
+  const found = await listWindows()
   const isWayland = Boolean(env.WAYLAND_DISPLAY) || env.XDG_SESSION_TYPE === 'wayland'
-  const details = found.flatMap(({ name, unavailable }) =>
-    unavailable === null ? [] : `${name}: ${unavailable.message}; ${unavailable.hint}`,
-  )
+  const details = found.ok ? [] : [`${found.failure.message}; ${found.failure.hint}`]
   if (isWayland) details.push(wayland)
-  const working = found.filter(({ unavailable }) => unavailable === null).map(({ name }) => name)
   const hint = 'see docs/capture.md; applications that send pictures themselves need nothing'
-  if (working.length > 0) {
-    const summary = `windows of applications can be captured (${working.join(', ')})`
+  if (found.ok) {
+    const summary = 'windows of applications can be captured'
     return finding(check, isWayland ? 'warn' : 'ok', summary, hint, details)
   }
   if (hadBlender(facts)) {

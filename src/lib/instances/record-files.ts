@@ -1,10 +1,13 @@
-import { closeSync, constants, lstatSync, openSync, readFileSync, type Stats } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { listPrivateFolder } from '../config/private-file.ts'
-import { errnoOf, isMissing } from '../util/errors.ts'
-import { isOwn, noFollow } from '../util/posix.ts'
+import { errnoOf, isMissing, messageOf } from '../util/errors.ts'
+import type { Logger } from '../util/logger.ts'
+import { isOwn } from '../util/posix.ts'
 import { fail, type Result } from '../util/result.ts'
-import { type InstanceRecord, maxRecordBytes, parseRecord } from './record.ts'
+import { lifeOf } from './instance.ts'
+import { type InstanceRecord, parseRecord } from './record.ts'
 
 /** One file among the instance records. */
 export interface RecordFile {
@@ -45,9 +48,12 @@ export function readRecordFile(path: string, known?: RecordFile): RecordFile | n
     const { ino, size, mtimeMs: modifiedMs } = found
     const stamp = `${ino}:${size}:${modifiedMs}`
     if (known?.stamp === stamp) return known
-    const reason = rejectReason(found)
-    if (reason !== null) return { stamp, modifiedMs, text: '', record: fail(reason) }
-    const text = readText(path)
+    if (!found.isFile() || !isOwn(found)) {
+      const foreign = `it belongs to another user (uid ${found.uid})`
+      const reason = found.isFile() ? foreign : 'it is not a plain file'
+      return { stamp, modifiedMs, text: '', record: fail(reason) }
+    }
+    const text = readFileSync(path, 'utf8')
     // A heartbeat is a touch: most of what is read says what it said before.
     const isSame = known?.text === text
     const record = isSame ? known.record : parseRecord(text, basename(path, '.json'))
@@ -61,18 +67,24 @@ export function readRecordFile(path: string, known?: RecordFile): RecordFile | n
   }
 }
 
-function readText(path: string): string {
-  const file = openSync(path, constants.O_RDONLY | noFollow)
-  try {
-    return readFileSync(file, 'utf8')
-  } finally {
-    closeSync(file)
-  }
-}
+/** What an instance left is removed so long after its last heartbeat; till then it can be read. */
+export const reapAfterMs = 10 * 60_000
 
-/** Why this is not read, or null. */
-function rejectReason(found: Stats): string | null {
-  if (!found.isFile()) return 'it is not a plain file'
-  if (!isOwn(found)) return `it belongs to another user (uid ${found.uid})`
-  return found.size > maxRecordBytes ? `it is larger than ${maxRecordBytes} bytes` : null
+/** Removes the records, tokens and temporary files of processes of this machine that have ended. Never rejects. */
+export async function reapInstances(instancesDir: string, log: Logger): Promise<void> {
+  try {
+    for (const { record, heartbeatMs } of await readInstances(instancesDir)) {
+      const isRecent = Date.now() - heartbeatMs < reapAfterMs
+      if (isRecent || lifeOf(record, heartbeatMs) !== 'dead') continue
+      const id = record.instance_id
+      const left = (await readdir(instancesDir)).filter(name => name.startsWith(`${id}.`))
+      // The record last, which sorts first: a stop in between leaves the rest to the next look.
+      for (const name of left.toSorted().toReversed()) {
+        await rm(join(instancesDir, name), { force: true })
+      }
+      log.info({ instance: id }, 'removed the record of a dead instance')
+    }
+  } catch (error) {
+    log.warn({ reason: messageOf(error) }, 'the records of dead instances cannot be removed')
+  }
 }

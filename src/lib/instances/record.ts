@@ -7,7 +7,7 @@ import { isRfc3339, toRfc3339 } from '../util/time.ts'
 import { visibilities } from './join-wire.ts'
 
 /** Bytes of one instance record. */
-export const maxRecordBytes = 64 * 1024
+const maxRecordBytes = 64 * 1024
 
 /** Characters of the metadata, as JSON. */
 const maxMetadataChars = 4096

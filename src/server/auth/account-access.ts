@@ -3,7 +3,12 @@ import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { gatewayKey, instanceHeader } from '../../lib/instances/gateway-key.ts'
 import { isLoopback } from '../../lib/util/net.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { type AuthAccepted, type AuthPolicy, refuse } from '../http/authentication.ts'
+import {
+  type AuthAccepted,
+  type AuthOutcome,
+  type AuthPolicy,
+  refuse,
+} from '../http/authentication.ts'
 import { findForwardingHeader } from '../http/trusted-proxies.ts'
 
 /** A gateway asks for others, whose rights it has checked; it only reads. */
@@ -14,6 +19,10 @@ const misdirected = refuse(
   undefined,
   'another instance than the one that is asked for has this address',
 )
+
+function onlyReads(outcome: AuthOutcome): AuthOutcome {
+  return outcome.ok ? { ...outcome, mayWrite: false, mayAnswer: false } : outcome
+}
 
 /**
  * The policy, and beside it the key of the gateways of this account. Without that key a gateway only
@@ -33,9 +42,7 @@ export function withGatewayAccess(
       if (sent !== null && key.equals(sent)) return gateway
       const outcome = policy.authenticate(caller)
       if (wanted === undefined) return outcome
-      return Promise.resolve(outcome).then(found =>
-        found.ok ? { ...found, mayWrite: false, mayAnswer: false } : found,
-      )
+      return outcome instanceof Promise ? outcome.then(onlyReads) : onlyReads(outcome)
     },
   }
 }

@@ -2,12 +2,17 @@ import type { PictureShot } from '../../lib/host-link/wire.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import type { Result } from '../../lib/util/result.ts'
 
-/** Ways to a picture of the application's window. */
-export type BackendName = 'host' | 'native' | 'x11'
+/** The application draws its window itself, or the package node-screenshots takes its picture. */
+export type BackendName = 'host' | 'native'
+
+/** The values of `serve --capture`. */
+export const captureModes = ['auto', 'host', 'native', 'off'] as const
+
+export type CaptureMode = (typeof captureModes)[number]
 
 /** Whose window is meant: never that of another program. */
 export interface CaptureTarget {
-  /** The process of the linked application, and with it those it started; null: not known here. */
+  /** The process of the linked application; null: not known here. */
   readonly pid: number | null
   /** Part of a title, for where process ids of the application mean nothing; null: not given. */
   readonly title: string | null
@@ -15,7 +20,7 @@ export interface CaptureTarget {
 
 /** Why a backend cannot be used at all, and what would change that. */
 export interface Unavailable {
-  /** Short and stable: `no_display`, `no_window_manager`, `not_installed`, `no_application`. */
+  /** Short and stable: `no_display`, `no_compositor`, `not_installed`, `no_application`. */
   readonly reason: string
   /** One sentence for people. */
   readonly message: string
@@ -32,7 +37,6 @@ export interface CaptureFailure {
     | 'permission'
     | 'timeout'
     | 'blank'
-    | 'covered'
     | 'host_busy'
     | 'host_disconnected'
     | 'not_found'
@@ -65,7 +69,7 @@ export interface Capture {
 /** One way to a picture. No call throws; none raises, focuses or moves a window. */
 export interface CaptureBackend {
   readonly name: BackendName
-  /** Whether a picture can be expected; without side effects, a second at most. */
+  /** Whether a picture of this window can be expected; without side effects, a second at most. */
   probe(target: CaptureTarget): Promise<Result<null, Unavailable>>
   capture(target: CaptureTarget, form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
   /** The 3D view alone, which cannot be told from the rest of the window from outside. */
@@ -76,6 +80,4 @@ export interface CaptureBackend {
     offersShots(): boolean
     capture(form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
   }
-  /** Ends what it keeps for the next capture, such as a thread. Never rejects. */
-  close?(): Promise<void>
 }

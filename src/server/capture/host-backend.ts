@@ -1,5 +1,4 @@
 import type { JsonObject } from '../../lib/util/json.ts'
-import { systemTimer } from '../../lib/util/time.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { CaptureView } from '../resources/capture-source.ts'
 import type {
@@ -9,7 +8,7 @@ import type {
   CaptureForm,
   Unavailable,
 } from './backend.ts'
-import { checkPng } from './png-check.ts'
+import { fitPng, pictureFacts } from './pictures.ts'
 
 export interface AppCaptureForm extends CaptureForm {
   readonly view: CaptureView
@@ -43,7 +42,7 @@ export interface AppCapture {
 
 /** The same application, which is also told of its pictures. */
 export interface LinkedPictures extends AppCapture {
-  /** A picture of it was taken, by itself or from outside. */
+  /** A client got a picture of it, drawn by itself or taken from outside. */
   captured(view: CaptureView): void
 }
 
@@ -52,59 +51,33 @@ export const noShots: CaptureFailure = {
   message: 'the application draws its view only as it is on the screen',
 }
 
-export const noView: CaptureFailure = {
-  reason: 'failed',
-  message: 'the application draws no picture of its scene',
-}
-
-/** The rest for the application after a picture of its scene from another place. */
-const restMs = 250
-
 /** The application itself as a way to a picture of its window. */
-export function createHostBackend(app: AppCapture, timer = systemTimer): CaptureBackend {
-  let last: Promise<unknown> = Promise.resolve()
-  /** It draws on its main thread, one picture at a time: the next one waits for its turn. */
-  const inTurn = <Taken>(take: () => Promise<Taken>): Promise<Taken> => {
-    const taking = last.then(take)
-    last = taking.catch(() => {})
-    return taking
-  }
-  /** Agents that look from many places must not take all of its time. */
-  const rest = () => {
-    last = last.then(() => new Promise<void>(resolve => void timer.after(restMs, resolve)))
-  }
+export function createHostBackend(app: AppCapture): CaptureBackend {
   return {
     name: 'host',
     probe: async () => app.offered(),
-    capture: (_target, form) => inTurn(() => captureInApp(app, { ...form, view: 'window' })),
+    capture: (_target, form) => captureInApp(app, { ...form, view: 'window' }),
     viewport: {
       offered: () => app.offered('viewport').ok,
       offersShots: () => app.offered('viewport').ok && app.offersShots?.() === true,
-      capture: form => {
-        const taking = inTurn(() => captureInApp(app, { ...form, view: 'viewport' }))
-        if (form.shot !== undefined) rest()
-        return taking
-      },
+      capture: form => captureInApp(app, { ...form, view: 'viewport' }),
     },
   }
 }
 
-/** Takes one picture and checks it: the application is not trusted. */
-export async function captureInApp(
+async function captureInApp(
   app: AppCapture,
   form: AppCaptureForm,
 ): Promise<Result<Capture, CaptureFailure>> {
   const taken = await app.ask(form)
-  return taken.ok ? checked(taken.value, form) : taken
-}
-
-function checked(picture: AppPicture, form: AppCaptureForm): Result<Capture, CaptureFailure> {
-  const { png, title, window, view } = picture
-  const size = checkPng(png, form)
-  if (!size.ok) {
-    const message = `the picture that the application took cannot be used: ${size.failure}`
+  if (!taken.ok) return taken
+  const { png, title, window, view } = taken.value
+  const drawn = pictureFacts(png)
+  const fitting = drawn?.mimeType === 'image/png' ? await fitPng(png, form) : null
+  if (drawn === null || fitting === null) {
+    const message = 'the picture that the application took cannot be used'
     return fail({ reason: 'failed', message })
   }
-  const { width, height } = window ?? size.value
-  return ok({ png, ...size.value, window: { title, width, height }, ...(view && { view }) })
+  const { width, height } = window ?? drawn
+  return ok({ ...fitting, window: { title, width, height }, ...(view && { view }) })
 }

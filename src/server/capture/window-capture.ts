@@ -1,39 +1,37 @@
-import type { CaptureMode } from './options.ts'
-import { type Clock, monotonicClock, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { encodeBase64 } from '../resources/base64.ts'
+import pLimit from 'p-limit'
+import type { PictureShot } from '../../lib/host-link/wire.ts'
+import { onAbort } from '../../lib/util/abort.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail, type Result } from '../../lib/util/result.ts'
+import { systemTimer } from '../../lib/util/time.ts'
+import { encodeBase64 } from '../resources/base64.ts'
 import type { CaptureSource, CaptureView, SharedPicture } from '../resources/capture-source.ts'
 import type {
   BackendName,
+  Capture,
   CaptureBackend,
   CaptureFailure,
+  CaptureForm,
   CaptureTarget,
   Unavailable,
 } from './backend.ts'
-import type { PictureShot } from '../../lib/host-link/wire.ts'
-import { noShots, noView } from './host-backend.ts'
-import type { CaptureLimits } from './limits.ts'
-import { isDoubtful, outsideTrouble, planCapture } from './plan.ts'
-import { Probes } from './probes.ts'
-import { type PictureWish, SharedPictures } from './shared-pictures.ts'
-import { takePicture } from './take-picture.ts'
+import { noShots } from './host-backend.ts'
 
 /** Bytes of a picture, 4.9 MB as base64: clients take blobs of about 5 MB. */
-export const maxCaptureBytes = 3584 * 1024
+const maxCaptureBytes = 3584 * 1024
 
-interface WindowCaptureParts {
-  readonly mode: CaptureMode
-  /** At most one of each name. */
-  readonly backends: readonly CaptureBackend[]
-  readonly limits: CaptureLimits
-  readonly log: Logger
-  /** For durations: never set back. */
-  readonly ticks?: Clock
-  readonly timer?: Timer
-  /** Told of every picture that was taken. */
-  readonly onTaken?: (view: CaptureView) => void
+/** Pictures that wait for their turn; further reads fail at once. */
+const maxWaiting = 64
+
+/** Agents that look from many places must not take all of the application's time. */
+const restMs = 250
+
+/** Readers with the same wish share a picture. */
+interface PictureWish {
+  readonly view: CaptureView
+  readonly maxWidth: number
+  readonly shot?: PictureShot
 }
 
 /** `blob` is made once for all readers. */
@@ -41,85 +39,80 @@ interface TakenPicture extends SharedPicture {
   readonly png: Buffer
 }
 
-/** The backends that can be tried, best first; or why there are none. */
-type CaptureState = Result<readonly BackendName[], Unavailable>
+/** A picture that is being taken, and how many wait for it. */
+interface Flight {
+  readonly picture: Promise<TakenPicture>
+  readonly stop: AbortController
+  readers: number
+}
 
-/** The target of backends that need no window of another program. */
-const nowhere: CaptureTarget = Object.freeze({ pid: null, title: null })
+interface WindowCaptureParts {
+  /** At most one of each name, best first. */
+  readonly backends: readonly CaptureBackend[]
+  /** A backend must give a picture within this time; then the next one is tried. */
+  readonly captureMs: number
+  readonly log: Logger
+  /** Told whenever a client got a picture. */
+  readonly onTaken?: (view: CaptureView) => void
+}
+
+const notLooked: Unavailable = {
+  reason: 'not_tried',
+  message: 'the window of the application is being looked for',
+  hint: 'read again in a moment',
+}
 
 /**
- * The window of the linked application as a source of pictures: knows without asking whether one
- * can be had, asks the backends beside everything else, and shares one picture among all readers.
+ * The window of the linked application as a source of pictures. It knows without asking whether
+ * one can be had, and takes one at a time, which all its readers share.
  */
 export class WindowCapture implements CaptureSource {
   readonly #parts: WindowCaptureParts
-  readonly #timer: Timer
-  readonly #probes: Probes
-  readonly #pictures: Readonly<Record<CaptureView, SharedPictures<TakenPicture>>>
-  readonly #hanging = new Set<CaptureBackend>()
+  readonly #found = new Map<BackendName, Result<null, Unavailable>>()
+  readonly #flights = new Map<string, Flight>()
+  readonly #inTurn = pLimit(1)
   readonly #listeners = new Set<() => void>()
-  readonly #firstLook = Promise.withResolvers<void>()
   #target: Result<CaptureTarget, Unavailable>
-  #state: CaptureState
+  #looking: Promise<void> | null = null
+  #isOutdated = false
+  #unavailable: Unavailable | null
   #hasViewport = false
-  #closed = false
 
-  /** Nothing is asked before `aim`. */
+  /** Nothing is looked for before `aim`. */
   constructor(parts: WindowCaptureParts, waitsFor: Unavailable) {
-    const { backends, limits, log, ticks = monotonicClock, timer = systemTimer } = parts
     this.#parts = parts
-    this.#timer = timer
     this.#target = fail(waitsFor)
-    this.#probes = new Probes({
-      backends,
-
-      ticks,
-      timer,
-      log,
-      changed: () => this.#update(),
-      done: () => this.#firstLook.resolve(),
-    })
-    const shared = (view: CaptureView) => {
-      const take = (wish: PictureWish, signal: AbortSignal) => this.#take(view, wish, signal)
-      return new SharedPictures({ take, limits, ticks, timer })
-    }
-    this.#pictures = { window: shared('window'), viewport: shared('viewport') }
-    this.#state = this.#plan()
-  }
-
-  get state(): CaptureState {
-    return this.#state
+    this.#unavailable = waitsFor
   }
 
   get unavailable(): Unavailable | null {
-    return this.#state.ok ? null : this.#state.failure
-  }
-
-  get outside(): Unavailable | null {
-    return outsideTrouble(this.#parts.mode, this.#probes.results)
-  }
-
-  /** Resolves when every backend has said once whether it works. */
-  get tried(): Promise<void> {
-    return this.#firstLook.promise
-  }
-
-  /** Readers that wait for a picture now. */
-  get waiting(): number {
-    return this.#pictures.window.waiting + this.#pictures.viewport.waiting
-  }
-
-  /** Sets whose window is captured, or why none is. Probes all backends again. */
-  aim(target: Result<CaptureTarget, Unavailable>): void {
-    if (this.#closed) return
-    if (!isSame(target, this.#target)) this.#drop()
-    this.#target = target
-    this.#update()
-    this.#probes.aim(target.ok ? target.value : null)
+    return this.#unavailable
   }
 
   get hasViewport(): boolean {
     return this.#hasViewport
+  }
+
+  /** Readers that wait for a picture now. */
+  get waiting(): number {
+    return this.#flights.values().reduce((sum, { readers }) => sum + readers, 0)
+  }
+
+  /** Sets whose window is captured, or why none is, and looks for it. */
+  aim(target: Result<CaptureTarget, Unavailable>): void {
+    if (!isSame(target, this.#target)) {
+      this.#drop()
+      this.#found.clear()
+    }
+    this.#target = target
+    this.#update()
+    void this.look()
+  }
+
+  look(): Promise<void> {
+    this.#isOutdated = true
+    this.#looking ??= this.#lookOften().finally(() => (this.#looking = null))
+    return this.#looking
   }
 
   async read(
@@ -128,18 +121,19 @@ export class WindowCapture implements CaptureSource {
     view: CaptureView = 'window',
     shot?: PictureShot,
   ): Promise<SharedPicture> {
-    return this.#pictures[view].read({ maxWidth, shot }, signal)
+    const picture = await this.#join({ view, maxWidth, shot }, signal)
+    this.#parts.onTaken?.(view)
+    return picture
   }
 
-  /** A picture of the scene from there. Rejects as `read` does. */
+  /** A picture of the scene from there, for a note. Rejects as `read` does. */
   async shot(shot: PictureShot, maxWidth: number): Promise<TakenPicture> {
     if (!this.#target.ok) throw new ServiceError('resource_failed', this.#target.failure.message)
-    // Asked of the application itself: the probes may not have told yet.
-    const { backends } = this.#parts
-    if (!offersShots(backends)) {
-      throw readFailure(viewportBackends(backends).length === 0 ? noView : noShots)
+    const drawing = this.#parts.backends.filter(({ viewport }) => viewport?.offered())
+    if (!drawing.some(({ viewport }) => viewport?.offersShots())) {
+      throw readFailure(drawing.length === 0 ? noView : noShots)
     }
-    return this.#pictures.viewport.read({ maxWidth, shot })
+    return this.#join({ view: 'viewport', maxWidth, shot })
   }
 
   onChange(listener: () => void): () => void {
@@ -147,73 +141,166 @@ export class WindowCapture implements CaptureSource {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Pictures under way are given up; nothing is asked any more, and the backends are closed. */
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#probes.close()
+  /** Gives up the pictures that are being taken. */
+  close(): void {
+    this.#listeners.clear()
     this.#drop()
-    this.#firstLook.resolve()
-    await Promise.all(this.#parts.backends.map(async backend => backend.close?.()))
   }
 
-  #drop(): void {
-    for (const pictures of Object.values(this.#pictures)) pictures.drop()
-  }
-
-  #backendsFor(view: CaptureView): readonly CaptureBackend[] {
-    const { backends } = this.#parts
-    if (view === 'viewport') return viewportBackends(backends)
-    const names = this.#state.ok ? this.#state.value : []
-    return names.flatMap(name => backends.find(backend => backend.name === name) ?? [])
-  }
-
-  async #take(view: CaptureView, wish: PictureWish, signal: AbortSignal): Promise<TakenPicture> {
-    const { limits, log } = this.#parts
-    const taken = await takePicture(
-      {
-        backends: this.#backendsFor(view),
-        target: this.#target.ok ? this.#target.value : nowhere,
-        limits,
-        timer: this.#timer,
-        log,
-        hanging: this.#hanging,
-      },
-      { ...wish, maxBytes: maxCaptureBytes, signal },
-    )
-    if (!taken.ok) {
-      if (!signal.aborted && isDoubtful(taken.failure.reason)) this.#probes.doubt()
-      throw readFailure(taken.failure)
+  /** Once more when the application changed meanwhile. */
+  async #lookOften(): Promise<void> {
+    while (this.#isOutdated) {
+      this.#isOutdated = false
+      const target = this.#target
+      await Promise.all(
+        this.#parts.backends.map(async backend => {
+          if (!target.ok && backend.name !== 'host') return
+          const found = await this.#probe(backend, target.ok ? target.value : nowhere)
+          if (target !== this.#target) return
+          this.#found.set(backend.name, found)
+          this.#update()
+        }),
+      )
     }
-    this.#parts.onTaken?.(view)
-    const { png, view: drawn } = taken.value
-    return { png, blob: { base64: encodeBase64(png) }, ...(drawn && { view: drawn }) }
   }
 
-  #plan(): CaptureState {
-    const target = this.#target
-    return planCapture({ mode: this.#parts.mode, target, probes: this.#probes.results })
+  async #probe(backend: CaptureBackend, target: CaptureTarget): Promise<Result<null, Unavailable>> {
+    try {
+      return await backend.probe(target)
+    } catch (error) {
+      this.#parts.log.error({ err: error, backend: backend.name }, 'a window cannot be looked for')
+      const message = `${backend.name} capture failed`
+      return fail({ reason: 'failed', message, hint: 'the log of the server says more' })
+    }
+  }
+
+  /** Those that can be tried, best first. An application needs no window to draw itself. */
+  #usable(): readonly CaptureBackend[] {
+    return this.#parts.backends.filter(
+      ({ name }) => (this.#target.ok || name === 'host') && this.#found.get(name)?.ok === true,
+    )
+  }
+
+  #reason(): Unavailable | null {
+    if (this.#usable().length > 0) return null
+    // That the application does not draw itself says less than why it is not seen from outside.
+    const last = this.#parts.backends.at(-1)
+    if (!this.#target.ok && last?.name !== 'host') return this.#target.failure
+    const found = last && this.#found.get(last.name)
+    return found?.ok === false ? found.failure : notLooked
   }
 
   #update(): void {
-    const before = this.#state
-    this.#state = this.#plan()
-    const hadViewport = this.#hasViewport
-    const { backends } = this.#parts
-    this.#hasViewport = backends.some(({ viewport }) => viewport?.offered() === true)
-    if (before.ok !== this.#state.ok) this.#logState()
-    else if (hadViewport === this.#hasViewport) return
+    const [before, hadViewport] = [this.#unavailable, this.#hasViewport]
+    this.#unavailable = this.#reason()
+    this.#hasViewport = this.#parts.backends.some(({ viewport }) => viewport?.offered())
+    const isCaptured = this.#unavailable === null
+    if (isCaptured !== (before === null)) {
+      const said = isCaptured ? 'can be captured' : 'cannot be captured any more'
+      this.#parts.log.info({ why: this.#unavailable?.message }, `the window ${said}`)
+    } else if (hadViewport === this.#hasViewport) return
     for (const listener of this.#listeners) listener()
   }
 
-  #logState(): void {
-    const { log } = this.#parts
-    if (this.#state.ok) {
-      log.info({ backends: this.#state.value }, 'the window of the application can be captured')
-    } else {
-      const { reason, message, hint } = this.#state.failure
-      log.info({ reason, why: message, hint }, 'the window can not be captured any more')
+  async #join(wish: PictureWish, signal?: AbortSignal): Promise<TakenPicture> {
+    const key = JSON.stringify(wish)
+    const flight = this.#flights.get(key) ?? this.#start(wish, key)
+    flight.readers++
+    const cancel = onAbort(signal, () => {
+      if (--flight.readers > 0) return
+      this.#forget(key, flight)
+      flight.stop.abort()
+    })
+    try {
+      return await flight.picture
+    } finally {
+      cancel()
     }
   }
+
+  #start(wish: PictureWish, key: string): Flight {
+    if (this.#inTurn.pendingCount >= maxWaiting) {
+      const message = 'too many readers wait for a picture of the window'
+      const data = { reason: 'busy' }
+      throw new ServiceError('resource_failed', message, { hint: 'read again in a moment', data })
+    }
+    const stop = new AbortController()
+    const picture = this.#inTurn(() => this.#take(wish, stop.signal))
+    if (wish.shot !== undefined) {
+      void this.#inTurn(() => new Promise<void>(rested => void systemTimer.after(restMs, rested)))
+    }
+    const flight: Flight = { picture, stop, readers: 0 }
+    this.#flights.set(key, flight)
+    const forget = () => this.#forget(key, flight)
+    picture.then(forget, forget)
+    return flight
+  }
+
+  #forget(key: string, flight: Flight): void {
+    if (this.#flights.get(key) === flight) this.#flights.delete(key)
+  }
+
+  /** The pictures that are being taken are of an application that is another one now. */
+  #drop(): void {
+    for (const { stop } of this.#flights.values()) stop.abort()
+    this.#flights.clear()
+  }
+
+  async #take({ view, ...asked }: PictureWish, signal: AbortSignal): Promise<TakenPicture> {
+    const { log, backends } = this.#parts
+    const form = { ...asked, maxBytes: maxCaptureBytes, signal }
+    const ways =
+      view === 'window'
+        ? this.#usable().map(backend => [backend.name, backend] as const)
+        : backends.flatMap(({ name, viewport }) =>
+            viewport?.offered() ? [[name, viewportOnly(viewport)] as const] : [],
+          )
+    let failure: CaptureFailure | null = null
+    for (const [backend, way] of ways) {
+      if (signal.aborted) break
+      const taken = await this.#attempt(way, form)
+      if (taken.ok) {
+        const { png, view: drawn } = taken.value
+        log.debug({ backend, bytes: png.length }, 'window captured')
+        return { png, blob: { base64: encodeBase64(png) }, ...(drawn && { view: drawn }) }
+      }
+      log.debug({ backend, ...taken.failure }, 'no picture of the window')
+      failure ??= taken.failure
+    }
+    if (signal.aborted) throw readFailure(left)
+    if (view === 'window') void this.look()
+    throw readFailure(failure ?? left)
+  }
+
+  /** Ends by its deadline, and when no reader waits any more. */
+  async #attempt(
+    way: Pick<CaptureBackend, 'capture'>,
+    form: CaptureForm,
+  ): Promise<Result<Capture, CaptureFailure>> {
+    const { captureMs } = this.#parts
+    const signal = AbortSignal.any([form.signal, AbortSignal.timeout(captureMs)])
+    const ended = Promise.withResolvers<Result<Capture, CaptureFailure>>()
+    const cancel = onAbort(signal, () => {
+      const message = `the window could not be captured within ${captureMs} ms`
+      ended.resolve(fail({ reason: 'timeout', message }))
+    })
+    const target = this.#target.ok ? this.#target.value : nowhere
+    try {
+      return await Promise.race([way.capture(target, { ...form, signal }), ended.promise])
+    } finally {
+      cancel()
+    }
+  }
+}
+
+/** The target of an application that draws itself. */
+const nowhere: CaptureTarget = { pid: null, title: null }
+
+/** The view of the scene alone. */
+function viewportOnly({
+  capture,
+}: NonNullable<CaptureBackend['viewport']>): Pick<CaptureBackend, 'capture'> {
+  return { capture: (_target, form) => capture(form) }
 }
 
 function isSame(
@@ -224,27 +311,20 @@ function isSame(
   return left.value.pid === right.value.pid && left.value.title === right.value.title
 }
 
+const noView: CaptureFailure = {
+  reason: 'failed',
+  message: 'the application draws no picture of its scene',
+}
+
+const left: CaptureFailure = {
+  reason: 'no_window',
+  message: 'the application left or changed before its picture was taken',
+}
+
 function readFailure({ reason, message }: CaptureFailure): ServiceError {
   return new ServiceError('resource_failed', message, {
     hint: failureHints[reason],
     data: { reason },
-  })
-}
-
-function offersShots(backends: readonly CaptureBackend[]): boolean {
-  return backends.some(({ viewport }) => viewport?.offersShots() === true)
-}
-
-/** Those that can draw the view of the scene alone, made to do that. Each stays one at a time. */
-function viewportBackends(backends: readonly CaptureBackend[]): readonly CaptureBackend[] {
-  return backends.flatMap(backend => {
-    const { name, viewport } = backend
-    if (viewport?.offered() !== true) return []
-    return {
-      name,
-      probe: target => backend.probe(target),
-      capture: (_target, form) => viewport.capture(form),
-    }
   })
 }
 
@@ -256,7 +336,6 @@ const failureHints: Readonly<Record<CaptureFailure['reason'], string>> = {
   permission: 'allow the program that started the server to record the screen',
   timeout: 'read again; see whether the application hangs',
   blank: 'read again in a moment; a window that is just being drawn is empty',
-  covered: 'ask the person to bring the window to the front, or to run a compositor',
   host_busy: 'read again when the application is done with what keeps it',
   host_disconnected: 'open the application and press Connect',
   not_found: 'read scene://current for the names that there are',

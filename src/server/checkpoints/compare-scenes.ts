@@ -20,8 +20,8 @@ export interface ComparedScenes {
 }
 
 export interface SceneComparison extends JsonDifferences {
-  /** For each change, whether it is in what belongs to the targets: those come first. */
-  readonly ofTargets: readonly boolean[]
+  /** So many changes, the first ones, are in what belongs to the targets. */
+  readonly ofTargets: number
   /** What the targets are called now; null: they are gone. */
   readonly now: readonly (SceneTarget | null)[]
 }
@@ -35,11 +35,10 @@ const maxLooked = 1_000_000
  */
 export function compareScenes(compared: ComparedScenes): SceneComparison {
   const { base, current, maxChanges, targets } = compared
-  if (base === current) return { changes: [], truncated: false, ofTargets: [], now: targets }
+  if (base === current) return { changes: [], truncated: false, ofTargets: 0, now: targets }
   const [before, after] = [parseScene(base), parseScene(current)]
-  const hasTargets = targets.length > 0
-  const found = changesBetween(before, after, hasTargets ? maxLooked : maxChanges)
-  if (!hasTargets) return { ...found, ofTargets: found.changes.map(() => false), now: [] }
+  const found = changesBetween(before, after, targets.length > 0 ? maxLooked : maxChanges)
+  if (targets.length === 0) return { ...found, ofTargets: 0, now: [] }
   const { family, now } = familyOf(before, after, targets)
   const named = new Set([...family].flatMap(namesIn))
   const isOwn = ({ path, kind }: JsonChange): boolean => {
@@ -50,16 +49,11 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
     if (list === 'objects') return family.has(item)
     return [item.id, item.name].some(each => each != null && named.has(asText(each)))
   }
-  const marked = found.changes.map(change => ({ change, isOfTargets: isOwn(change) }))
-  const kept = marked
-    .toSorted((a, b) => Number(b.isOfTargets) - Number(a.isOfTargets))
-    .slice(0, maxChanges)
-  return {
-    changes: kept.map(({ change }) => change),
-    ofTargets: kept.map(({ isOfTargets }) => isOfTargets),
-    truncated: found.truncated || marked.length > maxChanges,
-    now,
-  }
+  const groups = Map.groupBy(found.changes, isOwn)
+  const own = groups.get(true) ?? []
+  const changes = [...own, ...(groups.get(false) ?? [])].slice(0, maxChanges)
+  const truncated = found.truncated || found.changes.length > maxChanges
+  return { changes, ofTargets: own.length, truncated, now }
 }
 
 /** The targets and all below them, as they are in each of the scenes, and what they are called now. */

@@ -117,18 +117,6 @@ export class DocumentFolder {
     }
   }
 
-  /** Moves all of it at once to where nothing is. False: it has to be copied. */
-  async moveTo({ path, isShared }: DocumentFolder): Promise<boolean> {
-    // What others may read on a share has another mode.
-    if (this.isShared || isShared) return false
-    const isMoved = await rename(this.path, path).then(
-      () => true,
-      () => false,
-    )
-    if (isMoved) await fsyncDirectory(dirname(path))
-    return isMoved
-  }
-
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true })
   }

@@ -1,5 +1,5 @@
 import { instanceStaleMs } from '../../lib/instances/instance.ts'
-import { reapAfterMs } from '../../lib/instances/reap.ts'
+import { reapAfterMs } from '../../lib/instances/record-files.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
@@ -118,10 +118,9 @@ export interface GatewayProducerParts {
 export class GatewayProducer implements SchemeProducer {
   readonly #parts: GatewayProducerParts
   readonly #known: KnownInstances
-  readonly #lists = new KeptAnswers()
-  /** The state of the directory that `#version` is a number of. */
+  /** Of `#entries`. */
+  #lists = new KeptAnswers()
   #entries: readonly InstanceEntry[] = []
-  #version = 0
 
   constructor(parts: GatewayProducerParts) {
     this.#parts = parts
@@ -227,11 +226,9 @@ export class GatewayProducer implements SchemeProducer {
   #list(uri: ResourceUri): readonly Content[] {
     const { entries } = this.#parts.directory
     const query = parseInstanceQuery(uri)
-    if (entries !== this.#entries) this.#version++
+    if (entries !== this.#entries) this.#lists = new KeptAnswers()
     this.#entries = entries
-    return this.#lists.get(this.#version, uri.text, () =>
-      JSON.stringify(listInstances(entries, query)),
-    )
+    return this.#lists.get(0, uri.text, () => JSON.stringify(listInstances(entries, query)))
   }
 }
 

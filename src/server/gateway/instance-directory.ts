@@ -59,7 +59,6 @@ export class InstanceDirectory {
   readonly #findings = new Map<string, Finding>()
   readonly #listeners = new Set<(changes: InstanceChange[]) => void>()
   #entries: readonly InstanceEntry[] | null = null
-  #faults: readonly RecordFault[] | null = null
 
   /**
    * Dead ones included, oldest first. The identical array, of identical entries, until `onChange`
@@ -67,14 +66,12 @@ export class InstanceDirectory {
    */
   get entries(): readonly InstanceEntry[] {
     const all = () => [...this.#findings.values()].flatMap(({ entry }) => entry ?? [])
-    const sorted = () => all().sort((a, b) => byAge(a.record, b.record))
-    return (this.#entries ??= Object.freeze(sorted()))
+    return (this.#entries ??= Object.freeze(all().sort((a, b) => byAge(a.record, b.record))))
   }
 
-  /** Invalid records; they hide no other. The same array likewise. */
+  /** Invalid records; they hide no other. */
   get faults(): readonly RecordFault[] {
-    const all = () => [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
-    return (this.#faults ??= Object.freeze(all()))
+    return [...this.#findings.values()].flatMap(({ fault }) => fault ?? [])
   }
 
   /** What the source is now. */
@@ -105,8 +102,7 @@ export class InstanceDirectory {
       isFault ||= known?.fault?.reason !== fault?.reason
     }
     if (changes.length > 0) this.#entries = null
-    if (isFault) this.#faults = null
-    else if (changes.length === 0) return
+    else if (!isFault) return
     for (const notify of this.#listeners) notify(changes)
   }
 }

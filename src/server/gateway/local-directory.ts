@@ -2,8 +2,12 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
 import { instanceStaleMs, lifeOf } from '../../lib/instances/instance.ts'
-import { reapInstances } from '../../lib/instances/reap.ts'
-import { listRecords, readRecordFile, type RecordFile } from '../../lib/instances/record-files.ts'
+import {
+  listRecords,
+  readRecordFile,
+  reapInstances,
+  type RecordFile,
+} from '../../lib/instances/record-files.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
@@ -109,10 +113,10 @@ export class LocalDirectory extends InstanceDirectory {
     for (const name of new Set([...this.#tracked.keys(), ...listed])) {
       const known = this.#tracked.get(name)
       const file = fault ? null : readRecordFile(join(instancesDir, name), known?.file)
-      const tracked = known ?? new TrackedRecord(name)
+      const tracked = known ?? new TrackedRecord()
       if (file === null) this.#tracked.delete(name)
       else this.#tracked.set(name, tracked)
-      findings.set(name, file === null ? {} : tracked.judge(file))
+      findings.set(name, file === null ? {} : tracked.judge(name, file))
     }
     this.update(findings)
   }
@@ -134,28 +138,23 @@ export class LocalDirectory extends InstanceDirectory {
     tracked.probed(await askReady(url.value, signal))
     // It may have gone meanwhile.
     if (signal.aborted || this.#tracked.get(name) !== tracked || tracked.file === undefined) return
-    this.update([[name, tracked.judge(tracked.file)]])
+    this.update([[name, tracked.judge(name, tracked.file)]])
   }
 }
 
 /** One file among the records, and what is known of the life of its instance. */
 class TrackedRecord {
-  readonly #source: string
   file: RecordFile | undefined
   #entry: (InstanceEntry & { verdict: { heartbeatMs: number } }) | undefined
   #failedProbes = 0
   #failure: string | null = null
 
-  constructor(name: string) {
-    this.#source = cleanText(name, 100)
-  }
-
   /** Returns the same entry as before unless there is something new to say. */
-  judge(file: RecordFile): Finding {
+  judge(name: string, file: RecordFile): Finding {
     this.file = file
     if (!file.record.ok) {
       this.#entry = undefined
-      return { fault: { source: this.#source, reason: file.record.failure } }
+      return { fault: { source: cleanText(name, 100), reason: file.record.failure } }
     }
     const before = this.#entry
     const record = file.record.value

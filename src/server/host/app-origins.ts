@@ -70,7 +70,7 @@ export function expectToken(ws: WebSocket, { token }: AppOrigin, onRefused: () =
 function tokenIn(text: string): string {
   try {
     const { token } = JSON.parse(text)
-    return String(token)
+    return typeof token === 'string' ? token : ''
   } catch {
     return ''
   }

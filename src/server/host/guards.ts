@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { AppOrigin } from './app-origins.ts'
+import { isMediaType } from '../artefacts/put-options.ts'
 import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
@@ -62,7 +63,7 @@ function checkForwarded(headers: IncomingHttpHeaders): Refusal | null {
   )
 }
 
-/** Browsers send `Origin`, applications do not: a web page must not feed the server. */
+/** Browsers send `Origin`, applications do not: a page that is not named must not feed the server. */
 export function checkOrigin(origin: string | undefined): Refusal | null {
   if (origin === undefined) return null
   return refusal(
@@ -111,14 +112,11 @@ export function checkJsonMediaType(contentType: string | undefined): Refusal | n
   return unsupported('the body must be JSON in UTF-8', 'send "Content-Type: application/json"')
 }
 
-const mediaType =
-  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(\s*;\s*[\w!#$&^.+-]+=("[^"\\]*"|[\w!#$&^.+-]+))*$/
-
 /** Artefacts: any media type except forms, which HTTP tools send by default. */
 export function checkArtefactMediaType(contentType: string | undefined): Refusal | null {
   if (contentType === undefined) return null
   const hint = 'send the raw bytes with their own type, for example "Content-Type: image/png"'
-  if (!mediaType.test(contentType)) return unsupported('the content type is malformed', hint)
+  if (!isMediaType(contentType)) return unsupported('the content type is malformed', hint)
   const form = /^(multipart\/form-data|application\/x-www-form-urlencoded)\b/i
   if (form.test(contentType)) return unsupported('a form is not an artefact', hint)
   return null

@@ -2,9 +2,9 @@ import { statSync } from 'node:fs'
 import type { Logger } from '../../lib/util/logger.ts'
 import { ownUid } from '../../lib/util/posix.ts'
 import { fail } from '../../lib/util/result.ts'
-import type { AppCapture, LinkedPictures } from '../capture/host-backend.ts'
-import { type CaptureLimits, resolveCaptureLimits } from '../capture/limits.ts'
-import { openBackends } from '../capture/open-backends.ts'
+import type { CaptureBackend } from '../capture/backend.ts'
+import { type AppCapture, createHostBackend, type LinkedPictures } from '../capture/host-backend.ts'
+import { nativeBackend } from '../capture/native-backend.ts'
 import {
   type AppPresence,
   captureTarget,
@@ -23,14 +23,12 @@ interface ServeCapture {
   link(app: LinkedPictures): void
 }
 
-const noPresence: AppPresence = { connected: false, app: null }
-
-/** Null when window capture is off: then no backend is loaded, nothing ever asked. */
-export async function openServeCapture(
+/** Null when window capture is off: then nothing is ever looked for. */
+export function openServeCapture(
   { mode, title, backends }: ServeCaptureOptions,
-  limits: Partial<CaptureLimits> | undefined,
+  captureMs: number,
   log: Logger,
-): Promise<ServeCapture | null> {
+): ServeCapture | null {
   if (mode === 'off') return null
   let linked: LinkedPictures | null = null
   const app: AppCapture = {
@@ -38,24 +36,25 @@ export async function openServeCapture(
     offersShots: () => linked?.offersShots?.() === true,
     ask: form => linked?.ask(form) ?? Promise.resolve(fail(notLinked)),
   }
-  const source = new WindowCapture(
-    {
-      mode,
-      backends: backends ?? (await openBackends(mode, app)),
-      limits: resolveCaptureLimits(limits),
-      log,
-      onTaken: view => linked?.captured(view),
-    },
-    noApplication,
-  )
+  const onTaken = (view: 'window' | 'viewport') => linked?.captured(view)
+  const ways: readonly CaptureBackend[] = [createHostBackend(app), nativeBackend]
+  const used = ways.filter(({ name }) => mode === 'auto' || mode === name)
+  const parts = { backends: backends ?? used, captureMs, log, onTaken }
+  const source = new WindowCapture(parts, noApplication)
   let isDenied = false
+  let known = ''
   const follow = (presence: AppPresence): void => {
+    const { connected, app: program, pictures } = presence
+    const said = JSON.stringify([connected, program?.pid, program?.mode, pictures])
+    // Most news of an application is of its document, or that it is busy.
+    if (said === known) return
+    known = said
     // A denial outlives the connection, and also covers a window that is found by its title.
-    if (presence.connected) isDenied = presence.pictures?.denied === true
+    if (connected) isDenied = pictures?.denied === true
     const target = captureTarget(presence, title ?? null, isOwnProcess)
     source.aim(isDenied ? fail(deniedPictures) : target)
   }
-  follow(noPresence)
+  follow({ connected: false, app: null })
   return { source, follow, link: pictures => void (linked = pictures) }
 }
 

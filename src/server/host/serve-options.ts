@@ -1,10 +1,8 @@
 import type { Limits } from '../../lib/config/limits.ts'
 import type { BucketSettings } from '../artefacts/bucket-url.ts'
-import type { CaptureMode } from '../capture/options.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import type { Result } from '../../lib/util/result.ts'
 import type { AuthSettings } from '../auth/auth.ts'
-import type { CaptureBackend, Unavailable } from '../capture/backend.ts'
+import type { CaptureBackend, CaptureMode, Unavailable } from '../capture/backend.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { AppOrigin } from './app-origins.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
@@ -65,12 +63,10 @@ export interface ServeCaptureOptions {
 
 /** What is known of the window now. */
 export interface ServeCaptureState {
-  /** The names of the backends that can be tried, best first; or why there are none. */
-  readonly state: Result<readonly string[], Unavailable>
-  /** Why windows cannot be captured from outside of the application; null: no reason is known. */
-  readonly outside: Unavailable | null
-  /** Resolves when every backend has said once whether it works here. */
-  readonly tried: Promise<void>
+  /** Null: a picture can be expected. */
+  readonly unavailable: Unavailable | null
+  /** Looks for the window again. Never rejects. */
+  look(): Promise<void>
 }
 
 /** A started server. */

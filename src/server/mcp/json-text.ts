@@ -83,14 +83,15 @@ export function errorMessage(id: RequestId | null | undefined, error: RpcError):
   return JsonText.membersOf(error).within(`{"jsonrpc":"2.0",${named}"error":{`, '}}')
 }
 
-/** The result of another server as it comes. */
+/** The result of another server of this program, which has made it well-formed, as it comes. */
 export function relayedText(members: RelayedContents, isBatched: boolean): JsonText {
   // One that breaks off would break the other answers of a batch, too.
   if (typeof members !== 'string' && isBatched) {
     members.discard()
     throw new ServiceError('resource_failed', 'too large for a batch: ask for it alone')
   }
-  return new JsonText([members])
+  const byteLength = typeof members === 'string' ? Buffer.byteLength(members) : NaN
+  return new JsonText([members], { byteLength })
 }
 
 /** The member `contents` of the result of a read. */

@@ -6,7 +6,6 @@ import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
-import type { CaptureLimits } from '../capture/limits.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import type { NodeHandler } from '../http/app.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
@@ -78,7 +77,7 @@ export interface ServerParts extends McpServices {
   metrics?: Metrics
   readyFacts?: ReadyFacts
   /** Bounds beside the public ones; replaced by tests. */
-  limits?: Partial<McpLimits & CaptureLimits>
+  limits?: Partial<McpLimits>
   clock?: Clock
   store?: ArtefactStore
   /** The instance that this server is. Default: none, no address names it. */

@@ -7,8 +7,7 @@ import { ArtefactFolder } from '../artefacts/folder.ts'
 import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
 import { createArtefactProducer } from '../artefacts/producer.ts'
 import { ArtefactStore } from '../artefacts/store.ts'
-import { resolveCaptureLimits } from '../capture/limits.ts'
-import { createPictureMaker } from '../capture/png/picture-maker.ts'
+import { fitPng } from '../capture/pictures.ts'
 import { noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import { accessLogOn } from '../http/access-log.ts'
@@ -59,8 +58,6 @@ export class McpHttpServer {
   readonly #registry: ResourceRegistry
   readonly #where: NonNullable<ServerParts['where']>
   readonly #sockets: ServerSocket[] = []
-  /** Makes small copies of stored pictures; its thread runs while there is something to do. */
-  readonly #pictures = createPictureMaker()
   /** What answers requests, once the server serves. */
   #endpoint: McpEndpoint | null = null
   #hostEndpoint: HostEndpoint | null = null
@@ -129,7 +126,7 @@ export class McpHttpServer {
     this.#endpoint?.close()
     this.#hostEndpoint?.close()
     await Promise.all(stopping)
-    await Promise.all([this.#ownWindow?.close(), this.#pictures.close()])
+    this.#ownWindow?.close()
     this.#registry.close()
     if (this.#parts.store === undefined) await this.#store?.close()
   }
@@ -261,8 +258,7 @@ export class McpHttpServer {
   #openOwnWindow(): WindowCapture | null {
     const { capture } = this.#parts
     if (capture === undefined || this.#config.enableResources === false) return null
-    const limits = resolveCaptureLimits(this.#limits)
-    const parts = { mode: capture.name, backends: [capture], limits, log: this.#log }
+    const parts = { backends: [capture], captureMs: this.#limits.captureMs, log: this.#log }
     return new WindowCapture(parts, noApplication)
   }
 
@@ -277,7 +273,7 @@ export class McpHttpServer {
     const downloadUrl = (hex: string) =>
       this.#baseUrl === null ? null : `${this.#baseUrl}/artefacts/sha256/${hex}`
     const shrink = (file: Uint8Array<ArrayBuffer>, maxWidth: number) =>
-      this.#pictures.shrink(file, { maxWidth, maxBytes: maxSmallerBytes })
+      fitPng(Buffer.from(file.buffer), { maxWidth, maxBytes: maxSmallerBytes })
     const artefacts = createArtefactProducer({ store, downloadUrl, shrink })
     const registry = new ResourceRegistry({ ...parts, artefacts })
     store.onChange(() => registry.listChanged())

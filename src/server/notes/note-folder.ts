@@ -24,17 +24,21 @@ export class NoteFolder {
   document: DocumentFolder
   #folder: DocumentFolder
   readonly #log: Logger
+  readonly #told: (changed: readonly Note[]) => void
   /** As read last, by number: a note is the identical one until there is another file of it. */
   #known = new Map<number, KnownNote>()
+  #hasLooked = false
   #looking: Promise<unknown> = Promise.resolve()
   /** A look that has not begun: it serves every caller until then. */
   #next: Promise<readonly Note[]> | null = null
   #writing: Promise<unknown> = Promise.resolve()
 
-  constructor(document: DocumentFolder, log: Logger) {
+  /** `told` is called when a look finds other notes than the one before, whoever wrote them. */
+  constructor(document: DocumentFolder, log: Logger, told: (changed: readonly Note[]) => void) {
     this.document = document
     this.#folder = document.folder('notes')
     this.#log = log
+    this.#told = told
   }
 
   get path(): string {
@@ -51,8 +55,7 @@ export class NoteFolder {
     return this.#next
   }
 
-  /** Those of the last look. */
-  get known(): readonly Note[] {
+  get #notes(): readonly Note[] {
     return [...this.#known.values()].flatMap(({ note }) => note ?? [])
   }
 
@@ -86,7 +89,7 @@ export class NoteFolder {
     return this.serially(async () => {
       const brought = this.#looking.then(bring).then(() => {
         this.#folder = document.folder('notes')
-        this.#known.clear()
+        this.#hasLooked = false
       })
       this.#looking = brought
       await brought
@@ -96,7 +99,7 @@ export class NoteFolder {
   /** Keeps a new note. False: there is one of this id. Throws `limit_reached`. */
   async add(id: string | undefined, files: NoteFiles): Promise<boolean> {
     let number = (await this.lastNumber()) + 1
-    if (this.known.some(note => note.id === id)) return false
+    if (this.#notes.some(note => note.id === id)) return false
     // Another machine may have taken the number.
     while (!(await this.#of(number).createWith(files))) number++
     return true
@@ -146,8 +149,12 @@ export class NoteFolder {
   async #look(): Promise<readonly Note[]> {
     const names = (await this.#folder.list()).filter(name => /^\d{4}$/.test(name)).toSorted()
     const found = await Promise.all(names.map(name => this.#read(Number(name))))
+    const before = new Set(this.#notes)
     this.#known = new Map(found.map(each => [each.number, each]))
-    return this.known
+    const changed = this.#notes.filter(note => !before.has(note))
+    if (this.#hasLooked && changed.length > 0) this.#told(changed)
+    this.#hasLooked = true
+    return this.#notes
   }
 
   /** A damaged note is named in the log and left where it is; the others are not lost with it. */

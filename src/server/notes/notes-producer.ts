@@ -65,8 +65,11 @@ async function read(notes: Notes, uri: ResourceUri): Promise<readonly Content[]>
   if (word !== 'open' && word !== 'all') return json(await notes.find(word))
   const all = await notes.list()
   const listed = word === 'open' ? all.filter(isOpen) : all
-  const of = notes.isShared ? { document: notes.documentName } : { shared: false }
-  return json({ ...of, total: listed.length, notes: listed.map(summary) })
+  return json({
+    ...(notes.shared ?? { shared: false }),
+    total: listed.length,
+    notes: listed.map(summary),
+  })
 }
 
 /** Lean: `notes://{id}` has the rest. */

@@ -51,10 +51,8 @@ export interface NoteAct {
 interface NotesParts {
   /** The one that is open in the application. */
   readonly document: () => DocumentFolder
-  /** False: the application has left and taken its scene with it. */
-  readonly isShared: () => boolean
-  /** Its path, else its name, for people; null: it has none. */
-  readonly documentName: () => string | null
+  /** Its path or name, for people. Null: the application has left and taken its scene with it. */
+  readonly shared: () => { readonly document: string | null } | null
   readonly checkpoints: Checkpoints
   readonly prover: Prover
   readonly audit: Pick<AuditLog, 'record'>
@@ -67,8 +65,6 @@ export class Notes {
   readonly #followed = new Set<string>()
   #opened: NoteFolder | null = null
   readonly #watchers = new Set<() => void>()
-  /** Those that followers were told of: a read in between does not hide what others have written. */
-  readonly #seen = new WeakSet<Note>()
   #scene: () => SceneNow = () => ({ objects: [], isPartial: true })
   #told: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
@@ -117,17 +113,9 @@ export class Notes {
   #lookIfWanted(): void {
     if (this.#followed.size + this.#watchers.size === 0) return this.close()
     if (this.#stopLooking !== null) return
-    for (const note of this.#opened?.known ?? []) this.#seen.add(note)
-    this.#stopLooking = repeat(systemTimer, lookMs, () => this.#look())
-  }
-
-  /** Tells of what other servers have written. */
-  async #look(): Promise<void> {
-    const notes = await this.#open()
-      .notes()
-      .catch(() => [])
-    const changed = notes.filter(note => !this.#seen.has(note))
-    if (changed.length > 0) this.#tell(...changed)
+    const look = async () => void (await this.list().catch(() => []))
+    void look()
+    this.#stopLooking = repeat(systemTimer, lookMs, look)
   }
 
   close(): void {
@@ -144,16 +132,18 @@ export class Notes {
     if (this.#opened?.document.path === document.path) return
     const folder = this.#folderOf(from ?? document)
     this.#opened = folder
-    if (from === null) return this.#tell()
-    void folder.follow(document, () => this.#bring(from, document, isMove)).then(() => this.#tell())
+    if (from === null) return this.#tell([])
+    void folder
+      .follow(document, () => this.#bring(from, document, isMove))
+      .then(() => this.#tell([]))
   }
 
   /** Moves notes and checkpoints of a saved document to its new folder, or copies them. */
   async #bring(from: DocumentFolder, to: DocumentFolder, isMove: boolean): Promise<void> {
     const { checkpoints, log } = this.#parts
     try {
-      if (isMove && (await from.moveTo(to))) return
-      await new NoteFolder(from, log).copyTo(new NoteFolder(to, log), isMove)
+      const source = new NoteFolder(from, log, () => {})
+      await source.copyTo(new NoteFolder(to, log, () => {}), isMove)
       await checkpoints.copy(from, to)
       if (isMove) await from.remove()
     } catch (error) {
@@ -163,7 +153,7 @@ export class Notes {
 
   /** By number, with the names that their objects have now. None while no document is shared. */
   async list(): Promise<readonly Note[]> {
-    if (!this.isShared) return []
+    if (this.shared === null) return []
     return this.#withTargets(await this.#open().notes())
   }
 
@@ -174,14 +164,9 @@ export class Notes {
     return notes.map(note => ({ ...note, targets: targetsNow(note.targets, index, isPartial) }))
   }
 
-  /** False: the user has ended the sharing, so that no note would be found again. */
-  get isShared(): boolean {
-    return this.#parts.isShared()
-  }
-
-  /** Of which document they are; null: it has no name, or none is shared. */
-  get documentName(): string | null {
-    return this.isShared ? this.#parts.documentName() : null
+  /** Null: the user has ended the sharing, so that no note would be found again. */
+  get shared() {
+    return this.#parts.shared()
   }
 
   /** By id or number. Throws `resource_not_found`. */
@@ -200,7 +185,7 @@ export class Notes {
     const folder = this.#open()
     const input = { ...given, targets: this.#resolved(given.targets, folder) }
     const note = await folder.serially(() => this.#add(folder, input))
-    this.#changed(note, 'add', given.author)
+    this.#audit(note, 'add', given.author)
     return this.#withTargets([note])[0]!
   }
 
@@ -234,7 +219,7 @@ export class Notes {
     const folder = this.#open()
     const said = JSON.stringify({ by, at: toRfc3339(systemClock.now()), text })
     const { note, number } = await folder.serially(() => this.#take(folder, word, action, said))
-    this.#changed(note, action, actor)
+    this.#audit(note, action, actor)
     return action === 'answer' ? this.#prove(folder, note, number) : note
   }
 
@@ -300,7 +285,7 @@ export class Notes {
     const folder = this.#open()
     const isNew = await folder.serially(() => folder.add(id, files))
     const note = findNote(await folder.notes(), id)
-    if (isNew) this.#changed(note, 'import', 'host')
+    if (isNew) this.#audit(note, 'import', 'host')
     return { note, isNew }
   }
 
@@ -309,34 +294,27 @@ export class Notes {
     try {
       const proof = await this.#parts.prover.prove(folder, answered, number)
       await folder.append(answered, stepFile(number, 'proof'), JSON.stringify(proof))
-      const note = findNote(await folder.notes(), answered.id)
-      this.#tell(note)
-      return note
+      return findNote(await folder.notes(), answered.id)
     } catch (error) {
       this.#parts.log.warn({ err: error, note: answered.id }, 'an answer could not be proved')
       return answered
     }
   }
 
-  #changed(note: Note, action: NoteAction | 'add' | 'import', actor: string): void {
-    const { id, number } = note
+  #audit({ id, number }: Note, action: NoteAction | 'add' | 'import', actor: string): void {
     // Without the text, which `notes://` has for those who may read it.
     this.#parts.audit.record({ action: `note.${action}`, actor, params: { id, number } })
-    this.#tell(note)
   }
 
-  #tell(...changed: Note[]): void {
+  #tell(changed: readonly Note[]): void {
     this.#told(openNotesUri)
     this.#told(allNotesUri)
-    for (const note of changed) {
-      this.#seen.add(note)
-      this.#told(`notes://${note.id}`)
-    }
+    for (const { id } of changed) this.#told(`notes://${id}`)
     for (const told of this.#watchers) told()
   }
 
   #assertShared(code: ErrorCode = 'note_state'): void {
-    if (this.isShared) return
+    if (this.shared !== null) return
     throw new ServiceError(code, noDocument, { hint: 'connect the application first' })
   }
 
@@ -346,7 +324,7 @@ export class Notes {
 
   #folderOf(document: DocumentFolder): NoteFolder {
     if (this.#opened?.document.path === document.path) return this.#opened
-    return new NoteFolder(document, this.#parts.log)
+    return new NoteFolder(document, this.#parts.log, changed => this.#tell(changed))
   }
 }
 

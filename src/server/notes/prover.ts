@@ -5,7 +5,7 @@ import { parseExact } from '../../lib/util/exact-json.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { asText } from '../../lib/util/text.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
-import type { PictureDifference } from '../capture/png/compare.ts'
+import { comparePictures } from '../capture/pictures.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
@@ -46,7 +46,6 @@ interface ProverParts {
   readonly checkpoints: Checkpoints
   /** Null when no pictures are taken. */
   readonly camera: NoteCamera | null
-  readonly compare: (before: Buffer, after: Buffer) => Promise<PictureDifference | null>
   /** All that the application tells of an object; null: it tells nothing. */
   readonly detail: (id: string) => Promise<JsonObject | null>
   readonly timer?: Timer
@@ -175,7 +174,7 @@ export class Prover {
     try {
       await folder.append(note, `${afterName}.png`, taken.png)
       const first = await folder.read(note, 'before.png')
-      const difference = first && (await this.#parts.compare(first, taken.png))
+      const difference = first && (await comparePictures(first, taken.png))
       if (difference === null) return { after }
       const { png, share, box } = difference
       await folder.append(note, `${differenceName}.png`, png)
@@ -226,7 +225,7 @@ function proofOf(
   hasTargets: boolean,
 ) {
   const linesOf = (isAsked: boolean) =>
-    describeChanges(changes, ({ path }, at) => ofTargets[at] === isAsked && !ofPerson.test(path))
+    describeChanges(changes, ({ path }, at) => at < ofTargets === isAsked && !ofPerson.test(path))
   const keyOf = ({ id, name }: JsonChange) => asText(id ?? name)
   const placeOf = (change: JsonChange) =>
     `${keyOf(change)} ${change.path.replace(/^\/\w+\/\d+/, '')}`

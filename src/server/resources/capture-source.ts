@@ -19,6 +19,8 @@ export interface CaptureSource {
    * Answers from memory.
    */
   readonly unavailable: { readonly message: string; readonly hint: string } | null
+  /** Looks for the window again. Never rejects. */
+  look(): Promise<void>
   /** Whether there is also a picture of the view of the scene alone. */
   readonly hasViewport: boolean
   /**

@@ -66,8 +66,9 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
       const isViewport = uri.path === 'viewport'
       if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
       // Some applications draw their scene where there is no window.
-      const isThere = isViewport ? source?.hasViewport : source?.unavailable === null
-      if (source === undefined || !isThere) {
+      const isThere = () => (isViewport ? source?.hasViewport : source?.unavailable === null)
+      if (!isThere()) await source?.look()
+      if (source === undefined || !isThere()) {
         const { message, hint } =
           source === undefined ? noWindow : (source.unavailable ?? noViewport)
         throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)

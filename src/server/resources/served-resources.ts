@@ -34,6 +34,9 @@ interface ServedResourcesOptions {
 /** Listeners hear of a changed listing at most this often. */
 const listChangedIntervalMs = 1000
 
+/** URIs that are kept taken apart. */
+const maxParsed = 64
+
 /** Contents are kept in so many spellings of their address. */
 const maxSpellings = 16
 
@@ -61,8 +64,8 @@ export class ServedResources {
   #cancelListPause: (() => void) | null = null
   #isListChangeTold = true
   readonly #instance: (() => Named) | undefined
-  /** One request takes its URI apart more than once. */
-  #last: { readonly asked: unknown; readonly parsed: ResourceUri } | undefined
+  /** URIs that were taken apart: one request needs it more than once, and clients ask again. */
+  readonly #parsed = new Map<unknown, ResourceUri>()
   /** Contents under the address of this instance, by those in its own spelling. */
   readonly #echoed = new WeakMap<readonly Content[], Map<string, readonly Content[]>>()
 
@@ -223,7 +226,8 @@ export class ServedResources {
   /** `<scheme>://<rest>` for `instance://<this instance>/<scheme>/<rest>`; any other URI as it is. */
   own<Uri>(uri: Uri): Uri | string {
     if (this.#instance === undefined || typeof uri !== 'string') return uri
-    if (uri === this.#last?.asked) return this.#last.parsed.text
+    const known = this.#parsed.get(uri)
+    if (known !== undefined) return known.text
     const parsed = parseInstanceUri(uri)
     return parsed !== null && namesId(this.#instance(), parsed.selector) ? parsed.inner : uri
   }
@@ -241,9 +245,12 @@ export class ServedResources {
   }
 
   #parse(uri: unknown): Result<ResourceUri, string> {
-    if (this.#last !== undefined && uri === this.#last.asked) return ok(this.#last.parsed)
+    const known = this.#parsed.get(uri)
+    if (known !== undefined) return ok(known)
     const parsed = parseResourceUri(this.own(uri))
-    if (parsed.ok) this.#last = { asked: uri, parsed: parsed.value }
+    if (!parsed.ok) return parsed
+    if (this.#parsed.size >= maxParsed) this.#parsed.clear()
+    this.#parsed.set(uri, parsed.value)
     return parsed
   }
 

@@ -70,7 +70,7 @@ class Seen(unittest.TestCase):
         del self.link.said[:]
         item.name = "New"
         self.tick()
-        listed = self.link.of("list_changed")[-1]
+        listed = self.link.of("register")[-1]
         self.assertEqual(listed[0], "blender-object")
         self.assertEqual([each["uri"] for each in listed[1]], ["blender-object://New"])
         updated = [args[0] for args in self.link.of("updated")]

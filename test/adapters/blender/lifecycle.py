@@ -46,7 +46,7 @@ class Lifecycle(unittest.TestCase):
 
     def test_it_was_installed_with_its_link_beside_it(self):
         module = harness.enable()
-        self.assertIn("service_host_link.py", os.listdir(os.path.dirname(module.__file__)))
+        self.assertIn("service_host_link", os.listdir(os.path.dirname(module.__file__)))
         self.assertEqual(module.bl_info["name"], "service-cli link")
         self.assertTrue(module.__file__.startswith(os.environ["BLENDER_USER_SCRIPTS"]))
         # The search of Blender finds what is in a menu.

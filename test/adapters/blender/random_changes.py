@@ -77,7 +77,7 @@ class Told(unittest.TestCase):
         self.assert_fresh()
         self.assertEqual(self.link.of("updated"), [
             ("blender-object://Prop.3",), ("blender-object://Prop.7",)])
-        self.assertEqual(self.link.of("list_changed"), [])
+        self.assertEqual(self.link.of("register"), [])
 
     def test_more_changes_than_can_be_read_are_told_while_they_go_on(self):
         items = [harness.add("Prop.%d" % number) for number in range(600)]

@@ -1,5 +1,7 @@
-"""What every test here needs: the file that users take, which PYTHONPATH leads to."""
+"""What every test here needs: the folder that users take, which PYTHONPATH leads to."""
+
+import os
 
 import service_host_link as link
 
-PATH = link.__file__
+FOLDER = os.path.dirname(link.__file__)

@@ -2,20 +2,23 @@
 
     {"id": 1, "call": "set_scene", "args": [...], "kwargs": {...}}   -> {"id": 1, "result": ...}
     {"id": 2, "get": "need_scene"}
-    {"id": 3, "new": {...}, "constants": {"SILENCE_SECONDS": 1}}     a HostLink with these arguments
+    {"id": 3, "new": {...}, "constants": {"session.SILENCE_SECONDS": 1}}  a HostLink with these arguments
     {"id": 4, "block": true}                                         keeps the main thread
     {"release": true}                                                ends that; no answer
     {"id": 5, "pumping": false}
 
+    {"id": 6, "freeze": 2}                                           no thread runs for so many seconds
+
 Pumps in between, as the timer of an application would. Ends without stop() when its input ends.
 """
 
+import ctypes
 import json
 import queue
 import sys
 import threading
 
-import service_host_link as module  # the file that users take, which PYTHONPATH leads to
+import service_host_link as module  # the folder that users take, which PYTHONPATH leads to
 
 link = None
 uploads = []
@@ -53,10 +56,6 @@ def on_refresh():
         return False
     link.set_scene({"refreshed": True} if scene is True else value_of(scene))
     return True
-
-
-def on_list(scheme):
-    return [{"uri": scheme + "://listed", "name": "listed"}]
 
 
 def capture(target, max_width, max_bytes):
@@ -106,18 +105,22 @@ def run(command):
         return link.provide_capture(*([capture] + command["provide"]))
     if "new" in command:
         for name, value in command.get("constants", {}).items():
-            assert hasattr(module, name), name
-            setattr(module, name, value)
+            place, _, constant = name.partition(".")
+            assert hasattr(getattr(module, place), constant), name
+            setattr(getattr(module, place), constant, value)
         if command.get("reads", True):
-            command["new"].update(on_read=on_read, on_list=on_list)
+            command["new"].update(on_read=on_read)
         refreshes.extend(command.get("refreshes", []))
         if refreshes:
             command["new"].update(on_refresh=on_refresh)
-        link = module.HostLink(on_status=statuses.append, **command["new"])
+        link = module.HostLink(**command["new"])
         return repr(link)
     if "block" in command:
         released.wait()
         released.clear()
+        return None
+    if "freeze" in command:  # Python's lock is kept, as by an application that computes
+        ctypes.PyDLL(None).usleep(int(command["freeze"] * 1000000))
         return None
     if "get" in command:
         if command["get"] in ("asked", "kept", "statuses", "uploads"):
@@ -167,8 +170,11 @@ def main():
         try:
             line = lines.get(timeout=0.01)
         except queue.Empty:
-            if pumping and link is not None:
-                link.pump()
+            if link is not None:
+                if pumping:
+                    link.pump()
+                if link.status() not in statuses[-1:]:
+                    statuses.append(link.status())
             continue
         if line is None:
             return

@@ -5,6 +5,7 @@ import time
 import unittest
 
 from common import link
+from service_host_link import search
 
 
 class FindServer(unittest.TestCase):
@@ -75,9 +76,9 @@ class FindServer(unittest.TestCase):
 
     def test_takes_a_record_that_still_shows_its_own_connection(self):
         self.record("one", host={"connected": True})
-        found = link.find_candidates("blender", self.registry, {}, [], own_server="one")
+        found = search.find_candidates("blender", self.registry, {}, [], own_server="one")
         self.assertEqual(len(found), 1)
-        self.assertEqual(link.find_candidates("blender", self.registry, {}, [], "other"), [])
+        self.assertEqual(search.find_candidates("blender", self.registry, {}, [], "other"), [])
 
     def test_survives_records_of_any_content(self):
         for text in ("", "{", "[]", "7", "null", "[" * 20000, "\udcff", "{}", '{"dcc_type":[]}',
@@ -145,7 +146,7 @@ class FindServer(unittest.TestCase):
         self.registry = os.path.dirname(self.instances)
         os.mkfifo(os.path.join(self.instances, "pipe.json"), 0o600)
         self.assertEqual(self.find()[1], "token-of-one")
-        self.assertIn("pipe.json: is not a regular file", self.reasons)
+        self.assertIn("pipe.json: cannot be read (not a regular file)", self.reasons)
 
     def test_says_that_nothing_is_there(self):
         words = "no server running; start one: service-cli serve --dcc-type blender"
@@ -166,14 +167,14 @@ class FindServer(unittest.TestCase):
                          "http://127.0.0.1:1/host; start another server: service-cli serve --port 0")
 
     def test_looks_where_the_server_writes(self):
-        self.assertEqual(link.registry_folder({"SERVICE_REGISTRY_DIR": "/a/b"}), "/a/b")
+        self.assertEqual(search.registry_folder({"SERVICE_REGISTRY_DIR": "/a/b"}), "/a/b")
         if os.name == "nt":
-            profile = link.registry_folder({"USERPROFILE": "C:\\Users\\ada"})
+            profile = search.registry_folder({"USERPROFILE": "C:\\Users\\ada"})
             self.assertEqual(profile, "C:\\Users\\ada\\.service-cli")
         else:
             name = "service-cli-%d" % os.geteuid()
-            self.assertEqual(link.registry_folder({"TMPDIR": "/t/", "TEMP": "/x"}), "/t/" + name)
-            self.assertEqual(link.registry_folder({}), "/tmp/" + name)
+            self.assertEqual(search.registry_folder({"TMPDIR": "/t/", "TEMP": "/x"}), "/t/" + name)
+            self.assertEqual(search.registry_folder({}), "/tmp/" + name)
 
 
 class Addresses(unittest.TestCase):
@@ -181,13 +182,14 @@ class Addresses(unittest.TestCase):
         for host, own in (("127.0.0.1", True), ("127.9.9.9", True), ("localhost", True),
                           ("[::1]", True), ("127.0.0.256", False), ("127.0.0.1.example", False),
                           ("0.0.0.0", False), ("[::]", False), ("example.com", False)):
-            self.assertEqual(link.parse_url("http://%s:1/host" % host).loopback, own, host)
+            address = search.parse_url("http://%s:1/host" % host)
+            self.assertEqual(search.is_loopback(address.host), own, host)
 
     def test_refuses_without_repeating_the_address(self):
         for url in ("", "127.0.0.1:1", "ftp://h/secret", "http://", "http://h:99999/secret", None, 7,
                     "http://h/host?key=secret", "http://h/ho st", "http://h/\r\nsecret", "wss://h/"):
             with self.assertRaises(ValueError, msg=url) as caught:
-                link.parse_url(url)
+                search.parse_url(url)
             self.assertNotIn("secret", str(caught.exception))
 
 

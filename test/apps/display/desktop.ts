@@ -92,23 +92,14 @@ export class Desktop {
     return id
   }
 
-  async windowOfSize(size: string): Promise<string> {
-    let id = ''
-    await eventually(async () => {
-      const lines = (await this.run('xwininfo', '-root', '-children')).split('\n')
-      id =
-        lines
-          .find(line => line.includes(` ${size}+`))
-          ?.trim()
-          .split(' ')[0] ?? ''
-      return id !== '' && (await this.run('xwininfo', '-id', id)).includes('IsViewable')
-    }, `a window of ${size}`)
-    return id
-  }
-
   /** Programs of the X project do not tell their process; others do. */
   async tellProcess(id: string, pid: number | undefined): Promise<void> {
     await this.run('xprop', '-id', id, '-f', '_NET_WM_PID', '32c', '-set', '_NET_WM_PID', `${pid}`)
+  }
+
+  /** Programs of the X project set only the older name of a window; others set this one. */
+  async tellTitle(id: string, title: string): Promise<void> {
+    await this.run('xprop', '-id', id, '-f', '_NET_WM_NAME', '8u', '-set', '_NET_WM_NAME', title)
   }
 
   /** A program with one window, which tells its process. */
@@ -125,6 +116,7 @@ export class Desktop {
   async #titled(child: ChildProcess, name: string): Promise<Program> {
     const id = await this.windowOf(name)
     await this.tellProcess(id, child.pid)
+    await this.tellTitle(id, name)
     return { child, pid: child.pid ?? 0, id }
   }
 

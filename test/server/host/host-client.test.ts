@@ -90,7 +90,7 @@ describe('the host client in Node', () => {
     link.setScene({ frame })
     await link.flush()
     frame = 2
-    expect((await scene()).frame).to.equal(2)
+    expect(await scene()).to.deep.equal({ frame: 2 })
   })
 
   it('records what was done, and logs events', async () => {
@@ -159,7 +159,6 @@ describe('the host client in Node', () => {
       told.link.patchScene({ objects: [lamp] })
       await second.stop()
       await until(() => told.states.at(-1)?.startsWith('waiting') === true)
-      expect(await rejectionOf(told.link.flush())).to.include({ code: 'disconnected' })
       expect(await rejectionOf(told.link.record({ action: 'x' }))).to.include({
         code: 'disconnected',
       })

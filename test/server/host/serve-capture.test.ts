@@ -63,7 +63,7 @@ describe('the window of the application that is linked to serve', () => {
   it('is not looked at from outside while the person at the application denies it', async () => {
     const session = await start()
     const app = await link({ mode: 'gui', pid: process.pid }, { capture: { denied: true } })
-    await handle.capture?.tried
+    await handle.capture?.look()
     await app.done({ type: 'app.update', document: null })
     expect(await isListed(session)).to.equal(false)
     expect((await session.call('resources/read', { uri })).error.code).to.equal(-32002)
@@ -76,7 +76,7 @@ describe('the window of the application that is linked to serve', () => {
 
   it('comes with the application, is captured by its process, and goes with it', async () => {
     const session = await start()
-    await handle.capture?.tried
+    await handle.capture?.look()
     expect(await isListed(session)).to.equal(false)
     const before = await session.call('resources/read', { uri })
     expect(before.error.code).to.equal(-32002)

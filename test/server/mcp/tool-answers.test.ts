@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
+import { rgbPng } from '../../helpers/png.ts'
 import { type GatewayHandle, startGateway } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
@@ -16,7 +16,7 @@ import { until } from '../../helpers/until.ts'
 function dotted(dots: readonly number[]): Buffer {
   const bytes = new Uint8Array(16 * 8 * 3).fill(100)
   for (const at of dots) bytes.fill(255, at * 3, at * 3 + 3)
-  return encodePng({ bytes, width: 16, height: 8 })
+  return rgbPng(bytes, 16, 8)
 }
 
 const light = { id: 'Key Light', name: 'Key Light', type: 'light', visible: true }
@@ -182,7 +182,7 @@ describe('the answers of the tools of serve and of a gateway', () => {
       ['read_resource', { uri: 'capture://current_window' }],
     ] as const) {
       const { content } = await call(name, args)
-      expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
+      expect(content[0]).to.include({ type: 'image', mimeType: 'image/jpeg' })
       expect(content[1].text).to.match(/, 16 × 8 pixels/)
     }
   })

@@ -70,7 +70,7 @@ describe('the files of notes', () => {
         if (offset !== undefined) {
           const lines = content[0].text.split('\n')
           expect(lines).to.have.length(data.returned + 2)
-          expect(lines[0]).to.equal(`${data.returned} of ${count} notes`)
+          expect(lines[0]).to.equal(`${data.returned} of ${count} notes of /shots/new-0.blend`)
           expect(lines.at(-1)).to.contain(`call list_notes with offset ${offset}`)
         }
       }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { comparedOnly } from '../../../src/lib/mcp/note-proof.ts'
-import { encodePng } from '../../../src/server/capture/png/make-picture.ts'
+import { rgbPng } from '../../helpers/png.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { folderOfNote } from '../../helpers/note-files.ts'
@@ -15,7 +15,7 @@ import type { RunningServe } from '../../helpers/serve-process.ts'
 function dotted(dots: readonly number[]): Buffer {
   const bytes = new Uint8Array(16 * 8 * 3).fill(100)
   for (const at of dots) bytes.fill(255, at * 3, at * 3 + 3)
-  return encodePng({ bytes, width: 16, height: 8 })
+  return rgbPng(bytes, 16, 8)
 }
 
 const lamp = (energy: number) => ({ id: 'Lamp', name: 'Lamp', parent: 'Rig', light: { energy } })
@@ -112,7 +112,7 @@ describe('the proof of an answer', () => {
         },
       })
       expect(content[0].text).to.include('in the view of the note 1.6 % of the pixels changed')
-      expect(content[1]).to.include({ type: 'image', mimeType: 'image/png' })
+      expect(content[1]).to.include({ type: 'image', mimeType: 'image/jpeg' })
       expect(content[2].text).to.equal(
         `\nnotes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
       )

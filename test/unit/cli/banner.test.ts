@@ -31,7 +31,12 @@ describe('renderBanner', () => {
     capture: null,
     joins: [],
   }
-  const trouble = { message: 'there is no display', hint: 'start it in a desktop session' }
+  const unavailable = {
+    reason: 'no_display',
+    message: 'there is no display',
+    hint: 'start it in a desktop session',
+  }
+  const waits = { ...unavailable, reason: 'no_application' }
   const rows: Row<BannerFacts>[] = [
     [{}, 'Host and Origin, the host token', 'not page', 'not login', 'not \x1b'],
     [{ page }, page, 'later: service-cli page', 'not --registry-dir'],
@@ -39,10 +44,9 @@ describe('renderBanner', () => {
     [{ tokens: true }, 'the host token, access tokens'],
     [{ hostTokenFile: "/tmp/it's here" }, `$(cat \\ '/tmp/it'\\''s here')`, '/host/v1/scene'],
     [{ hostTokenFile: null }, 'TOKEN=$SERVICE_HOST_TOKEN'],
-    [{ capture: { way: null, waits: true, trouble: null } }, 'waits for an application; then'],
-    [{ capture: { way: null, waits: true, trouble } }, 'sends pictures itself: there is'],
-    [{ capture: { way: null, waits: false, trouble } }, 'there is no display; start it in a'],
-    [{ capture: { way: 'x11', waits: false, trouble: null } }, 'can see it (x11)'],
+    [{ capture: { unavailable: waits } }, 'waits for an application; --capture off'],
+    [{ capture: { unavailable } }, 'there is no display; start it in a'],
+    [{ capture: { unavailable: null } }, 'clients can see it; --capture off'],
   ]
   for (const [changes, ...texts] of rows) {
     it(`says for ${JSON.stringify(changes)} ${texts.join(', ')}`, () => {

@@ -28,7 +28,6 @@ describe('the adapters of the package', () => {
   it('is every file of the add-on and the one client, without what others leave behind', async () => {
     await put(addon('__init__.py'), 'init')
     await put(addon('scene/collect.py'), 'collect')
-    await put(addon('service_host_link.py'), 'an old copy')
     await put(addon('__pycache__/__init__.cpython-311.pyc'), 'x')
     await put(addon('scene/__pycache__/note.txt'), 'x')
     for (const name of ['.DS_Store', '.git/config', 'old.pyc', 'old.pyo']) {
@@ -41,7 +40,7 @@ describe('the adapters of the package', () => {
     expect(await contents()).to.deep.equal({
       '__init__.py': 'init',
       'scene/collect.py': 'collect',
-      'service_host_link.py': 'client\n',
+      'service_host_link/__init__.py': 'client',
     })
   })
 

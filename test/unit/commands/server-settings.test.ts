@@ -81,9 +81,9 @@ describe('settings of serve', () => {
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: 'abc' }, { host: '0.0.0.0', auth: keyed('abc') }],
     [{ limit: ['maxSessions=5', 'pageSize=10'] }, {}, { limits: { maxSessions: 5, pageSize: 10 } }],
     [
-      { capture: 'x11', 'capture-title': 'shot 010' },
+      { capture: 'native', 'capture-title': 'shot 010' },
       {},
-      { capture: { mode: 'x11', title: 'shot 010' } },
+      { capture: { mode: 'native', title: 'shot 010' } },
     ],
     [
       { 'no-artefacts': true, 'no-resources': true, 'no-notes': true },

@@ -73,7 +73,7 @@ describe('Prover', () => {
     height = revision++
   }
   const document = () => new DocumentFolder(folder)
-  const notesIn = (path: string) => new NoteFolder(new DocumentFolder(path), silentLogger)
+  const notesIn = (path: string) => new NoteFolder(new DocumentFolder(path), silentLogger, () => {})
   const checkpoints = new Checkpoints({ document, scene })
   const prover = (camera: NoteCamera | null = null) =>
     new Prover({
@@ -81,7 +81,6 @@ describe('Prover', () => {
       scene,
       checkpoints,
       camera,
-      compare: async () => null,
       detail: async id => details.get(id) ?? null,
       timer: {
         after: (_ms, run) => {
@@ -199,8 +198,7 @@ describe('Prover', () => {
       return { png, view: {} }
     }
     const notes = new Notes({
-      isShared: () => true,
-      documentName: () => null,
+      shared: () => ({ document: null }),
       document,
       checkpoints,
       prover: prover({ shot }),

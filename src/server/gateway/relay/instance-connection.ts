@@ -2,7 +2,7 @@ import { Unreachable } from '../../../lib/mcp/bridge/bridge-errors.ts'
 import { instanceHeader } from '../../../lib/instances/gateway-key.ts'
 import { liveAppKey } from '../../../lib/mcp/call-meta.ts'
 import { metaKeys, statelessHeaders } from '../../../lib/mcp/request-metadata.ts'
-import { onAbort } from '../../../lib/util/abort.ts'
+import { controllerWith } from '../../../lib/util/abort.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
@@ -56,21 +56,25 @@ export class InstanceConnection {
   read(uri: string, reader: Reader | undefined): Promise<RelayedContents> {
     const { name = '', version: clientVersion = '' } = reader?.client ?? {}
     const call = { method: 'resources/read', params: { uri }, member: 'contents', about: uri }
-    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, signal =>
-      this.call(call, reader?.client, signal),
+    return this.#reads.read(`${uri}\n${name}\n${clientVersion}`, reader, cancel =>
+      this.call(call, reader?.client, cancel),
     )
   }
 
-  /** The members of the result. Rejects with a `ServiceError`, or the reason of `signal`. */
-  call(call: Call, client: Reader['client'], signal?: AbortSignal): Promise<string | LargeResult> {
+  /** The members of the result. Rejects with a `ServiceError`, or the reason of `cancel`. */
+  call(
+    call: Call,
+    client: Reader['client'],
+    cancel: AbortController,
+  ): Promise<string | LargeResult> {
     const { transport, limits } = this.#parts
     const { instanceSilenceMs: silenceMs } = limits
     const id = String(++this.#lastId)
     const request = this.#request(id, call.method, call.params, { ...call.meta, client })
-    return within(signal, call.answerMs ?? limits.instanceAnswerMs, async (cancel, until) => {
-      const answer = await transport.send(request, cancel)
+    return within(cancel, call.answerMs ?? limits.instanceAnswerMs, async until => {
+      const answer = await transport.send(request, cancel.signal)
       until(silenceMs)
-      return resultOf(answer, { ...call, id, silenceMs }, cancel)
+      return resultOf(answer, { ...call, id, silenceMs }, cancel.signal)
     })
   }
 
@@ -83,8 +87,9 @@ export class InstanceConnection {
   ): Promise<InstanceAnswer> {
     const { instanceId, transport, limits } = this.#parts
     const sent = { ...headers, [instanceHeader]: instanceId }
-    return within(signal, limits.instanceAnswerMs, cancel =>
-      transport.send({ method, path, headers: sent }, cancel),
+    const cancel = controllerWith(signal)
+    return within(cancel, limits.instanceAnswerMs, () =>
+      transport.send({ method, path, headers: sent }, cancel.signal),
     )
   }
 
@@ -134,21 +139,16 @@ export class InstanceConnection {
   }
 }
 
-/**
- * Runs a request, which is cancelled with `signal`, also when its answer has begun, and at the end of
- * its time; `until` gives it more.
- */
+/** Runs a request, which is cancelled at the end of its time; `until` gives it more. */
 async function within<Answer>(
-  signal: AbortSignal | undefined,
+  cancel: AbortController,
   answerMs: number,
-  run: (cancel: AbortSignal, until: (ms: number) => void) => Promise<Answer>,
+  run: (until: (ms: number) => void) => Promise<Answer>,
 ): Promise<Answer> {
-  const cancel = new AbortController()
-  onAbort(signal, () => cancel.abort(signal?.reason))
   const late = (why: string) => () => cancel.abort(unreachable(why))
   let timer = setTimeout(late('it does not answer'), answerMs)
   try {
-    return await run(cancel.signal, ms => {
+    return await run(ms => {
       clearTimeout(timer)
       timer = setTimeout(late('it stopped answering'), ms)
     })

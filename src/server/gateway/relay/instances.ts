@@ -1,5 +1,6 @@
 import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { plainId } from '../../../lib/instances/select-instance.ts'
+import { controllerWith } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
@@ -195,7 +196,7 @@ export class Instances implements SchemeProducer {
     const uri = `gateway://instances/${instanceId}`
     const wanted = { instanceId, rpc: `tools/call ${name}`, uri }
     return this.asked(wanted, reader, (connection, { client, signal } = reader) =>
-      connection.call(call, client, signal),
+      connection.call(call, client, controllerWith(signal)),
     )
   }
 

@@ -1,9 +1,9 @@
-import { onAbort } from '../../../lib/util/abort.ts'
+import { controllerWith, onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
 import { LargeResult } from './instance-answer.ts'
 
-type Ask = (signal: AbortSignal | undefined) => Promise<string | LargeResult>
+type Ask = (cancel: AbortController) => Promise<string | LargeResult>
 
 /**
  * Readers of one resource share a request. Those that arrive while it is open share the next one,
@@ -13,7 +13,7 @@ export class SharedReads {
   /** For each key the open request, and the one that follows it. */
   #flights: { readonly key: string; readonly flight: Flight }[] = []
 
-  /** `ask` sends one request, which `signal` ends. Rejects as it does, or with `cancelled`. */
+  /** `ask` sends one request, which `cancel` ends. Rejects as it does, or with `cancelled`. */
   async read(key: string, reader: Reader | undefined, ask: Ask): Promise<RelayedContents> {
     const flight = this.#flight(key, ask)
     const leave = flight.join(reader?.signal)
@@ -22,7 +22,7 @@ export class SharedReads {
     if (answer instanceof LargeResult && !answer.take()) {
       // Too large to share: every further reader asks for itself.
       leave()
-      return ask(reader?.signal)
+      return ask(controllerWith(reader?.signal))
     }
     if (!(answer instanceof LargeResult)) leave()
     return answer
@@ -47,17 +47,16 @@ class Flight {
   #readers = 0
 
   constructor(before: Flight | undefined, ask: Ask) {
-    const { signal } = this.#cancel
     const sent = async () => {
-      signal.throwIfAborted()
-      return ask(signal)
+      this.#cancel.signal.throwIfAborted()
+      return ask(this.#cancel)
     }
     // Those that wait for an instance that hangs have waited enough.
     const failed = (error: ServiceError) => {
       if (error.data?.reason === 'instance_unreachable') throw error
       return sent()
     }
-    this.answer = before === undefined ? ask(signal) : before.answer.then(sent, failed)
+    this.answer = before === undefined ? ask(this.#cancel) : before.answer.then(sent, failed)
   }
 
   get isAbandoned(): boolean {

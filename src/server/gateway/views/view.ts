@@ -32,14 +32,6 @@ export interface ViewParts {
   readonly log: Logger
 }
 
-/** Of one view. */
-interface OwnParts {
-  readonly directory: InstanceDirectory
-  /** The caller; null: holders of the gateway's key. Absent: accesses are not logged. */
-  readonly viewer?: Viewer | null
-  readonly ring: EventRing
-}
-
 /**
  * What the gateway serves of one directory of instances. Sessions, streams, names, events and counts
  * of two views have nothing in common.
@@ -51,29 +43,27 @@ export interface View {
   close(): void
 }
 
-/** The view of one user, who sees some of the instances. */
-export function openUserView(parts: ViewParts, all: InstanceDirectory, viewer: Viewer): View {
-  const directory = new VisibleInstances(all, viewer)
-  const view = openView(parts, { directory, viewer, ring: new EventRing() })
-  return {
-    ...view,
-    close() {
-      view.close()
-      directory.close()
-    },
-  }
-}
-
-export function openView(parts: ViewParts, own: OwnParts): View {
+/**
+ * `viewer`: the user, who sees some of the instances; null: holders of the gateway's key, who see all.
+ * Absent: accesses are not logged.
+ */
+export function openView(
+  parts: ViewParts,
+  all: InstanceDirectory,
+  viewer?: Viewer | null,
+  ring = new EventRing(),
+): View {
   const { connections, tools, limits, log } = parts
-  const { directory, viewer } = own
+  const visible = viewer ? new VisibleInstances(all, viewer) : null
+  const directory = visible ?? all
   const clients = new ClientTable()
   const instances =
     connections &&
     new Instances({ directory, connections, viewer, log, updated: uri => resources.updated(uri) })
   const resources = createGatewayResources({
     ...parts,
-    ...own,
+    directory,
+    ring,
     clients,
     instances,
     activity: () => endpoint.activity(),
@@ -98,6 +88,7 @@ export function openView(parts: ViewParts, own: OwnParts): View {
       endpoint.close()
       resources.close()
       instances?.close()
+      visible?.close()
     },
   }
 }

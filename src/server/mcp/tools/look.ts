@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { shotSides } from '../../../lib/host-link/wire.ts'
 import { systemClock } from '../../../lib/util/time.ts'
-import { maxPictureSide, pictureContent, readPicture } from './picture.ts'
+import { maxPictureSide, pictureContent } from './picture.ts'
 import { createTool, failedResult, type ToolParts } from './tool.ts'
 import { withQuery } from './written-uri.ts'
 
@@ -49,15 +49,16 @@ export const look = createTool({
     // The view alone is drawn anew for the picture.
     if (!isViewport) await untilDrawn(parts)
     const uri = `capture://${isViewport ? 'viewport' : 'current_window'}`
-    const [picture] = await readPicture(
-      width => registry.read(withQuery(uri, { max_width: width, ...shot }), caller),
-      maxWidth,
-    )
+    const asked = withQuery(uri, { max_width: maxWidth, ...shot })
+    const [picture] = await registry.read(asked, caller)
     const scene = revision === undefined ? '' : `, scene revision ${revision}`
     const caption = isViewport ? 'viewport' : 'window'
     const content =
       picture && 'blob' in picture && (await pictureContent(picture.blob, caption, scene))
-    if (!content) return failedResult('resource_failed', 'the picture is too large to be shown')
+    if (!content) {
+      const reason = 'the picture must be made smaller, which needs the package sharp'
+      return failedResult('resource_failed', `${reason}: install it, or read ${asked}`)
+    }
     return { content }
   },
 })

@@ -35,8 +35,8 @@ export const listNotes = createTool({
   }),
   async call({ state, offset, max_chars: most }, _caller, notes: Notes) {
     const all = await notes.list()
-    const { documentName } = notes
-    const of = documentName === null ? '' : ` of ${cleanText(documentName, maxDocumentChars)}`
+    const { document = null } = notes.shared ?? {}
+    const of = document === null ? '' : ` of ${cleanText(document, maxDocumentChars)}`
     const mostChars = most - moreChars - of.length
     const wanted = state === 'open' ? all.filter(isOpen) : all
     const rest = wanted.slice(offset).map(summary)
@@ -46,7 +46,7 @@ export const listNotes = createTool({
     const kind = state === 'open' ? 'open note' : 'note'
     const part = shown.length === wanted.length ? '' : `${shown.length} of `
     const count = wanted.length === 0 ? `no ${kind}s` : counted(wanted.length, kind)
-    const head = notes.isShared ? `${part}${count}${of}` : `${count}; ${noDocument}`
+    const head = notes.shared ? `${part}${count}${of}` : `${count}; ${noDocument}`
     // A first note that does not fit is cut.
     const lines = [head, ...shown.map(note => sliceText(lineOf(note), 0, mostChars))]
     if (next < wanted.length) {

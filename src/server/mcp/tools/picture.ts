@@ -1,76 +1,49 @@
-import { disableTypes, imageSize, types } from 'image-size'
-import type { BlobContent, Content, StreamedBlob } from '../../resources/producer.ts'
+import { encodeJpeg, fits, pictureFacts } from '../../capture/pictures.ts'
+import type { BlobContent, StreamedBlob } from '../../resources/producer.ts'
 import type { ToolContent } from './tool.ts'
 
 /** Pixels on either side: models scale larger pictures down. */
 export const maxPictureSide = 1568
-const maxPictureBytes = 1024 * 1024
+const bounds = { maxWidth: maxPictureSide, maxHeight: maxPictureSide, maxBytes: 1024 * 1024 }
 
-/** What models take as pictures. */
-const mimeTypes: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  jpg: 'image/jpeg',
-  gif: 'image/gif',
-  webp: 'image/webp',
-}
-disableTypes(types.filter(type => !Object.hasOwn(mimeTypes, type)))
+/** Bytes of a stored picture that is made smaller. */
+const maxFileBytes = 64 * 1024 * 1024
 
-/** Returns the picture and a line about it; null when the bytes are not a picture for models. */
+/**
+ * The picture as a model takes it, and a line about it: PNG as JPEG, which is a tenth of it, and
+ * larger ones made smaller. Null when the bytes are no such picture, or too large without sharp.
+ */
 export async function pictureContent(
   blob: BlobContent['blob'],
   caption: string,
   more = '',
 ): Promise<ToolContent[] | null> {
-  const picture = await pictureOf(blob)
-  if (picture === null || scaleOf(picture) < 1) return null
-  const { mimeType, width, height } = picture
-  const kind = mimeType === 'image/png' ? '' : `${mimeType}, `
+  const file = await pictureBytes(blob)
+  const facts = file && pictureFacts(file)
+  if (file === null || facts === null) return null
+  const isFitting = fits(facts, file.length, bounds)
+  const isShown = isFitting && facts.mimeType !== 'image/png'
+  const made = isShown ? null : await encodeJpeg(file, bounds)
+  if (made === null && !isFitting) return null
+  const { width, height } = made ?? facts
+  const mimeType = made === null ? facts.mimeType : 'image/jpeg'
   return [
-    { type: 'image', mimeType, data: blob },
-    { type: 'text', text: `${caption}, ${kind}${width} × ${height} pixels${more}` },
+    { type: 'image', mimeType, data: made?.data ?? file },
+    { type: 'text', text: `${caption}, ${width} × ${height} pixels${more}` },
   ]
 }
 
-/** The contents of a picture, read again with a smaller width while it is larger than allowed. */
-export async function readPicture(
-  read: (maxWidth: number) => Promise<readonly Content[]> | readonly Content[],
-  maxWidth: number,
-): Promise<readonly Content[]> {
-  const contents = await read(maxWidth)
-  const [content] = contents
-  const picture = content !== undefined && 'blob' in content ? await pictureOf(content.blob) : null
-  if (picture?.mimeType !== 'image/png') return contents
-  const smaller = Math.floor(picture.width * scaleOf(picture))
-  return smaller >= 1 && smaller < Math.min(maxWidth, picture.width)
-    ? readPicture(read, smaller)
-    : contents
-}
-
-type Picture = NonNullable<Awaited<ReturnType<typeof pictureOf>>>
-
-/** How much smaller the picture must be; 1: it is small enough. */
-function scaleOf({ width, height, bytes }: Picture): number {
-  // Fewer pixels compress a little worse.
-  const byBytes = bytes > maxPictureBytes ? Math.sqrt(maxPictureBytes / bytes) * 0.9 : 1
-  return Math.min(1, maxPictureSide / width, maxPictureSide / height, byBytes)
-}
-
-/** What the bytes are, whatever type they were declared as; null: no picture for a model. */
-async function pictureOf(blob: BlobContent['blob']) {
-  try {
-    const { type = '', width, height } = imageSize(await firstBytes(blob))
-    const mimeType = mimeTypes[type]
-    return mimeType === undefined ? null : { mimeType, width, height, bytes: byteLength(blob) }
-  } catch {
-    return null
-  }
-}
-
-/** All of a picture in memory; of a stored one that is streamed its beginning, which has the size. */
-async function firstBytes(blob: BlobContent['blob']): Promise<Uint8Array> {
+/** All bytes of a picture; null when the first ones are of none, or it is too large to be read. */
+async function pictureBytes(blob: BlobContent['blob']): Promise<Uint8Array | null> {
   if (!isStreamed(blob)) return decoded(blob)
-  for await (const piece of blob.open(() => {})) return Uint8Array.from(piece)
-  return new Uint8Array()
+  if (blob.size > maxFileBytes) return null
+  const pieces: Uint8Array[] = []
+  for await (const piece of blob.open(() => {})) {
+    // The stream uses its memory again.
+    pieces.push(Uint8Array.from(piece))
+    if (pieces.length === 1 && pictureFacts(piece) === null) return null
+  }
+  return Buffer.concat(pieces)
 }
 
 export function byteLength(blob: BlobContent['blob']): number {

@@ -9,7 +9,7 @@ import type { Content, Reader, TextContent } from '../../resources/producer.ts'
 import { parseResourceUri } from '../../resources/resource-uri.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { maxChars, sliceText } from './pages.ts'
-import { byteLength, maxPictureSide, pictureContent, readPicture } from './picture.ts'
+import { byteLength, maxPictureSide, pictureContent } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
 import { createTool, failedResult, type ToolContent, type ToolParts } from './tool.ts'
@@ -95,11 +95,8 @@ async function readUri(
     return registry.read(offset > 0 ? withQuery(file, { ...others, offset }) : uri, reader)
   }
   if (!isFile && scheme !== 'capture') return registry.read(uri, reader)
-  const width = Math.min(Number(others.max_width ?? maxPictureSide), maxPictureSide)
-  return readPicture(
-    max_width => registry.read(withQuery(file, { ...others, max_width }), reader),
-    width,
-  )
+  const { max_width = maxPictureSide } = others
+  return registry.read(withQuery(file, { ...others, max_width }), reader)
 }
 
 interface Slice {
@@ -128,8 +125,7 @@ async function contentOf(
 }
 
 const notShown =
-  'not shown, because it is neither text nor a PNG, JPEG, GIF or WebP picture of at most ' +
-  `${maxPictureSide} pixels on a side and 1 MB`
+  'not shown, because it is neither text nor a PNG, JPEG, GIF or WebP picture that can be shown'
 
 /** A slice of a stored file, whose offsets are bytes; null: its bytes are no text. */
 async function textFile(registry: ServedResources, file: string, slice: Slice) {

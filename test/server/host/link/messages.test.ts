@@ -115,7 +115,9 @@ describe('a message of an application', () => {
     peer.send(
       '{"type":"app.update","id":"1","document":{"name":"a","fps":NaN},"x":[-Infinity,1e999]}',
     )
-    peer.send('{"type":"scene.set","id":"2","scene":{"objects":[],"lens":NaN,"text":"NaN","x":1.0}}')
+    peer.send(
+      '{"type":"scene.set","id":"2","scene":{"objects":[],"lens":NaN,"text":"NaN","x":1.0}}',
+    )
     peer.send('{"type":"scene.patch","id":"3","members":{"energy":Infinity}}')
     for (const id of ['1', '2', '3']) expect(await peer.next()).to.include({ type: 'ok', id })
     const warning = '"warnings":[{"code":"number_not_finite","count":1}]'

@@ -164,7 +164,7 @@ describe('tools', () => {
 
   it('look has an image and its facts', async () => {
     const { content } = await call('look', { max_width: 64 })
-    expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
+    expect(content[0]).to.include({ type: 'image', mimeType: 'image/jpeg' })
     expect(content[1].text).to.match(/^window, \d+ × \d+ pixels, scene revision \d+$/)
   })
 

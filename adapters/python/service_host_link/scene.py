@@ -1,0 +1,369 @@
+"""What the application shows: the scene, its objects as resources, and feeds of records."""
+
+import collections
+import urllib.parse
+
+from .texts import NotJson, clean_text, json_text, omit_none
+
+MAX_ID = 255  # characters of an id that the server takes
+ENVELOPE_BYTES = 100  # of a message, for what is around the scene
+MAX_WAITING = 1000  # audit records, and events, that the server has not acknowledged
+
+
+class Scene(object):
+    """The newest scene, serialised, and how much of it the server has.
+
+    The application's threads hand over under the lock; the link thread does the rest."""
+
+    def __init__(self, lock):
+        self._lock = lock
+        self._news = []  # what was handed over and is not serialised yet
+        self._texts = None
+        self._is_working = False
+        self.is_taken = False  # the server has the texts, or will not take them
+        self.is_unsent = False  # they could not be sent, or were refused
+        self.is_shared = False  # a server may have a scene of this application
+        self.server_lacks = False  # a whole scene is wanted
+
+    def hand_over(self, is_whole, members, objects):
+        with self._lock:
+            news = self._news
+            if is_whole:
+                self._news = [(True, members, objects)]
+            elif news and not news[-1][0]:
+                news[-1][1].update(members)
+                news[-1][2].update(objects)
+            else:
+                news.append((False, members, objects))
+
+    @property
+    def settled(self):
+        """Nothing is waiting or unanswered."""
+        with self._lock:
+            return not self._news and not self._is_working and (
+                self._texts is None or self.is_taken)
+
+    def forget(self):
+        """What waits is not sent any more."""
+        with self._lock:
+            self._news, self._texts, self.is_unsent = [], None, False
+
+    def connected(self, is_needed):
+        """Call with the lock. `is_needed`: the server says that it lacks the scene."""
+        is_known = self._texts is not None or any(is_whole for is_whole, _, _ in self._news)
+        self.server_lacks = is_needed or not is_known  # a patch needs a scene to change
+        if is_needed:
+            self.is_taken = False
+
+    def next_message(self, base, limits, fail):
+        """(head, members as bytes, its texts and their version), or None. `base`: the revision that
+        the server has, None where only a whole scene will do."""
+        with self._lock:
+            news, self._news = self._news, []
+            if not news and (self._texts is None or self.is_taken):
+                return None
+            self._is_working = True
+        texts, error = self._texts, None
+        head = {"type": "scene.set"}
+        rest = None
+        try:
+            texts = _updated(texts, news)
+            if texts is not None:
+                count = len(texts.objects or ())
+                if base is not None and count <= limits["max_patched_objects"]:
+                    rest = texts.patch()
+                if rest is not None:
+                    head = {"type": "scene.patch", "base": base}
+                else:
+                    rest = texts.whole()
+                length = len(rest) + ENVELOPE_BYTES
+                if length > limits["max_message_bytes"]:
+                    rest = None
+                    error = "its message would be %d bytes long and the server takes %d" % (
+                        length, limits["max_message_bytes"])
+        except NotJson as problem:
+            texts, error = None, str(problem)
+        with self._lock:
+            self._is_working = False
+            self._texts = texts
+            self.is_unsent = rest is None
+            # What cannot be sent is tried again when it has changed.
+            self.is_taken = rest is None
+            if rest is None and texts is None and news and not news[-1][0]:
+                self.server_lacks = True  # this patch had no scene to change
+            elif rest is not None:
+                self.server_lacks = False
+                self.is_shared = self.is_shared or texts.members is not None
+        if error is not None:
+            fail("the scene was not sent: %s" % error)
+        elif news:
+            fail(None)
+        if rest is None:
+            return None
+        texts.sent()
+        return head, rest, (texts, texts.version, base is not None)
+
+    def answered(self, sent, error, fail):
+        """What the server answered, or that the connection was lost before. True: try later."""
+        texts, version, has_base = sent
+        with self._lock:
+            if self._texts is not texts or texts.version != version:
+                return False
+            if error is None:
+                self.is_taken = True
+                if texts.members is None:
+                    self.is_shared = False
+                return False
+            if error.retryable or (error.code == "stale" and has_base):
+                return error.code not in ("stale", "lost")
+            self.is_taken = self.is_unsent = True
+            if error.code == "lost":  # it may have been the reason
+                self._texts = None
+        fail("the scene was given up: %s" % error.text if error.code == "lost"
+             else "the server refused the scene: %s" % error.text)
+        return False
+
+
+class SceneTexts(object):
+    """A scene as texts of JSON, and what of it was not sent yet. Of one thread."""
+
+    def __init__(self):
+        self.members = None  # name -> text; None: the scene is null
+        self.objects = None  # id -> text; None: it has no objects that each have their own id
+        self.version = 0  # of every change another one
+        self._length = 0  # of all texts
+        self._news = None  # names of members, ids of objects; None: only the whole scene tells it
+
+    def replace(self, members, objects):
+        """Takes another scene."""
+        news, old, before = self._news, self.objects, self.members or {}
+        # A patch does not change the order of objects that stay.
+        stayed = [id for id in old if id in objects] if old and objects else []
+        if news is None or objects is None or list(objects)[:len(stayed)] != stayed:
+            self._news = None
+        else:
+            news[0].update(_differing(before, members))
+            news[1].update(_differing(old, objects))
+            if not (news[0] or news[1]) and members:
+                # Readers are told of every scene, also of an equal one.
+                news[0][min(members, key=lambda name: len(members[name]))] = True
+        self.members, self.objects = members, objects
+        self._length = sum(len(text) for texts in (members, objects) if texts
+                           for text in texts.values())
+        self.version += 1
+
+    def change(self, members, objects):
+        """Changes this scene, which has objects, at the cost of what changes. None: it is gone."""
+        for at, (texts, given) in enumerate(((self.members, members), (self.objects, objects))):
+            for name, text in given.items():
+                self._length += len(text or "") - len(texts.get(name, ""))
+                if text is None:
+                    texts.pop(name, None)
+                else:
+                    texts[name] = text
+            if self._news is not None:
+                self._news[at].update(dict.fromkeys(given, True))
+        self.version += 1
+
+    def patch(self):
+        """The members of a scene.patch as bytes, or None where the whole scene is better."""
+        if self._news is None:
+            return None
+        (members, unset), (objects, removed) = [
+            ([name for name in names if name in texts], [name for name in names if name not in texts])
+            for names, texts in zip(self._news, (self.members, self.objects))]
+        text = ",".join([
+            '"objects":[' + ",".join(self.objects[id] for id in objects) + "]",
+            '"removed":' + json_text(removed),
+            '"members":{' + ",".join(_member(name, self.members[name]) for name in members) + "}",
+            '"unset":' + json_text(unset)])
+        return text.encode("ascii") if len(text) * 2 < self._length else None
+
+    def whole(self):
+        """The scene as the member of a scene.set, as bytes."""
+        if self.members is None:
+            return b'"scene":null'
+        members = [_member(name, text) for name, text in self.members.items()]
+        if self.objects is not None:
+            members.append('"objects":[' + ",".join(self.objects.values()) + "]")
+        return ('"scene":{' + ",".join(members) + "}").encode("ascii")
+
+    def sent(self):
+        """What changes from now on is news."""
+        self._news = None if self.objects is None else ({}, {})
+
+
+def _updated(texts, news):
+    """The texts with what was handed over since; None: there is no scene to change. Raises NotJson."""
+    for is_whole, members, objects in news:
+        if is_whole:
+            texts = texts or SceneTexts()
+            texts.replace(*_encode_whole(members, objects))
+        elif texts is not None and texts.objects is not None:
+            texts.change({name: None if value is None else json_text(value, None, True)
+                          for name, value in members.items()}, objects)
+    return texts
+
+
+def _encode_whole(members, objects):
+    """(texts of members, texts of objects or None). What JSON has no form for adds a warning.
+    `objects`: texts, None where those of set_scene() are among the members."""
+    if members is None:
+        return None, None
+    replaced = collections.Counter()
+    if objects is not None:
+        members = omit_none(**members)
+    else:
+        members = {str(name): value for name, value in members.items()}
+        by_id = _by_id(members.get("objects"))
+        if by_id is not None:
+            del members["objects"]
+            objects = {id: json_text(value, replaced) for id, value in by_id.items()}
+    texts = {name: json_text(value, replaced, True) for name, value in members.items()}
+    if replaced:
+        warnings = list(members.get("warnings") or ())
+        warnings += [{"code": code, "count": count} for code, count in sorted(replaced.items())]
+        texts["warnings"] = json_text(warnings)
+    return texts, objects
+
+
+def _by_id(objects):
+    """The objects by id, or None when one has none of its own."""
+    if type(objects) not in (list, tuple):
+        return None
+    by_id = {}
+    for each in objects:
+        name = each.get("id") if type(each) is dict else None
+        if not isinstance(name, str) or not 0 < len(name) <= MAX_ID or name in by_id:
+            return None
+        by_id[name] = each
+    return by_id
+
+
+def _differing(before, after):
+    names = [name for name in after if before.get(name) != after[name]]
+    return dict.fromkeys(names + [name for name in before if name not in after], True)
+
+
+def _member(name, text):
+    return json_text(name) + ":" + text
+
+
+class OfferedObjects(object):
+    """The objects of the scene as resources `<scheme>://<id>`: which there are, and which changed.
+
+    Main thread only. `touch` collects what changed, `tell` tells it, when the scene is told."""
+
+    MAX_LISTED = 200  # the rest is found in the scene, and read by the template
+    MAX_TOLD = 100
+
+    def __init__(self, link, scheme, description, mime="application/json"):
+        self.scheme = scheme
+        self._link, self._mime = link, mime
+        self._template = {"uriTemplate": scheme + "://{name}", "name": "One object",
+                          "description": description, "mimeType": mime}
+        self._is_offered = None  # False: refused; None: neither yet
+        self._touched = {}
+        self._listed = []
+
+    def offer(self, is_offered=True):
+        """False: lists nothing, and has no template; a read still arrives, and on_read refuses it."""
+        if is_offered != self._is_offered:
+            self._is_offered, self._listed = is_offered, []
+            self._register()
+
+    def touch(self, ids):
+        """These changed since they were told."""
+        for id in ids:
+            if len(self._touched) < self.MAX_TOLD:
+                self._touched[id] = True
+
+    def tell(self, ids=None):
+        """Tells what was touched; `ids`: those to list now, the most important first, None: as before."""
+        if ids is not None and self._is_offered:
+            ids = list(ids)[:self.MAX_LISTED]
+            if ids != self._listed:
+                self.touch(sorted(set(self._listed) - set(ids)))
+                self._listed = ids
+                self._register()
+        touched, self._touched = self._touched, {}
+        for id in touched:
+            self._link.updated(self.uri(id))
+
+    def uri(self, id):
+        return "%s://%s" % (self.scheme, urllib.parse.quote(clean_text(id), safe=""))
+
+    def id_of(self, uri):
+        """The id in an address, as clean_text() makes it; None for an address of another form."""
+        scheme, found, rest = uri.partition("://")
+        if not found or scheme.lower() != self.scheme:
+            return None
+        try:
+            return urllib.parse.unquote(rest.split("#")[0].split("?")[0], errors="strict") or None
+        except UnicodeDecodeError:
+            return None
+
+    def _register(self):
+        resources = [{"uri": self.uri(id), "name": clean_text(id), "mimeType": self._mime}
+                     for id in self._listed]
+        self._link.register(self.scheme, resources, [self._template] if self._is_offered else [])
+
+
+class Feed(object):
+    """The newest audit records or events that the server has not acknowledged.
+
+    After a lost connection what was sent is sent again: each arrives at least once, unless it was
+    the oldest of too many. Call with the lock of the link."""
+
+    def __init__(self, kind):
+        self.kind = kind  # "audit" or "events"
+        self.in_flight = []
+        self.dropped = 0
+        self.not_before = 0.0  # time.monotonic() of the next try
+        self._items = collections.deque()  # (session id or None, text)
+
+    def __len__(self):
+        return len(self._items) + len(self.in_flight)
+
+    def add(self, session, text):
+        self._items.append((session, text))
+        self._trim()
+
+    def take(self, max_count, max_bytes):
+        """(session, texts) of the oldest that fit in one message: of one session, in order."""
+        session, size, kept = self._items[0][0], 0, collections.deque()
+        while self._items and len(self.in_flight) < max_count:
+            item = self._items.popleft()
+            if item[0] != session:
+                kept.append(item)
+                continue
+            size += len(item[1]) + 1
+            if self.in_flight and size > max_bytes:
+                kept.append(item)
+                break
+            self.in_flight.append(item)
+        self._items.extendleft(reversed(kept))
+        return session, [text for _, text in self.in_flight]
+
+    def acknowledged(self):
+        self.in_flight = []
+
+    def give_up(self, index=None):
+        """Drops what is on its way; with an index only that one, the others are sent again."""
+        if index is None or index >= len(self.in_flight):
+            self.dropped += len(self.in_flight)
+            self.in_flight = []
+        else:
+            del self.in_flight[index]
+            self.dropped += 1
+            self.restore()
+
+    def restore(self):
+        self._items.extendleft(reversed(self.in_flight))
+        self.in_flight = []
+        self._trim()
+
+    def _trim(self):
+        while self._items and len(self) > MAX_WAITING:
+            self._items.popleft()
+            self.dropped += 1

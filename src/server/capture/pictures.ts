@@ -1,0 +1,221 @@
+import { disableTypes, imageSize, types } from 'image-size'
+import pLimit from 'p-limit'
+import type { Sharp, SharpOptions } from 'sharp'
+import type { PixelBox } from '../../lib/mcp/note-proof.ts'
+
+/** What models take as pictures, by the names that image-size has for them. */
+const mimeTypes: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+}
+disableTypes(types.filter(type => !Object.hasOwn(mimeTypes, type)))
+
+interface PictureFacts {
+  readonly mimeType: string
+  readonly width: number
+  readonly height: number
+}
+
+/** What the first bytes say; null: no PNG, JPEG, GIF or WebP picture. */
+export function pictureFacts(bytes: Uint8Array): PictureFacts | null {
+  try {
+    const { type = '', width, height } = imageSize(bytes)
+    const mimeType = mimeTypes[type]
+    return mimeType === undefined ? null : { mimeType, width, height }
+  } catch {
+    return null
+  }
+}
+
+/** The optional package, loaded for the first picture that needs it; null: not installed here. */
+let loading: Promise<typeof import('sharp').default | null> | undefined
+
+/** A picture takes hundreds of megabytes on its way. */
+const oneAtATime = pLimit(1)
+
+const options: SharpOptions = { limitInputPixels: 64_000_000, pages: 1 }
+
+/** Transparent pixels are shown on grey, where both dark and bright objects can be seen. */
+const ground = { r: 128, g: 128, b: 128 }
+
+/** Null: sharp is not installed, or cannot read the picture. */
+async function withSharp<Made>(
+  input: Uint8Array | RawPicture,
+  make: (picture: Sharp) => Promise<Made>,
+): Promise<Made | null> {
+  loading ??= import('sharp').then(
+    module => module.default,
+    () => null,
+  )
+  const sharp = await loading
+  if (sharp === null) return null
+  return oneAtATime(async () => {
+    try {
+      if (input instanceof Uint8Array) {
+        const picture = sharp(input, options).flatten({ background: ground })
+        return await make(picture.toColourspace('srgb'))
+      }
+      const { bytes, ...raw } = input
+      // What a system says of the transparency of a window means nothing.
+      return await make(sharp(bytes, { ...options, raw }).removeAlpha())
+    } catch {
+      return null
+    }
+  })
+}
+
+/** Pixels in rows from the top, a byte a colour. */
+export interface RawPicture {
+  readonly bytes: Uint8Array
+  readonly width: number
+  readonly height: number
+  readonly channels: 3 | 4
+}
+
+export interface PictureBounds {
+  readonly maxWidth: number
+  readonly maxHeight?: number
+  readonly maxBytes: number
+}
+
+export interface PngPicture {
+  readonly png: Buffer
+  readonly width: number
+  readonly height: number
+}
+
+/**
+ * A PNG file within the bounds: the given one when it is, else a smaller copy. Null: it needs to be
+ * made smaller and cannot be.
+ */
+export async function fitPng(file: Buffer, bounds: PictureBounds): Promise<PngPicture | null> {
+  const facts = pictureFacts(file)
+  if (facts === null) return null
+  const { mimeType, width, height } = facts
+  if (mimeType === 'image/png' && fits(facts, file.length, bounds)) {
+    return { png: file, width, height }
+  }
+  return encodePng({ bytes: file, width, height }, bounds)
+}
+
+/** A PNG file of pixels, or of a picture file; null: it cannot be made. */
+export async function encodePng(
+  picture: RawPicture | FilePicture,
+  bounds: PictureBounds,
+): Promise<PngPicture | null> {
+  const made = await encode(picture, bounds, scaled => scaled.png())
+  return made && { png: made.data, width: made.width, height: made.height }
+}
+
+/** A JPEG file within the bounds, with sharp colours as text needs them; null: it cannot be made. */
+export async function encodeJpeg(file: Uint8Array, bounds: PictureBounds) {
+  const facts = pictureFacts(file)
+  const form = { quality: 85, chromaSubsampling: '4:4:4' }
+  return facts && encode({ bytes: file, ...facts }, bounds, scaled => scaled.jpeg(form))
+}
+
+/** Whether a picture file is within the bounds as it is. */
+export function fits(
+  { width, height }: Pick<PictureFacts, 'width' | 'height'>,
+  bytes: number,
+  { maxWidth, maxHeight = Infinity, maxBytes }: PictureBounds,
+): boolean {
+  return width <= maxWidth && height <= maxHeight && bytes <= maxBytes
+}
+
+/** A picture file, and the size that it says it has. */
+interface FilePicture {
+  readonly bytes: Uint8Array
+  readonly width: number
+  readonly height: number
+}
+
+/** Rounds of making a file smaller that has too many bytes. */
+const maxRounds = 8
+
+/** Smaller pictures are always made of the first one: of one another they would blur. */
+function encode(
+  picture: RawPicture | FilePicture,
+  { maxWidth, maxHeight = Infinity, maxBytes }: PictureBounds,
+  format: (scaled: Sharp) => Sharp,
+) {
+  const { width, height } = picture
+  return withSharp('channels' in picture ? picture : picture.bytes, async source => {
+    let scale = Math.min(1, maxWidth / width, maxHeight / height)
+    for (let round = 0; round < maxRounds; round++) {
+      const size = [width, height].map(side => Math.max(1, Math.floor(side * scale)))
+      const scaled = source.clone().resize(size[0], size[1], { fit: 'fill' })
+      const { data, info } = await format(scaled).toBuffer({ resolveWithObject: true })
+      if (data.length <= maxBytes) return { data, width: info.width, height: info.height }
+      // Bytes go with the area; a little less, because a smaller picture packs a little worse.
+      scale *= Math.min(0.9, Math.sqrt(maxBytes / data.length) * 0.95)
+    }
+    return null
+  })
+}
+
+/** How two pictures of the same view differ. */
+export interface PictureDifference {
+  /** Of all pixels, 0 to 1. */
+  readonly share: number
+  /** Around all that differ, in pixels from the top left; null: none differs. */
+  readonly box: PixelBox | null
+  /** The second picture in grey; the pixels that differ are in colour. */
+  readonly png: Buffer
+}
+
+/** Null: the pictures are not of one size, one is damaged, or sharp is not installed. */
+export async function comparePictures(
+  before: Uint8Array,
+  after: Uint8Array,
+): Promise<PictureDifference | null> {
+  const [first, second] = [await pixelsOf(before), await pixelsOf(after)]
+  if (first === null || second === null) return null
+  if (first.width !== second.width || first.height !== second.height) return null
+  const { width, height } = second
+  const { count, box, shown } = mark(first.bytes, second.bytes, width)
+  const bounds = { maxWidth: width, maxBytes: Infinity }
+  const picture = await encodePng({ bytes: shown, width, height, channels: 3 }, bounds)
+  return picture && { share: count / (width * height), box, png: picture.png }
+}
+
+function pixelsOf(file: Uint8Array): Promise<RawPicture | null> {
+  return withSharp(file, async picture => {
+    const { data: bytes, info } = await picture.raw().toBuffer({ resolveWithObject: true })
+    return { bytes, width: info.width, height: info.height, channels: 3 }
+  })
+}
+
+/** Graphics cards draw the same scene with colours that are one or two apart. */
+const leastDifference = 3
+
+/** Three bytes a pixel in all of them. */
+function mark(before: Uint8Array, after: Uint8Array, width: number) {
+  const shown = new Uint8Array(after.length)
+  let [count, left, top, right, bottom] = [0, width, 0, -1, -1]
+  for (let at = 0; at < after.length; at += 3) {
+    const [red = 0, green = 0, blue = 0] = [after[at], after[at + 1], after[at + 2]]
+    // Dark enough for the marked pixels to be seen.
+    const grey = Math.round((red + green + blue) / 6)
+    const apart = Math.max(
+      Math.abs(red - (before[at] ?? 0)),
+      Math.abs(green - (before[at + 1] ?? 0)),
+      Math.abs(blue - (before[at + 2] ?? 0)),
+    )
+    if (apart < leastDifference) {
+      shown.fill(grey, at, at + 3)
+      continue
+    }
+    shown[at] = 255
+    shown[at + 1] = Math.max(60, grey)
+    const [x, y] = [(at / 3) % width, Math.floor(at / 3 / width)]
+    if (count++ === 0) top = y
+    left = Math.min(left, x)
+    right = Math.max(right, x)
+    bottom = y
+  }
+  const box = count === 0 ? null : { left, top, width: right - left + 1, height: bottom - top + 1 }
+  return { count, box, shown }
+}
