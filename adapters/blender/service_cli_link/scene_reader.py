@@ -244,11 +244,9 @@ class SceneReader:
         """False as long as nothing was read."""
         return bool(self._kinds) and name not in self._kinds
 
-    def listed(self, most):
+    def listed(self):
         """Names for a list: cameras and lights first."""
-        first = [name for name, kind in self._kinds.items() if kind in ("camera", "light")][:most]
-        rest = [name for name, kind in self._kinds.items() if kind not in ("camera", "light")]
-        return first + rest[: most - len(first)]
+        return sorted(self._kinds, key=lambda name: self._kinds[name] not in ("camera", "light"))
 
 
 class _Scan:

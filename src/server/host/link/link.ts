@@ -57,7 +57,6 @@ export class HostLink {
       const session = this.#session
       return offeredPictures(session?.isConnected === true ? session.pictures : null, view)
     },
-    offersShots: () => this.#session?.pictures.shots === true,
     ask: async form => this.#session?.capture(form) ?? fail(pictureFailure('host_disconnected')),
     captured: view => this.#session?.captured(view),
   }

@@ -53,17 +53,12 @@ export function pictureFailure(reason: Reason): CaptureFailure {
 
 const maxViewChars = 4096
 
-const side = z.int().min(1).max(65_535)
-const pictureForm = z.object({
-  /** The window and its own pixels. */
-  window: z.object({ title: z.string().max(4096).nullish(), width: side, height: side }).nullish(),
-  view: z
-    .custom<JsonObject>(
-      view => isJsonObject(view) && JSON.stringify(view).length <= maxViewChars,
-      `must be an object of at most ${maxViewChars} characters`,
-    )
-    .nullish(),
-})
+const viewForm = z
+  .custom<JsonObject>(
+    view => isJsonObject(view) && JSON.stringify(view).length <= maxViewChars,
+    `/view must be an object of at most ${maxViewChars} characters`,
+  )
+  .nullish()
 
 /** The picture in the application's answer: docs/host-link.md, "capture". */
 export function pictureOf(answer: Result<Reply, NoAnswer>): Result<AppPicture, PictureFailure> {
@@ -83,12 +78,8 @@ export function pictureOf(answer: Result<Reply, NoAnswer>): Result<AppPicture, P
     return fail({ failure: pictureFailure(reason), trouble: null })
   }
   if (png === null) return failed('an answer without a picture')
-  const { success, data, error } = pictureForm.safeParse(members)
-  if (!success) return failed(firstIssue(error))
-  const { window, view } = data
-  const title = window?.title?.toWellFormed() ?? ''
-  const pixels = window ? { width: window.width, height: window.height } : null
-  return ok({ png, title, window: pixels, view: view ?? undefined })
+  const { success, data, error } = viewForm.safeParse(members['view'])
+  return success ? ok({ png, view: data ?? undefined }) : failed(firstIssue(error))
 }
 
 function failed(trouble: string): Result<never, PictureFailure> {
