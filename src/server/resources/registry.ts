@@ -1,6 +1,7 @@
 import type { ResourceLimits } from './limits.ts'
 import type { Named } from '../../lib/instances/select-instance.ts'
-import { maxJsonDepth } from '../../lib/util/json.ts'
+import { firstIssue } from '../../lib/util/first-issue.ts'
+import { exceedsDepth, maxJsonDepth } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -100,7 +101,8 @@ export class ResourceRegistry extends ServedResources {
   /**
    * Replaces the scene snapshot, null clears it; tells every subscriber, also when nothing
    * changed. Returns the revision. Throws `TypeError`, and the old scene stays, for anything
-   * that is not a JSON object, refers to itself, holds NaN or Infinity, is too deep or too large.
+   * that is not a JSON object, refers to itself, is too deep or too large. NaN and infinities become
+   * null, which a member `warnings` of the scene says.
    */
   setScene(scene: object | null): number {
     return this.scene.set(scene)
@@ -113,7 +115,14 @@ export class ResourceRegistry extends ServedResources {
    * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
    */
   patchScene(patch: ScenePatchInput): number {
-    return this.scene.patch(scenePatch(patch, maxJsonDepth), null)
+    const { success, data, error } = scenePatch.safeParse(patch)
+    if (!success) throw new TypeError(firstIssue(error))
+    // Around an object there are the scene and its list.
+    const isDeep = [...data.objects.values()].some(text => exceedsDepth(text, maxJsonDepth - 2))
+    if (isDeep || [...data.members.values()].some(text => exceedsDepth(text, maxJsonDepth - 1))) {
+      throw new TypeError(`the scene is nested deeper than ${maxJsonDepth} levels`)
+    }
+    return this.scene.patch(data, null)
   }
 
   /** The application is told whether its scene, or a resource of its own, is followed. */

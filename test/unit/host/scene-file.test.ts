@@ -44,7 +44,7 @@ describe('SceneFile', () => {
     await rm(base, { recursive: true, force: true })
   })
 
-  function watch(sceneFilePollMs = 1_000_000, sceneFileDebounceMs = 5): void {
+  function watch(sceneFilePollMs = 1_000_000): void {
     const log: Logger = {
       debug: () => {},
       info: () => {},
@@ -52,7 +52,7 @@ describe('SceneFile', () => {
       error: () => {},
     }
     const bounds = { maxMessageBytes: 1000 }
-    const limits = { ...defaultBounds, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
+    const limits = { ...defaultBounds, ...bounds, sceneFilePollMs }
     const scene = new SceneState(limits)
     watcher = new SceneFile({
       path,
@@ -60,6 +60,7 @@ describe('SceneFile', () => {
         scene.setText(json)
         scenes.add(JSON.parse(json))
       },
+      isPaused: () => false,
       limits,
       log,
     })
@@ -82,7 +83,6 @@ describe('SceneFile', () => {
     ['half-written', '{"n":', 'not valid JSON'],
     ['empty', '', 'it is empty'],
     ['an array', '[]', 'must be a JSON object, or null'],
-    ['a number too large', '{"n":1e999}', 'holds Infinity'],
     ['too large', JSON.stringify({ n: 'x'.repeat(1000) }), 'larger than 1000 bytes'],
     ['too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, 'deeper than 64'],
     ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'not valid UTF-8'],
@@ -120,20 +120,10 @@ describe('SceneFile', () => {
     expect(said).to.deep.equal(['not valid JSON', 'empty', 'not valid JSON'])
   })
 
-  it('says so when the file is wrong all the time, each time in another way', async () => {
-    await writeFile(path, '[')
-    watch()
-    for (let n = 0; warnings.items.length === 0; n++) {
-      await writeFile(path, '['.repeat(n % 500))
-      await new Promise(resolve => setTimeout(resolve, 2))
-    }
-    expect(scenes.items).to.deep.equal([])
-  })
-
   it('says nothing of a file that is complete a moment later', async () => {
     await writeFile(path, '{}')
     // A busy machine, too, gets from the one write to the other before the file is looked at again.
-    watch(1_000_000, 50)
+    watch()
     for (let n = 1; n <= 10; n++) {
       await writeFile(path, '{"n":')
       await writeFile(path, `{"n":${n}}`)

@@ -61,10 +61,10 @@ describe('SceneState', () => {
     const state = new SceneState(limits, () => {}, { now: () => nowMs })
     state.setApplication({ instanceId: 'run', connected: true, dccType: 'paint' })
     state.demand.supply({ refresh: async () => isAnswered, demand: () => {} })
-    state.setText('{}', 'run')
+    state.replaceText('{}', 'run')
     await state.refreshed()
     nowMs = 5000
-    state.setText('{}', 'run')
+    state.replaceText('{}', 'run')
     isAnswered = false
     await state.refreshed()
     expect(state.asOfMs).to.equal(5000)
