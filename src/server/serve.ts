@@ -198,12 +198,12 @@ export async function startServe(
     heartbeatMs: limits.heartbeatMs,
     log,
     record: createInstanceRecord({
-      instanceId,
-      dccType,
-      name,
-      url,
-      hostUrl,
-      hostTokenFile: token.file,
+      instance_id: instanceId,
+      dcc_type: dccType,
+      display_name: name,
+      mcp_url: url,
+      host_url: hostUrl,
+      host_token_file: token.file,
       version,
       gateways: options.join?.gateways,
     }),
@@ -227,7 +227,7 @@ export async function startServe(
       path: sceneFile,
       setSceneText: json => registry.scene.setText(json),
       isPaused: () => registry.scene.isLive,
-      limits,
+      maxBytes: limits.maxMessageBytes,
       log,
     })
     opened.defer(() => watcher.stop())

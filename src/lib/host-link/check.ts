@@ -53,9 +53,10 @@ function describe(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_value':
       return `must be ${issue.values.join(' or ')}`
     case 'too_small':
-      return issue.origin === 'string' ? 'must not be empty' : `must be ${issue.minimum} or more`
+      if (issue.origin === 'string') return 'must not be empty'
+      return `must ${issue.origin === 'array' ? 'have' : 'be'} at least ${issue.minimum}`
     case 'too_big':
-      if (issue.origin === 'array') return `must not have more than ${issue.maximum} entries`
-      return `must not be longer than ${issue.maximum} characters`
+      if (issue.origin === 'string') return `must have at most ${issue.maximum} characters`
+      return `must ${issue.origin === 'array' ? 'have' : 'be'} at most ${issue.maximum}`
   }
 }

@@ -11,38 +11,26 @@ import type { Secret } from '../../lib/util/secret.ts'
 import type { SceneState } from '../resources/scene/state.ts'
 
 /** What the start of a server found out about it. */
-interface InstanceFacts {
-  readonly instanceId: string
-  readonly dccType: string
-  readonly name: string | undefined
-  readonly url: string
-  readonly hostUrl: string
-  readonly hostTokenFile: string | null
-  readonly version: string
-  readonly gateways?: readonly string[]
-}
+type InstanceFacts = Pick<
+  InstanceRecord,
+  'instance_id' | 'dcc_type' | 'mcp_url' | 'host_url' | 'host_token_file' | 'version' | 'gateways'
+> & { readonly display_name?: string }
 
 /** The record of this process as it starts: no application has shown itself yet. */
 export function createInstanceRecord(facts: InstanceFacts): InstanceRecord {
   return {
     schema_version: 1,
-    instance_id: facts.instanceId,
-    dcc_type: facts.dccType,
-    display_name: facts.name ?? `${facts.dccType} on ${hostname()}`,
     pid: process.pid,
     pid_start: processStart(process.pid),
     hostname: hostname(),
-    mcp_url: facts.url,
-    host_url: facts.hostUrl,
-    host_token_file: facts.hostTokenFile,
-    version: facts.version,
     host: { connected: false, app_pid: null, version: null, mode: null },
     scene: null,
     scene_set_at: null,
     status: 'available',
     started_at: toRfc3339(systemClock.now()),
     metadata: {},
-    gateways: facts.gateways,
+    ...facts,
+    display_name: facts.display_name ?? `${facts.dcc_type} on ${hostname()}`,
   }
 }
 

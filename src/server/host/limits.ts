@@ -10,8 +10,6 @@ export const hostDefaults = {
   maxEventBuffers: 100,
   /** The instance record is touched this often. */
   heartbeatMs: 5000,
-  /** The scene file is checked this often, where change events do not arrive. */
-  sceneFilePollMs: 2000,
   /** Open links, most of them still to say hello; further ones are refused. */
   maxLinks: 16,
   /** A link must say hello within this time. */

@@ -39,8 +39,8 @@ export function postedPresence(dccType: string | undefined, document: OpenDocume
 }
 
 /**
- * Keeps what is known of the application, and logs a new document or mode; its coming and going is
- * logged where it happens.
+ * Keeps what is known of the application, and logs a new document; its coming and going is logged
+ * where it happens.
  */
 export class ApplicationStatus {
   readonly #log: Logger
@@ -62,10 +62,6 @@ export class ApplicationStatus {
     const document = nameOf(presence.document)
     if (document !== null && document !== nameOf(before.document)) {
       this.#log.info({ document }, 'document open in the application')
-    }
-    const mode = presence.app?.mode
-    if (before.connected && presence.connected && mode !== before.app?.mode) {
-      this.#log.info({ mode }, 'application runs in another mode')
     }
     if (presence.posts === true) this.#sinceMs = null
     else if (presence.connected !== before.connected) this.#sinceMs = systemClock.now()

@@ -1,10 +1,11 @@
 import type { ResourceLimits } from './limits.ts'
 import type { Named } from '../../lib/instances/select-instance.ts'
-import { firstIssue } from '../../lib/util/first-issue.ts'
+import { orThrow } from '../../lib/host-link/check.ts'
+import type { ScenePatch } from '../../lib/host-link/scene-objects.ts'
 import { exceedsDepth, maxJsonDepth } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { auditProducer, auditRecentUri } from './audit.ts'
 import type { AuditLog } from './audit-log.ts'
 import { captureProducer } from './capture.ts'
@@ -115,8 +116,7 @@ export class ResourceRegistry extends ServedResources {
    * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
    */
   patchScene(patch: ScenePatchInput): number {
-    const { success, data, error } = scenePatch.safeParse(patch)
-    if (!success) throw new TypeError(firstIssue(error))
+    const data = checkedPatch(patch)
     // Around an object there are the scene and its list.
     const isDeep = [...data.objects.values()].some(text => exceedsDepth(text, maxJsonDepth - 2))
     if (isDeep || [...data.members.values()].some(text => exceedsDepth(text, maxJsonDepth - 1))) {
@@ -211,6 +211,14 @@ const refuseArtefact = ({ text }: ResourceUri): never => {
 }
 /** The scheme is known, and none of its resources is served. */
 const artefactsOff: SchemeProducer = { checkParameters: refuseArtefact, read: refuseArtefact }
+
+function checkedPatch(patch: ScenePatchInput): ScenePatch {
+  try {
+    return orThrow(scenePatch, patch)
+  } catch (error) {
+    throw new TypeError(messageOf(error))
+  }
+}
 
 function misuse(message: string): ServiceError {
   return new ServiceError('usage_invalid', message)

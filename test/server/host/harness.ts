@@ -105,9 +105,9 @@ export class LinkServer {
 
   #recordScenes(scene: SceneState): void {
     const replace = scene.replaceText.bind(scene)
-    scene.replaceText = (text, setBy) => {
+    scene.replaceText = (text, ...rest) => {
       if (text?.includes('explode')) throw new Error('secret path /etc/shadow')
-      const revision = replace(text, setBy)
+      const revision = replace(text, ...rest)
       this.scenes.push(JSON.parse(text ?? 'null'))
       this.journal.push(`scene ${text}`)
       return revision

@@ -44,26 +44,20 @@ describe('SceneFile', () => {
     await rm(base, { recursive: true, force: true })
   })
 
-  function watch(sceneFilePollMs = 1_000_000): void {
+  function watch(): void {
     const log: Logger = {
       debug: () => {},
       info: () => {},
       warn: (_fields, message) => warnings.add(message ?? ''),
       error: () => {},
     }
-    const bounds = { maxMessageBytes: 1000 }
-    const limits = { ...defaultBounds, ...bounds, sceneFilePollMs }
-    const scene = new SceneState(limits)
-    watcher = new SceneFile({
-      path,
-      setSceneText: json => {
-        scene.setText(json)
-        scenes.add(JSON.parse(json))
-      },
-      isPaused: () => false,
-      limits,
-      log,
-    })
+    const maxBytes = 1000
+    const scene = new SceneState({ ...defaultBounds, maxMessageBytes: maxBytes })
+    const setSceneText = (json: string) => {
+      scene.setText(json)
+      scenes.add(JSON.parse(json))
+    }
+    watcher = new SceneFile({ path, setSceneText, isPaused: () => false, maxBytes, log })
   }
   const replace = async (text: string | Buffer) => {
     await writeFile(`${path}.new`, text)
@@ -90,7 +84,7 @@ describe('SceneFile', () => {
   for (const [what, content, message] of wrong) {
     it(`keeps the scene while the file is ${what}, and says so once`, async () => {
       await writeFile(path, '{"n":1}')
-      watch(20)
+      watch()
       await scenes.length(1)
       await replace(content)
       const [warning] = await warnings.length(1)
@@ -136,7 +130,7 @@ describe('SceneFile', () => {
 
   it('waits for the folder to be made, and watches it when it is made anew', async () => {
     await rm(join(base, 'folder'), { recursive: true })
-    watch(20)
+    watch()
     for (let n = 1; n <= 2; n++) {
       await mkdir(join(base, 'folder'))
       await writeFile(path, `{"n":${n}}`)
@@ -150,7 +144,7 @@ describe('SceneFile', () => {
     // A change behind a symlink into another folder makes no event in the watched one.
     await writeFile(join(base, 'target.json'), '{"n":1}')
     await symlink(join(base, 'target.json'), path)
-    watch(20)
+    watch()
     await scenes.length(1)
     await writeFile(join(base, 'target.json'), '{"n":22}')
     expect(await scenes.length(2)).to.deep.equal([{ n: 1 }, { n: 22 }])
@@ -168,7 +162,7 @@ describe('SceneFile', () => {
 
   it('touches nothing after stop', async () => {
     await writeFile(path, '{"n":1}')
-    watch(5)
+    watch()
     await watcher?.stop()
     const { length } = scenes.items
     await truncate(path)

@@ -55,7 +55,8 @@ export class Session implements ChannelReader {
   #app: AppIdentity
   #document: OpenDocument
   #pictures: PictureOffer
-  #heartbeat: { atMs: number; isBusy: boolean } | null = null
+  /** As its newest heartbeat says. */
+  #isBusy = false
   /** An answer whose picture must be the next frame: nothing else tells it from an artefact. */
   #announced: { members: JsonObject; bytes: number } | null = null
   readonly #hello: Message<'hello'>
@@ -73,11 +74,7 @@ export class Session implements ChannelReader {
     this.#document = hello.document ?? null
     this.#pictures = hello.capture ?? noPictures
     this.#uploads = new LinkUploads(parts.uploads, limits, channel)
-    const isBusy = () => {
-      // The time since a heartbeat is not added to what it says.
-      const ageMs = performance.now() - (this.#heartbeat?.atMs ?? 0)
-      return this.#isBusy && ageMs < 2 * heartbeatMs
-    }
+    const isBusy = () => this.#isBusy
     this.#requests = new Requests({ send: message => channel.send(message), isBusy, limits, log })
   }
 
@@ -256,10 +253,10 @@ export class Session implements ChannelReader {
         this.#changed()
         return {}
       case 'heartbeat': {
-        const wasBusy = this.#isBusy
         const isBusy = message.main_idle_ms > busyMs || message.busy !== undefined
-        this.#heartbeat = { atMs: performance.now(), isBusy }
-        if (isBusy !== wasBusy) this.#changed()
+        const isNews = isBusy !== this.#isBusy
+        this.#isBusy = isBusy
+        if (isNews) this.#changed()
         return {}
       }
       case 'audit.record':
@@ -368,10 +365,6 @@ export class Session implements ChannelReader {
     const show = () => channel.send({ type: 'clients', clients: clients.rows() })
     show()
     return clients.watch(() => void show())
-  }
-
-  get #isBusy(): boolean {
-    return this.#heartbeat?.isBusy === true
   }
 
   #changed(): void {
