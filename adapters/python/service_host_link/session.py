@@ -180,7 +180,6 @@ class Session(object):
             link._told_app = (link._document, link._pictures)
             self._send(omit_none(
                 type="hello", protocol=[1], app=link._app,
-                client={"name": "service-host-link", "version": "0.1.0"},
                 instance_id=link._instance_id, document=link._document,
                 capture=link._pictures if link._pictures != {"targets": []} else None,
                 scene_refresh=link._on_refresh is not None or None,
