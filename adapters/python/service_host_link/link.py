@@ -8,14 +8,19 @@ import time
 import uuid
 
 from .requests import Job, Outbox, answer_of
-from .scene import MAX_METADATA_BYTES, Feed, Scene, event_text, record_text
+from .scene import Feed, Scene
 from .session import AWAY_SECONDS, DEFAULT_LIMITS
 from .texts import (
-    CLEARED, NOT_TOLD, OFF, LinkStatus, clean_text, omit_none, one_line, plain_json, rfc3339,
+    CLEARED, NOT_TOLD, OFF, LinkStatus, clean_text, json_text, omit_none, one_line, plain_json,
+    rfc3339,
 )
 from .thread import Worker
 
 MAX_UPLOADS = 32  # waiting
+MAX_PARAMS_BYTES = 256 * 1024
+MAX_METADATA_BYTES = 4096
+MAX_EVENT_CHARS = 65536  # the server keeps no longer message
+LEVELS = ("trace", "debug", "info", "warning", "warn", "error")
 BUSY_SECONDS = 0.05  # that set_busy() waits for the server to be told
 
 
@@ -68,7 +73,7 @@ class HostLink(object):
     def start(self):
         """Begins to look for the server and to stay linked to it. A second call does nothing."""
         with self._lock:
-            if self._worker is not None and not self._worker.ended:
+            if self._worker is not None and self._state[0] != "refused":
                 return
             self._main_seen = time.monotonic()
             self._set_state("searching", "Looking for the server.")
@@ -209,8 +214,11 @@ class HostLink(object):
     def record(self, action, outcome="success", actor=None, params=None, duration_ms=None,
                session_id=None, timestamp=None):
         """One entry of the audit: something was done, now or at `timestamp`, seconds since the epoch."""
-        self._add(self._audit, None, record_text(
-            action, outcome, actor, params, duration_ms, session_id, timestamp))
+        self._add(self._audit, None, omit_none(
+            action=one_line(action) or "unknown", actor=one_line(actor),
+            outcome=plain_json(outcome, MAX_METADATA_BYTES),
+            params=plain_json(params, MAX_PARAMS_BYTES), session_id=one_line(session_id),
+            duration_ms=duration_ms, timestamp=rfc3339(time.time() if timestamp is None else timestamp)))
 
     def open_events(self, session_id, maxlen=None, max_message_bytes=None):
         """Makes the buffer of a session with these bounds; log() alone makes one, too."""
@@ -221,10 +229,15 @@ class HostLink(object):
     def log(self, message, session_id, source, stream="log", level="info", tool_call_id=None,
             job_id=None, correlation_id=None, metadata=None):
         """One event of a session, such as a line that the application printed."""
-        self._add(self._events, str(session_id), event_text(
-            message, source, stream, level, tool_call_id, job_id, correlation_id, metadata))
+        self._add(self._events, str(session_id), omit_none(
+            source=one_line(source) or "application", stream=one_line(stream) or "log",
+            level=level if level in LEVELS else "info", message=str(message)[:MAX_EVENT_CHARS],
+            tool_call_id=one_line(tool_call_id), job_id=one_line(job_id),
+            correlation_id=one_line(correlation_id),
+            metadata=plain_json(metadata, MAX_METADATA_BYTES)))
 
-    def _add(self, feed, session, text):
+    def _add(self, feed, session, members):
+        text = json_text(members)
         with self._lock:
             feed.add(session, text)
         self._wake()

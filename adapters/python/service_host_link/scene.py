@@ -1,17 +1,12 @@
 """What the application shows: the scene, its objects as resources, and feeds of records."""
 
 import collections
-import time
 import urllib.parse
 
-from .texts import NotJson, clean_text, json_text, omit_none, one_line, plain_json, rfc3339
+from .texts import NotJson, clean_text, json_text, omit_none
 
 ENVELOPE_BYTES = 100  # of a message, for what is around the scene
 MAX_WAITING = 1000  # audit records, and events, that the server has not acknowledged
-MAX_PARAMS_BYTES = 256 * 1024
-MAX_METADATA_BYTES = 4096
-MAX_EVENT_CHARS = 65536  # the server keeps no longer message
-LEVELS = ("trace", "debug", "info", "warning", "warn", "error")
 
 
 class Scene(object):
@@ -60,8 +55,8 @@ class Scene(object):
             self.is_taken = False
 
     def next_message(self, base, limits):
-        """(head, members as bytes, its texts and their version), or None. `base`: the revision that
-        the server has, None where only a whole scene will do."""
+        """(head, members as bytes, its SceneTexts), or None. `base`: the revision that the server
+        has, None where only a whole scene will do."""
         with self._lock:
             news, self._news = self._news, []
             if not news and (self._texts is None or self.is_taken):
@@ -84,20 +79,19 @@ class Scene(object):
             self._fail("the scene was not sent: %s" % error)
         elif news:
             self._fail(None)
-        return None if rest is None else (head, rest, (texts, texts.version, base is not None))
+        return None if rest is None else (head, rest, texts)
 
     def answered(self, sent, error):
         """What the server answered, or that the connection was lost before."""
-        texts, version, has_base = sent
         with self._lock:
-            if self._texts is not texts or texts.version != version:
+            if self._texts is not sent:
                 return
             if error is None:
                 self.is_taken = True
-                if texts.members is None:
+                if sent.members is None:
                     self.is_shared = False
                 return
-            if not error.caused_by_us or (error.code == "stale" and has_base):
+            if not error.caused_by_us or error.code == "stale":
                 return  # it is sent again, whole
             self.is_taken = self.is_unsent = True
             if error.code == "lost":  # it may have been the reason
@@ -112,7 +106,6 @@ class SceneTexts(object):
     def __init__(self, members, objects):
         self.members = members  # name -> text; None: the scene is null
         self.objects = objects  # id -> text; None: it came by set_scene(), which tells it whole
-        self.version = 0  # of every change another one
         self._news = None  # names of members, ids of objects; None: only the whole scene tells it
 
     def change(self, members, objects):
@@ -125,7 +118,6 @@ class SceneTexts(object):
                     texts[name] = text
             if self._news is not None:
                 self._news[at].update(dict.fromkeys(given, True))
-        self.version += 1
 
     def message(self, base, limits):
         """(head, members as bytes) of a scene.patch or scene.set. Raises NotJson where it is too large."""
@@ -279,19 +271,3 @@ class Feed(object):
     def _trim(self):
         while self._items and len(self) > MAX_WAITING:
             self._items.popleft()
-
-
-def record_text(action, outcome, actor, params, duration_ms, session_id, timestamp):
-    return json_text(omit_none(
-        action=one_line(action) or "unknown", actor=one_line(actor),
-        outcome=plain_json(outcome, MAX_METADATA_BYTES), params=plain_json(params, MAX_PARAMS_BYTES),
-        session_id=one_line(session_id), duration_ms=duration_ms,
-        timestamp=rfc3339(time.time() if timestamp is None else timestamp)))
-
-
-def event_text(message, source, stream, level, tool_call_id, job_id, correlation_id, metadata):
-    return json_text(omit_none(
-        source=one_line(source) or "application", stream=one_line(stream) or "log",
-        level=level if level in LEVELS else "info", message=str(message)[:MAX_EVENT_CHARS],
-        tool_call_id=one_line(tool_call_id), job_id=one_line(job_id),
-        correlation_id=one_line(correlation_id), metadata=plain_json(metadata, MAX_METADATA_BYTES)))

@@ -33,7 +33,7 @@ def json_text(value, replaced=None, in_pieces=False):
 
     NaN and infinity become null, and characters that UTF-8 cannot have become U+FFFD: the Counter
     `replaced` counts them as "number_not_finite" and "text_not_utf8". With in_pieces other threads
-    run meanwhile: one call of the encoder for megabytes would keep them waiting."""
+    run between the items of a list: one call for megabytes would keep them waiting."""
     replaced = collections.Counter() if replaced is None else replaced
     encode = _encode_in_pieces if in_pieces else _encoder.encode
     try:
@@ -55,25 +55,10 @@ def _whole_escape(found, replaced):
 
 
 def _encode_in_pieces(value):
-    return "".join(_pieces(value, 0))
-
-
-def _pieces(value, level):
-    if level < 2 and type(value) is dict and all(type(key) is str for key in value):
-        comma = "{"
-        for key, member in value.items():
-            yield comma + _encoder.encode(key) + ":"
-            comma = ","
-            for piece in _pieces(member, level + 1):
-                yield piece
-        yield "}" if value else "{}"
-    elif level < 2 and type(value) in (list, tuple) and len(value) > 64:
-        yield "["
-        for start in range(0, len(value), 64):
-            yield ("," if start else "") + _encoder.encode(value[start:start + 64])[1:-1]
-        yield "]"
-    else:
-        yield _encoder.encode(value)
+    if type(value) is not list:
+        return _encoder.encode(value)
+    pieces = (value[at:at + 64] for at in range(0, len(value), 64))
+    return "[" + ",".join(_encoder.encode(piece)[1:-1] for piece in pieces) + "]"
 
 
 def _finite(value, replaced):

@@ -30,7 +30,6 @@ class Worker(threading.Thread):
         self.link, self.turns = link, link._turns
         self.stopping = None  # (bye message, deadline)
         self.told = False  # the server has received the bye
-        self.ended = False
         self._is_last_try = False
         self._own_server = None
         self._waker, self._woken = socket.socketpair()
@@ -85,7 +84,6 @@ class Worker(threading.Thread):
         except Stopped:
             pass
         finally:
-            self.ended = True
             self._waker.close()
             self._woken.close()
 
