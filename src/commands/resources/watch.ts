@@ -45,7 +45,6 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     '<%= config.bin %> resources watch audit://recent',
     '<%= config.bin %> resources watch scene://current --json',
     '<%= config.bin %> resources watch scene://current --json --settle 2s',
-    '<%= config.bin %> resources watch gateway://instances --url http://127.0.0.1:9765/mcp',
   ]
 
   static override args = {
