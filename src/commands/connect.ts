@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { findEndpoint } from './find-endpoint.ts'
-import { rootsOnly } from './running-gateway.ts'
+import { rootsOnly } from './own-servers.ts'
 import { logFlags } from './server-flags.ts'
 import { accessFlags } from './resources/endpoint-flags.ts'
 

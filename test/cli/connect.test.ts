@@ -93,7 +93,6 @@ describe('service-cli connect', () => {
 
   const wrong: [word: string, text: string][] = [
     ['', 'empty'],
-    ['localhost:8765/mcp', 'is not an instance'],
     ['http://', 'not an http or https URL'],
     ['http://u:p@127.0.0.1/mcp', 'must not contain'],
   ]

@@ -16,7 +16,6 @@ import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { pause, systemTimer } from '../../lib/util/time.ts'
 import { withClient } from './client.ts'
 import { endpointFlags } from './endpoint-flags.ts'
-import { checkUri, withNearest } from './uri-argument.ts'
 
 /** Never announced, but small enough to poll. */
 const polled = /^(?:events:|resources:\/\/gateway\/events)/i
@@ -45,7 +44,6 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     '<%= config.bin %> resources watch audit://recent',
     '<%= config.bin %> resources watch scene://current --json',
     '<%= config.bin %> resources watch scene://current --json --settle 2s',
-    '<%= config.bin %> resources watch gateway://instances --url http://127.0.0.1:9765/mcp',
   ]
 
   static override args = {
@@ -63,7 +61,6 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ResourcesWatch)
     const { uri } = args
-    checkUri(uri)
     const settleMs = readSettle(flags.settle, uri)
     await withClient(flags, async find => {
       const out = openLiveLines()
@@ -142,7 +139,7 @@ async function watch({ find, uri, settleMs, over, print }: Watch): Promise<void>
       for (await begun(); ; await sleep(minIntervalMs, undefined, { signal })) updated()
     } catch (error) {
       if (connection.signal.aborted) throw connection.signal.reason
-      throw isFirst ? await withNearest(error, uri, server) : error
+      throw error
     } finally {
       throttle.stop()
       connection.abort()
