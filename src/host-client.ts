@@ -480,8 +480,9 @@ async function whyNotOpen(url: string, headers: Record<string, string>): Promise
   const none = new HostLinkError('unreachable', `no server opens the link at ${url}${page}`)
   try {
     const answer = await fetch(url, { headers })
-    const { code, detail } = (await answer.json()) as { code: string; detail: string }
-    return answer.status === 426 ? none : new HostLinkError(code, detail)
+    const { code, detail } = (await answer.json()) as { code?: string; detail: string }
+    // Another program may answer there.
+    return answer.status === 426 || !code ? none : new HostLinkError(code, detail)
   } catch {
     return none
   }

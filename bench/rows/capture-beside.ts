@@ -19,8 +19,8 @@ import { callTexts, openSessions, underLoad } from './requests.ts'
 const transport = 'session'
 const title = 'noise of the benchmark'
 const size = { width: 3840, height: 2160 }
-/** Debian: xvfb, openbox, x11-utils, xdotool, imagemagick. */
-const tools = ['Xvfb', 'openbox', 'xprop', 'xdotool', 'display']
+/** Debian: xvfb, openbox, xcompmgr, x11-utils, xdotool, imagemagick. */
+const tools = ['Xvfb', 'openbox', 'xcompmgr', 'xprop', 'xdotool', 'display']
 const scene: Call = { method: 'resources/read', params: { uri: sceneUri } }
 const picture: Call = { method: 'resources/read', params: { uri: 'capture://current_window' } }
 /** Of different widths, so that no read gets the picture of an earlier one. */
@@ -43,6 +43,7 @@ export async function measureCaptureBeside(bench: Bench): Promise<Measured> {
   const desktop = await Desktop.start('3860x2260x24')
   try {
     await desktop.withWindowManager()
+    desktop.startCompositor()
     const raw = join(bench.folder, 'noise.rgb')
     writeFileSync(raw, randomBytes(size.width * size.height * 3))
     const form = ['-size', `${size.width}x${size.height}`, '-depth', '8', `rgb:${raw}`]
@@ -57,22 +58,17 @@ export async function measureCaptureBeside(bench: Bench): Promise<Measured> {
 async function measureOn(bench: Bench, desktop: Desktop): Promise<Measured> {
   const milliseconds = bench.pick(4000, 2500)
   const { DISPLAY = '' } = desktop.env
-  const start = async (way: string) => {
-    const serveArguments = ['--capture', way, '--capture-title', title]
-    const target = await bench.start('serve', { serveArguments, env: { DISPLAY } })
-    await postScene(target, bench.fixture.sceneText)
-    return target
-  }
+  const serveArguments = ['--capture', 'native', '--capture-title', title]
+  const target = await bench.start('serve', { serveArguments, env: { DISPLAY } })
+  await postScene(target, bench.fixture.sceneText)
   const load = bench.startLoad()
-  const x11 = await start('x11')
-  const native = await start('native')
-  const found = [await describePicture('x11', x11), await describePicture('native', native)]
-  const alone = await reader(load, x11, [scene])
-  const beside = async (name: string, target: Target): Promise<Entry> => {
+  const found = await describePicture(target)
+  const alone = await reader(load, target, [scene])
+  const besideCaptures = async (): Promise<Entry> => {
     const one = await reader(load, target, [scene])
     const readPictures = await reader(bench.startLoad(), target, pictures)
     return {
-      name,
+      name: 'beside captures',
       prepare: async () => void (await one(1000)),
       measure: async () => {
         const [figures, taken] = await Promise.all([one(milliseconds), readPictures(milliseconds)])
@@ -93,8 +89,7 @@ async function measureOn(bench: Bench, desktop: Desktop): Promise<Measured> {
       { name: 'idle again', measure: () => alone(milliseconds) },
       { name: 'beside one program at work', measure: () => work(1) },
       { name: 'beside two programs at work', measure: () => work(2) },
-      await beside('beside captures, x11', x11),
-      await beside('beside captures, native', native),
+      await besideCaptures(),
     ],
     bench.pick(5, 3),
   )
@@ -116,7 +111,7 @@ async function measureOn(bench: Bench, desktop: Desktop): Promise<Measured> {
     ],
     rounds,
     notes: [
-      ...found,
+      found,
       'programs at work: processes of their own that do nothing but compute, as the threads that make the pictures do',
       ...notes,
     ],
@@ -130,7 +125,7 @@ async function reader(load: Load, target: Target, calls: readonly Call[]): Promi
 }
 
 /** Once there is one: of the window, and of all that it shows. */
-async function describePicture(way: string, target: Target): Promise<string> {
+async function describePicture(target: Target): Promise<string> {
   let said = ''
   let failure = ''
   const ask = async () => {
@@ -141,15 +136,15 @@ async function describePicture(way: string, target: Target): Promise<string> {
     )
     const { contents = [] } = result as { contents?: readonly { blob?: string }[] }
     const png = Buffer.from(contents[0]?.blob ?? '', 'base64')
-    said = `${way}: pictures of ${png.readUInt32BE(16)} x ${png.readUInt32BE(20)}, ${bytes} bytes an answer`
+    said = `pictures of ${png.readUInt32BE(16)} x ${png.readUInt32BE(20)}, ${bytes} bytes an answer`
     return true
   }
   const failed = (error: unknown) => {
     failure = (error as Error).message
     return false
   }
-  await until(() => ask().catch(failed), `a picture by ${way}`, patienceMs).catch(() => {
-    throw new Error(`there is no picture by ${way}: ${failure}`)
+  await until(() => ask().catch(failed), 'a picture of the window', patienceMs).catch(() => {
+    throw new Error(`there is no picture of the window: ${failure}`)
   })
   return said
 }

@@ -40,7 +40,7 @@ export async function readServeSettings(
     gateway: readGateway(flags),
     join: await readJoin(flags, env),
     dccType: checkDccType(flags['dcc-type']),
-    artefacts: readArtefacts(flags, env),
+    artefacts: readArtefacts(flags),
     resources: flags['no-resources'] !== true,
     notes: flags['no-notes'] !== true,
     name: checkLine('name', flags.name),
@@ -56,9 +56,9 @@ async function readDocumentsDir(flags: ServeFlags): Promise<string | undefined> 
   throw usage(`--documents-dir ${path} is not a folder`, 'make it, or mount the share')
 }
 
-function readArtefacts(flags: ServeFlags, env: NodeJS.ProcessEnv): ServeOptions['artefacts'] {
+function readArtefacts(flags: ServeFlags): ServeOptions['artefacts'] {
   const { artefacts, 'no-artefacts': isOff } = flags
-  return artefacts === undefined ? !isOff : parseBucketUrl(artefacts, '--artefacts', env)
+  return artefacts === undefined ? !isOff : parseBucketUrl(artefacts, '--artefacts')
 }
 
 function checkAppOrigin(value: string): string {

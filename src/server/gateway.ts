@@ -24,7 +24,7 @@ import { LocalDirectory } from './gateway/local-directory.ts'
 import { Connections } from './gateway/relay/connections.ts'
 import { openView } from './gateway/views/view.ts'
 import { Views } from './gateway/views/views.ts'
-import type { AccessLog } from './http/access-log.ts'
+import type { GatewayAccessLog } from './http/access-log.ts'
 import { createApp, listenerOf } from './http/app.ts'
 import { publicRoutes } from './http/documents.ts'
 import type { ListenOptions } from './http/listen-options.ts'
@@ -65,7 +65,7 @@ export interface GatewayOptions extends ListenOptions {
   /** Told while it is not the gateway yet; the event is `standby` or `port_taken`. */
   onElection?: (news: Omit<ElectionNews, 'event'> & { event: string; port: number }) => void
   log: Logger
-  accessLog: AccessLog
+  accessLog: GatewayAccessLog
   /** Checked; bounds that are not public come from tests. */
   limits?: Partial<GatewayLimits>
 }
@@ -90,7 +90,7 @@ export async function startGateway(
   options: GatewayOptions,
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<GatewayHandle> {
-  const { log, aggregate = false, tools = false } = options
+  const { log, accessLog, aggregate = false, tools = false } = options
   const limits = resolveGatewayLimits(options.limits)
   const { path: registryDir, instances: instancesDir } = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
@@ -175,7 +175,7 @@ export async function startGateway(
     : undefined
   backend.defer(() => connections?.close())
   const self = { host: options.host, port, mcpUrl: url }
-  const parts = { connections, catalog, tools, kept, self, limits, log }
+  const parts = { connections, catalog, tools, kept, self, limits, log, accessLog }
   const all = openView(parts, directory, joined && null, ring)
   const views = new Views(all, viewer => openView(parts, directory, viewer))
   endStreams = () => {
@@ -195,7 +195,7 @@ export async function startGateway(
         limits,
       })
     : undefined
-  const metrics = new Metrics('gateway', options.accessLog)
+  const metrics = new Metrics('gateway', accessLog)
   metrics.add(() => [...activityGauges(views.activity()), instanceGauge(directory)])
   const routes = publicRoutes({ documents: auth.documents })
   if (page !== undefined) routes.route('/', page.files)

@@ -13,18 +13,17 @@ import { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
 import type { AppOrigin } from './host/app-origins.ts'
-import { createHostEndpoint } from './host/host-endpoint.ts'
-import { createHostSink } from './host/host-sink.ts'
+import { createHostEndpoint } from './host/endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
-import { createInstanceRecord, InstanceFile, scenePatch } from './host/instance-record.ts'
+import { createInstanceRecord, InstanceFile, sceneTimePatch } from './host/instance-record.ts'
 import { resolveGatewayLimits } from './gateway/limits.ts'
 import {
+  ApplicationStatus,
   dccTypeOf,
-  documentOf,
+  nameOf,
   type Presence,
-  PresenceNews,
   presencePatch,
-} from './host/link/presence.ts'
+} from './host/status.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from './http/server-socket.ts'
@@ -61,10 +60,10 @@ export async function startServe(
   const instancesDir = registryDir.instances
   await reapInstances(instancesDir, log)
 
-  const presences = new PresenceNews(log)
+  const status = new ApplicationStatus(log)
   const origin = () => ({
     instance_id: instanceId,
-    dcc_type: dccTypeOf(options.dccType, presences.current?.app),
+    dcc_type: dccTypeOf(options.dccType, status.current?.app),
   })
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
   await using opened = new AsyncDisposableStack()
@@ -107,7 +106,7 @@ export async function startServe(
       dccTypeOf(options.dccType, app),
       app?.pid ?? instanceId,
     ])
-  const document = () => folderOf(presences.current ?? {})
+  const document = () => folderOf(status.current ?? {})
   const checkpoints = new Checkpoints({ document, scene: () => registry.scene.fresh() })
   opened.defer(() => checkpoints.close())
   const notes = options.notes
@@ -122,8 +121,8 @@ export async function startServe(
           detail: id => readDetail(registry, id),
         }),
         shared() {
-          const isShared = presences.current?.cleared !== true || registry.scene.current.hasScene
-          return isShared ? { document: documentOf(presences.current) } : null
+          const isShared = status.current?.cleared !== true || registry.scene.current.hasScene
+          return isShared ? { document: nameOf(status.current?.document) } : null
         },
         audit,
         log,
@@ -155,9 +154,12 @@ export async function startServe(
     page: { keyLogin: options.auth?.mode !== 'oauth' },
     host: ({ registry, onRefused, pageLogin }) => {
       const endpoint = createHostEndpoint({
-        sink: createHostSink(registry, { audit, store, notes, checkpoints, clients }),
         registry,
-        identity: { name: 'service-cli', version },
+        audit,
+        checkpoints,
+        clients,
+        notes: notes ?? null,
+        artefacts: store ?? null,
         token: token.secret,
         appOrigins: options.appOrigins,
         limits,
@@ -165,9 +167,9 @@ export async function startServe(
         onRefused,
         pageLogin,
         onPresence: presence => {
-          const before = presences.current
-          presences.next(presence)
-          const { savedFrom } = presence.document ?? {}
+          const before = status.current
+          status.set(presence)
+          const { saved_from: savedFrom } = presence.document ?? {}
           const { path, name } = before?.document ?? {}
           const isSaved = savedFrom !== undefined && savedFrom === (path ?? name)
           const from = before !== null && isSaved ? folderOf(before) : null
@@ -196,27 +198,25 @@ export async function startServe(
     heartbeatMs: limits.heartbeatMs,
     log,
     record: createInstanceRecord({
-      instanceId,
-      dccType,
-      name,
-      url,
-      hostUrl,
-      hostTokenFile: token.file,
+      instance_id: instanceId,
+      dcc_type: dccType,
+      display_name: name,
+      mcp_url: url,
+      host_url: hostUrl,
+      host_token_file: token.file,
       version,
       gateways: options.join?.gateways,
     }),
-    hostToken: token.isGenerated ? token.secret : undefined,
     ownerToken,
-    openFolder: () => openStateDirectory(registryDir.path),
   })
   announced = record
   opened.defer(() => record.remove())
-  presences.follow((presence, sinceMs) => {
+  status.onChange((presence, sinceMs) => {
     const given = { dccType, named: name !== undefined, hostname: hostname() }
     void record.update(presencePatch(presence, given, sinceMs))
   })
   const noteScene = (): void => {
-    const patch = scenePatch(registry.scene, record.record)
+    const patch = sceneTimePatch(registry.scene, record.record)
     if (patch !== null) void record.update(patch)
   }
   registry.listen({ resourceUpdated: noteScene })
@@ -227,7 +227,7 @@ export async function startServe(
       path: sceneFile,
       setSceneText: json => registry.scene.setText(json),
       isPaused: () => registry.scene.isLive,
-      limits,
+      maxBytes: limits.maxMessageBytes,
       log,
     })
     opened.defer(() => watcher.stop())

@@ -92,7 +92,7 @@ describe('the Python link: what goes wrong', () => {
     expect(waits[0]).to.be.oneOf([0.2, 0.3])
     expect(waits[1]).to.be.within(0.4, 0.6)
     const { lastError } = await app.status()
-    expect(lastError).to.equal('it answered HTTP 503 (said by the server)')
+    expect(lastError).to.equal('it answered HTTP 503')
     server.script = {}
     const peer = await server.peer()
     await app.untilState('connected')

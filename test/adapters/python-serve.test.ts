@@ -122,7 +122,7 @@ describe('the Python link beside a real serve', () => {
     expect((await error('thing://missing')).code).to.equal(-32002)
     expect((await error('thing://modal')).data.reason).to.equal('host_busy')
     expect((await error('thing://broken')).data.reason).to.equal('host_failed')
-    await app.call('unregister', 'thing')
+    await app.call('register', 'thing')
     await app.call('flush', 5)
     expect(JSON.stringify(await ask('resources/list'))).not.to.contain('thing://')
   })

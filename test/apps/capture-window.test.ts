@@ -1,9 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Capture, CaptureTarget } from '../../src/server/capture/backend.ts'
+import { checkCompositor } from '../../src/server/capture/compositor.ts'
 import { nativeBackend } from '../../src/server/capture/native-backend.ts'
+import { pictureFacts } from '../../src/server/capture/pictures.ts'
 import {
   Desktop,
   differingPixels,
@@ -43,6 +46,11 @@ describe('windows on a real display', function () {
     if (!('png' in made)) throw new Error(made.message)
     return made
   }
+  const sizeOf = (made: object) => {
+    if (!('png' in made)) throw new Error(JSON.stringify(made))
+    const { width, height } = pictureFacts(made.png as Buffer) ?? {}
+    return [width, height]
+  }
   const reason = async (pid: number): Promise<string> => {
     const made = await outcome({ pid, title: null })
     return 'png' in made ? 'a picture' : made.reason
@@ -72,8 +80,7 @@ describe('windows on a real display', function () {
     program = await desktop.program('first', '600x400+300+200')
     await becomes('a picture')
     const made = await picture(program.pid)
-    expect(made).to.deep.include({ width: 600, height: 400 })
-    expect(made.window).to.deep.equal({ title: 'first', width: 600, height: 400 })
+    expect(sizeOf(made)).to.deep.equal([600, 400])
     expect(await differingPixels(desktop, made, program.id, folder)).to.equal(0)
     expect(await probed({ pid: program.pid, title: null })).to.equal('found')
     expect(await reason(2 ** 22 - 1)).to.equal('no_window')
@@ -83,22 +90,20 @@ describe('windows on a real display', function () {
     const child = desktop.start('xlogo', '-title', 'silent', '-geometry', '80x80+5+5')
     await desktop.tellTitle(await desktop.windowOf('silent'), 'silent')
     expect(await reason(child.pid ?? 0)).to.equal('no_window')
-    const byTitle = await outcome({ pid: null, title: 'SILENT' })
-    expect(byTitle).to.have.nested.property('window.title', 'silent')
+    expect(sizeOf(await outcome({ pid: null, title: 'SILENT' }))).to.deep.equal([80, 80])
     await desktop.end(child)
   })
 
   it('are scaled down to the width that is asked for', async () => {
     const made = await picture(program.pid, { maxWidth: 150 })
-    expect(made).to.deep.include({ width: 150, height: 100 })
-    expect(made.window).to.include({ width: 600, height: 400 })
+    expect(sizeOf(made)).to.deep.equal([150, 100])
   })
 
   it('count as the window of an application when they are its largest', async () => {
     const second = await desktop.program('preferences', '200x100+20+20')
     await desktop.tellProcess(second.id, program.pid)
     await desktop.run('xdotool', 'windowactivate', '--sync', second.id)
-    expect((await picture(program.pid)).window.title).to.equal('first')
+    expect(sizeOf(await picture(program.pid))).to.deep.equal([600, 400])
     await desktop.end(second.child)
   })
 
@@ -118,6 +123,31 @@ describe('windows on a real display', function () {
     await becomes('minimised')
     await desktop.run('xdotool', 'windowactivate', '--sync', program.id)
     await becomes('a picture')
+  })
+
+  it('are looked at with the key of a display that asks for one', async () => {
+    const field = (text: string | Buffer) => [Buffer.from([0, text.length]), Buffer.from(text)]
+    const keys = join(folder, 'keys')
+    const anyAddress = Buffer.from([0xff, 0xff])
+    const key = [
+      ...field(''),
+      ...field(''),
+      ...field('MIT-MAGIC-COOKIE-1'),
+      ...field(randomBytes(16)),
+    ]
+    await writeFile(keys, Buffer.concat([anyAddress, ...key]))
+    const locked = await Desktop.start('640x480x24', '-auth', keys)
+    const reasonWith = async (XAUTHORITY: string) => {
+      const found = await checkCompositor({ DISPLAY: locked.env.DISPLAY, XAUTHORITY })
+      return found.ok ? 'found' : found.failure.reason
+    }
+    expect(await reasonWith(keys)).to.equal('no_compositor')
+    expect(await reasonWith('/nowhere')).to.equal('no_display')
+    expect(await checkCompositor({ DISPLAY: 'farm-7:0' })).to.have.nested.property(
+      'failure.reason',
+      'no_display',
+    )
+    await locked.stop()
   })
 
   it('are not captured any more once they, the compositor or the display are gone', async () => {

@@ -302,6 +302,7 @@ async function startGatewayServer(aggregate: boolean) {
       self: { host, port, mcpUrl: url },
       limits,
       log,
+      accessLog: () => {},
     },
     directory,
     undefined,

@@ -25,12 +25,11 @@ export async function writeInstance(
   const instancesDir = join(registryDir, 'instances')
   await mkdir(instancesDir, { recursive: true, mode: 0o700 })
   const facts = {
-    instanceId,
-    dccType,
-    name: undefined,
-    url,
-    hostUrl: url.startsWith('http:') ? new URL('/host', url).href : 'http://127.0.0.1:1/host',
-    hostTokenFile: null,
+    instance_id: instanceId,
+    dcc_type: dccType,
+    mcp_url: url,
+    host_url: url.startsWith('http:') ? new URL('/host', url).href : 'http://127.0.0.1:1/host',
+    host_token_file: null,
     version: '1.0.0',
   }
   const own = createInstanceRecord(facts)

@@ -32,7 +32,7 @@ export class MemoryBackend implements CaptureBackend {
   readonly name: BackendName
   /** What it says when it is probed. */
   state: Result<null, Unavailable> = ok(null)
-  window = { title: 'memory', width: 40, height: 20 }
+  window = { width: 40, height: 20 }
   /** In place of a picture. */
   failure: CaptureFailure['reason'] | null = null
   /** Captures wait for `takings` to be settled by the test. */
@@ -64,6 +64,6 @@ export class MemoryBackend implements CaptureBackend {
   picture(maxWidth: number): Capture {
     const width = Math.min(this.window.width, maxWidth)
     const height = Math.max(1, Math.round((this.window.height * width) / this.window.width))
-    return { png: greyPng(width, height, this.takings.length), width, height, window: this.window }
+    return { png: greyPng(width, height, this.takings.length) }
   }
 }

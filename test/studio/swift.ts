@@ -91,7 +91,7 @@ async function startSwift(): Promise<Swift> {
   }
 
   const open = (address: string) =>
-    openBucket(parseBucketUrl(address, 'the test', env), join(home, 'spool'))
+    openBucket(parseBucketUrl(address, 'the test'), join(home, 'spool'), env)
 
   async function withClient<Value>(
     action: (client: S3Client, s3: typeof sdk) => Promise<Value>,

@@ -4,7 +4,7 @@ bl_info = {
     "name": "service-cli link",
     "author": "service-cli",
     "version": (0, 1, 0),
-    "blender": (2, 93, 0),
+    "blender": (3, 4, 0),
     "location": "3D View > Sidebar > AI Link; Preferences > Add-ons",
     "description": "Shows AI clients the open scene, through a running service-cli serve",
     "category": "System",
@@ -21,11 +21,12 @@ if "bpy" in locals():
 
 import bpy
 
-from . import note_operators, note_panel, note_pins, operators, panels, preferences
+from . import note_panel, note_pins, notes, operators, panels, preferences, sharing
 from .running import Running
+from .server import Server
 
 VERSION = ".".join(str(part) for part in bl_info["version"])
-CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + note_operators.CLASSES
+CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + sharing.CLASSES + notes.CLASSES
 CLASSES += panels.CLASSES + note_panel.CLASSES
 
 
@@ -34,6 +35,7 @@ CLASSES += panels.CLASSES + note_panel.CLASSES
 _interrupted = None
 RESET = "Blender reset its preferences, which disables the add-on"
 RESET_SECONDS = 0.5
+SERVER = Server()
 
 
 def pump():
@@ -53,15 +55,14 @@ def register():
     global _interrupted
     for each in CLASSES:
         bpy.utils.register_class(each)
-    bpy.types.IMAGE_MT_image.append(panels.draw_image_menu)
     for menu in _object_menus():
-        menu.append(note_operators.draw_menu)
+        menu.append(notes.draw_menu)
     note_panel.register()
     note_pins.register()
-    preferences.RUNNING = Running(VERSION)
+    preferences.RUNNING = Running(VERSION, SERVER)
     was_linked, _interrupted = _interrupted is not None, None
     if was_linked or _asked_for():
-        preferences.RUNNING.connect(preferences.settings_of(preferences.current()))
+        preferences.RUNNING.connect(preferences.settings_now())
 
 
 def unregister():
@@ -75,9 +76,9 @@ def unregister():
             bpy.app.timers.register(_take_back, first_interval=RESET_SECONDS, persistent=True)
         else:
             running.disconnect("the add-on was switched off")
-    bpy.types.IMAGE_MT_image.remove(panels.draw_image_menu)
+            SERVER.stop()
     for menu in _object_menus():
-        menu.remove(note_operators.draw_menu)
+        menu.remove(notes.draw_menu)
     note_pins.unregister()
     note_panel.unregister()
     for each in reversed(CLASSES):

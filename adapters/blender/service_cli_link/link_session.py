@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 import bpy
 
-from . import object_facts, pictures, scene_facts, sharing
-from .activity import OperatorTurns, OperatorWatch, SharedConsole
+from . import object_facts, pictures, scene_facts
 from .changes import Changes
 from .identity import Identities
+from .operator_watch import OperatorTurns, OperatorWatch
 from .scene_reader import EVERYTHING, MEMBERS, NAMES
 from .scene_watch import SceneWatch
-from .service_host_link import Busy, HostLink, NotFound
+from .service_host_link import Busy, Console, HostLink, NotFound, OfferedObjects
 from .values import name_of
 
 # So many ticks after a file was loaded, Blender no longer speaks of the one before.
@@ -25,11 +25,9 @@ class LinkSession:
     def __init__(self, settings, version, clock=time.monotonic, make_link=HostLink):
         self.settings = settings
         self.rendering = False
-        self.has_render = None  # None: not looked yet
-        self.on_render_began = self.on_rendered = lambda: None
+        self.on_rendered = lambda: None
         self._clock = clock
         self._marked = False
-        self._objects = object_facts.OfferedObjects()
         self._document = None
         self._opened = None  # which document that was
         self._key = None
@@ -42,31 +40,33 @@ class LinkSession:
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
         self._turns = OperatorTurns()
+        # Both together name a server anywhere, as its operator chose it.
+        url, token = (os.environ.get("SERVICE_HOST_" + name) for name in ("URL", "TOKEN"))
         self.link = make_link(
             "blender",
             app_version=bpy.app.version_string,
             mode="background" if bpy.app.background else "gui",
             display_name="Blender " + bpy.app.version_string,
-            url=settings.url or None,
-            token=settings.token or None,
-            registry_dir=settings.registry_dir or None,
+            url=url if token else None,
+            token=token if url else None,
             on_read=self._read,
             on_refresh=self._refresh,
             turns=self._turns,
             shows_notes=True,
         )
-        self.console = SharedConsole(self.link)
+        self.console = Console(self.link, "blender")
+        self._objects = OfferedObjects(
+            self.link, object_facts.SCHEME, object_facts.DESCRIPTION, object_facts.MIME)
         self._watch = self._make_watch()
 
     def _make_watch(self):
-        watch = SceneWatch(self.link, self.settings.detail, self._clock, self.identities,
-                           self._document_now, self._missing.warnings, self._tell_objects)
-        watch.tells = self.settings.scene
-        return watch
+        return SceneWatch(self.link, self.settings.detail, self._clock, self.identities,
+                          self._document_now, self._missing.warnings, self._tell_objects)
 
     def _tell_objects(self, reader):
         if self.settings.objects:
-            self._objects.tell(self.link, reader)
+            self._objects.tell(reader.listed() if reader.listing_changed else None)
+            reader.listing_changed = False
 
     def start(self):
         self._turns.install()
@@ -83,15 +83,14 @@ class LinkSession:
         self.link.pump()  # what was cut off ends, so that files made for it go
 
     def apply(self, settings):
-        """Switches of what is shared take effect at once, an address at the next connect."""
+        """Switches of what is shared take effect at once."""
         before, self.settings = self.settings, settings
         if before.scene and not settings.scene:
             self.link.set_scene(None)
             self.link.set_document(None)
             self._document = None
         self._offer()
-        shown = (before.scene, before.objects, before.detail)
-        if shown != (settings.scene, settings.objects, settings.detail):
+        if before[:3] != settings[:3]:  # the detail, and whether scene and objects are shared
             self._watch = self._make_watch()
 
     def tick(self):
@@ -99,25 +98,18 @@ class LinkSession:
         self.link.pump()
         self._loading = max(self._loading - 1, 0)
         if self.busy:
-            if _render_runs():
+            if bpy.app.is_job_running("RENDER"):
                 return
             self.render_ended("render.end")  # one that never said how it ended
         # Blender evaluates a change later, with a window right after its timers. A scene read before
         # that would have half of the change.
         if bpy.app.background or not self.settled or self._key != _cheap_key():
             bpy.context.view_layer.update()
-        # For the sidebar alone; in background mode Blender prints the refused attempt.
-        if self.has_render is None and not bpy.app.background:
-            self.has_render = sharing.has_render_result()
         if self.settings.actions:
             self._operators.look()
         self._look()
-        if self._shares_scene:
+        if self.settings.scene:
             self._watch.tick(scene_facts.is_playing())
-
-    @property
-    def _shares_scene(self):
-        return self.settings.scene or self.settings.objects
 
     @property
     def busy(self):
@@ -127,12 +119,12 @@ class LinkSession:
     @property
     def settled(self):
         """Nothing is left to collect."""
-        return not self._marked and (self._watch.settled or not self._shares_scene)
+        return not self._marked and (self._watch.settled or not self.settings.scene)
 
     @property
     def reading(self):
         """Something waits to be read: tick soon. Playback comes first."""
-        return self._shares_scene and not self.busy and self._watch.busy and not scene_facts.is_playing()
+        return self.settings.scene and not self.busy and self._watch.busy and not scene_facts.is_playing()
 
     @property
     def failure(self):
@@ -147,7 +139,7 @@ class LinkSession:
         self._objects.touch(items)
         if self.busy:
             self._marked = True
-        elif self._shares_scene:
+        elif self.settings.scene:
             self._watch.changed(items, look)
 
     def frame_changed(self, touched):
@@ -187,7 +179,6 @@ class LinkSession:
                 action, params = "file.save_copy", {"copy_of": bpy.data.filepath}
         if action == "file.load":
             self._operators.start_over()
-            self.has_render = None
             self._loading = LOADING_TICKS
             self._watch.forget()
             self.identities.start_over()
@@ -202,15 +193,12 @@ class LinkSession:
         self.rendering = True
         self.link.set_busy("rendering")
         self._act("render.start", {})
-        self.on_render_began()
 
     def render_ended(self, action):
         self.rendering = False
         self.link.set_busy(None)
         self._act(action, {})
         self._marked = True
-        # Where it is known: to look for a picture that is there makes Blender print an error.
-        self.has_render = True if action == "render.complete" else None
         if action == "render.complete":
             self.on_rendered()
 
@@ -252,7 +240,7 @@ class LinkSession:
             raise Busy("Blender is rendering")
         if bpy.app.background:
             bpy.context.view_layer.update()
-        text = object_facts.read(uri, self.identities)
+        text = object_facts.read(self._objects.id_of(uri), self.identities)
         if text is None:
             raise NotFound(uri)
         return [{"uri": uri, "mimeType": object_facts.MIME, "text": text}]
@@ -273,23 +261,16 @@ class LinkSession:
             return pictures.take(target, max_width, max_bytes, shot)
 
     def _offer(self):
-        self._objects.offer(self.link, self.settings.objects)
+        self._objects.offer(self.settings.objects)
         if not self.settings.picture:
             self.link.deny_capture()
         elif not bpy.app.background:
-            targets = pictures.targets()
-            self.link.provide_capture(self._picture, targets, shots="viewport" in targets)
+            self.link.provide_capture(self._picture, ("window", "viewport"), shots=True)
         self.console.share(self.settings.console)
 
     def _act(self, action, params):
         if self.settings.actions:
             self.link.record(action, params=params)
-
-
-def _render_runs():
-    """Before Blender 3.3 there is no asking: it runs until it says that it ended."""
-    is_running = getattr(bpy.app, "is_job_running", None)
-    return is_running is None or is_running("RENDER")
 
 
 def _file_now():

@@ -1,27 +1,40 @@
-"""The notes of the open document in the sidebar."""
+"""The notes of the open document in the sidebar: one line each, and the selected one whole."""
 
 import os
 
 import bpy
+from bpy.props import CollectionProperty, IntProperty, StringProperty
 
-from . import notes, preferences, status_view
+from . import notes, panels, preferences
+from .service_host_link import is_open, note_blocks, note_pictures
 
-MAX_SHOWN = 20
-MAX_CHANGES = 6
 MAX_LINES = 24  # of one text
-NOTHING = "Changed: nothing that service-cli follows"
-COMPARED_ONLY = "Other objects: materials, lights and modifiers may have changed, too"
-PICTURE_SCALE = 4.6  # of an icon
 UNIT_PIXELS = 20  # of an icon of scale 1
-MARGIN_PIXELS = 60
+LINE_PIXELS = 48  # of the list's scroll bar, and of the icon of a line
 _ICONS = {
-    "open": status_view.YELLOW,
-    "reopened": status_view.YELLOW,
-    "answered": status_view.GREEN,
-    "accepted": status_view.GREY,
-    "closed": status_view.GREY,
+    "open": "RADIOBUT_OFF",
+    "reopened": "LOOP_BACK",
+    "answered": "QUESTION",
+    "accepted": "CHECKMARK",
+    "closed": "X",
 }
 _previews = None
+
+
+class ServiceCliNote(bpy.types.PropertyGroup):
+    """A line of the list; `name` is the text."""
+
+    note: StringProperty()
+    state: StringProperty()
+    number: IntProperty()
+
+
+class SERVICE_CLI_UL_notes(bpy.types.UIList):
+    def draw_item(self, context, layout, _data, item, _icon, _active, _active_name, _index=0, _flag=0):
+        scale = context.preferences.system.ui_scale
+        width = context.region.width - (panels.MARGIN_PIXELS + LINE_PIXELS) * scale
+        text = panels.wrapped("%d  %s" % (item.number, item.name), width, scale, 1)
+        layout.label(text=text[0], icon=_ICONS.get(item.state, "NONE"))
 
 
 class SERVICE_CLI_PT_notes(bpy.types.Panel):
@@ -37,124 +50,77 @@ class SERVICE_CLI_PT_notes(bpy.types.Panel):
         column.operator("service_cli.note_at_point", icon="PINNED")
         shown, folder = notes.all_shown()
         if not shown:
-            _write(self.layout, [notes.why_none()], context)
+            panels.write(self.layout, [notes.why_none()], context)
             return
         chosen = preferences.current()
         if chosen is not None:
             self.layout.prop(chosen, "show_pins")
-        # What waits for a person comes first.
-        order = sorted(shown, key=lambda note: (not notes.is_open(note), -int(note.get("number", 0))))
-        for note in order[:MAX_SHOWN]:
-            _draw_note(self.layout.box(), note, folder, context)
-        if len(order) > MAX_SHOWN:
-            self.layout.label(text="… %d more" % (len(order) - MAX_SHOWN))
+        manager = context.window_manager
+        self.layout.template_list("SERVICE_CLI_UL_notes", "", manager, "service_cli_notes", manager,
+                                  "service_cli_note_index", rows=3, maxrows=8)
+        index, listed = manager.service_cli_note_index, manager.service_cli_notes
+        selected = listed[index].note if 0 <= index < len(listed) else None
+        for note in shown:
+            if note.get("id") == selected:
+                _draw_note(self.layout, note, folder, context)
 
 
-def lines_of(note):
-    """What the panel says of a note: (what the person said, the last answer or reply, what changed).
-
-    The three are drawn apart, so that no answer looks like what the server has found."""
-    said = [str(note.get("text", ""))]
-    if not notes.is_open(note):
-        return said, [], []
-    names = [notes.name_now(each) for each in note.get("targets", [])]
-    said.append("About: " + (", ".join(names) or "no object"))
-    texts = [each for each in note.get("entries", []) if each.get("text")]
-    answer = ["%s: %s" % (each.get("by", ""), each["text"]) for each in texts[-1:]]
-    return said, answer, _proof_lines(_proof(note))
-
-
-def _proof_lines(proof):
-    if proof is None:
-        return []
-    if proof.get("no_changes"):
-        return ["Not compared: %s" % proof["no_changes"]]
-    lines = []
-    if proof.get("as_of"):
-        lines.append("Not confirmed: changes after %s are missing." % proof["as_of"])
-    elif not proof.get("settled", True):
-        lines.append("The scene was still changing.")
-    asked, others = proof.get("asked"), proof.get("also_changed")
-    lines += _list("Changed", others if asked is None else asked) or [NOTHING]
-    lines += _list("Also changed", others if asked is not None else None)
-    if proof.get("more"):
-        lines.append("… and %d more" % proof["more"])
-    lines.append(COMPARED_ONLY)
-    return lines
+def sync_list(manager, shown):
+    """Brings the list of the window manager, which Blender never saves, to these notes. What waits
+    for a person comes first. The selected note stays selected."""
+    order = sorted(shown, key=lambda note: (
+        note.get("state") != "answered", not is_open(note), -int(note.get("number", 0))))
+    lines = [(str(note.get("text", "")).replace("\n", " ")[:200], str(note.get("id")),
+              str(note.get("state")), int(note.get("number", 0))) for note in order]
+    listed, index = manager.service_cli_notes, manager.service_cli_note_index
+    if lines == [(each.name, each.note, each.state, each.number) for each in listed]:
+        return
+    selected = listed[index].note if 0 <= index < len(listed) else None
+    listed.clear()
+    for line in lines:
+        item = listed.add()
+        item.name, item.note, item.state, item.number = line
+    ids = [line[1] for line in lines]
+    manager.service_cli_note_index = ids.index(selected) if selected in ids else 0
 
 
-def _list(title, changes):
-    if not changes:
-        return []
-    lines = [title + ":"] + ["- %s" % each for each in changes[:MAX_CHANGES]]
-    if len(changes) > MAX_CHANGES:
-        lines.append("… %d more" % (len(changes) - MAX_CHANGES))
-    return lines
-
-
-def _draw_note(box, note, folder, context):
+def _draw_note(layout, note, folder, context):
     state = str(note.get("state"))
-    box.label(text="%s  %s" % (note.get("number"), state), icon=_ICONS.get(state, "NONE"))
-    # Above what may be longer than the sidebar.
-    row = box.row(align=True)
+    row = layout.row(align=True)
     if state == "answered":
-        _settle(row, note, "accept", "Accept")
+        _settle(row, note, "accept", "Accept", "CHECKMARK")
     if state not in ("open", "reopened"):
         text = "Reply" if state == "answered" else "Reopen"
-        row.operator("service_cli.reply_to_note", text=text).note = str(note.get("id"))
-    if notes.is_open(note):
-        _settle(row, note, "close", "Close")
-    said, answer, proof = lines_of(note)
-    _write(box, said, context)
+        row.operator("service_cli.reply_to_note", text=text, icon="LOOP_BACK").note = str(note.get("id"))
+    if is_open(note):
+        _settle(row, note, "close", "Close", "X")
+    said, answer, changes = note_blocks(note, notes.name_now)
+    panels.write(layout, said, context, most=MAX_LINES)
     if answer:
-        _write(box.box(), answer, context)
-    _write(box, proof, context)
-    if notes.is_open(note):
-        _draw_pictures(box, note, folder, context)
+        panels.write(layout.box(), answer, context, panels.BOX_PIXELS, MAX_LINES)
+    panels.write(layout, changes, context, most=MAX_LINES)
+    if is_open(note):
+        _draw_pictures(layout, note, folder, context)
 
 
-def _write(layout, lines, context):
-    column = layout.column(align=True)
-    column.scale_y = 0.8
-    scale = context.preferences.system.ui_scale
-    for line in lines:
-        for part in status_view.wrapped(line, context.region.width - 20, scale, MAX_LINES):
-            column.label(text=part)
-
-
-def _settle(row, note, action, text):
-    button = row.operator("service_cli.settle_note", text=text)
+def _settle(row, note, action, text, icon):
+    button = row.operator("service_cli.settle_note", text=text, icon=icon)
     button.note = str(note.get("id"))
     button.action = action
 
 
-def _proof(note):
-    """Of the last answer; None while it is made."""
-    answers = [each for each in note.get("entries", []) if each.get("action") == "answer"]
-    proof = answers[-1].get("proof") if answers else None
-    return proof if isinstance(proof, dict) else None
-
-
-def _draw_pictures(box, note, folder, context):
-    """Small: enough to see that something changed; each opens in the viewer of the system."""
-    proof = _proof(note) or {}
-    difference = proof.get("difference") or {}
-    pictures = (("Before", note.get("before")), ("After", proof.get("after")),
-                ("Where", difference.get("uri")))
-    kept = "%04d" % int(note.get("number", 0))
-    paths = [(title, os.path.join(folder, kept, uri.rsplit("/", 1)[-1] + ".png"))
-             for title, uri in pictures if folder is not None and isinstance(uri, str)]
-    if not paths:
+def _draw_pictures(layout, note, folder, context):
+    """As wide as the sidebar lets them be; each opens in the viewer of the system."""
+    icons = [(title, path, _icon(path)) for title, path in note_pictures(note, folder)]
+    icons = [each for each in icons if each[2]]
+    if not icons:
         return
-    width = context.region.width / context.preferences.system.ui_scale - MARGIN_PIXELS
-    scale = min(PICTURE_SCALE, width / len(paths) / UNIT_PIXELS)
-    row = box.row(align=True)
-    for title, path in paths:
-        icon = _icon(path)
-        if icon:
-            column = row.column(align=True)
-            column.template_icon(icon_value=icon, scale=scale)
-            column.operator("wm.path_open", text=title).filepath = path
+    width = context.region.width / context.preferences.system.ui_scale - panels.MARGIN_PIXELS
+    row = layout.row(align=True)
+    for title, path, icon in icons:
+        column = row.column(align=True)
+        column.template_icon(icon_value=icon, scale=width / len(icons) / UNIT_PIXELS)
+        column.operator("wm.path_open", text=title).filepath = path
 
 
 def _icon(path):
@@ -170,6 +136,8 @@ def register():
     import bpy.utils.previews
 
     _previews = bpy.utils.previews.new()
+    bpy.types.WindowManager.service_cli_notes = CollectionProperty(type=ServiceCliNote)
+    bpy.types.WindowManager.service_cli_note_index = IntProperty(name="Selected note")
 
 
 def unregister():
@@ -177,6 +145,7 @@ def unregister():
     if _previews is not None:
         bpy.utils.previews.remove(_previews)
     _previews = None
+    del bpy.types.WindowManager.service_cli_notes, bpy.types.WindowManager.service_cli_note_index
 
 
-CLASSES = (SERVICE_CLI_PT_notes,)
+CLASSES = (ServiceCliNote, SERVICE_CLI_UL_notes, SERVICE_CLI_PT_notes)

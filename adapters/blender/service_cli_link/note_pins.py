@@ -92,20 +92,14 @@ def _flat():
     if _shader is None:
         import gpu
 
-        try:
-            _shader = gpu.shader.from_builtin("UNIFORM_COLOR")
-        except Exception:  # before 3.4
-            _shader = gpu.shader.from_builtin("2D_UNIFORM_COLOR")
+        _shader = gpu.shader.from_builtin("UNIFORM_COLOR")
     return _shader
 
 
 def _write(number, at, scale):
     import blf
 
-    try:
-        blf.size(0, 12 * scale)
-    except TypeError:  # before 3.4
-        blf.size(0, int(12 * scale), 72)
+    blf.size(0, 12 * scale)
     width, height = blf.dimensions(0, number)
     blf.color(0, *_WHITE)
     blf.position(0, at[0] - width / 2, at[1] - height / 2, 0)

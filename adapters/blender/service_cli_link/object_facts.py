@@ -2,7 +2,6 @@
 blender-object://<name>, percent-encoded UTF-8."""
 
 import json
-from urllib.parse import quote, unquote_to_bytes
 
 import bpy
 
@@ -10,19 +9,8 @@ from .values import Cleaner, attributes, name_of, names_of, short_text, without_
 
 MIME = "application/json"
 SCHEME = "blender-object"
-PREFIX = SCHEME + "://"
-TEMPLATES = [
-    {
-        "uriTemplate": PREFIX + "{name}",
-        "name": "One object",
-        "description": "An object of the open document: transform, geometry, materials, modifiers, "
-        "constraints, custom properties. The name is percent-encoded.",
-        "mimeType": MIME,
-    }
-]
-# Cameras and lights first. The rest is found in the scene, and read by the template.
-MAX_LISTED = 200
-MAX_UPDATED = 100
+DESCRIPTION = ("An object of the open document: transform, geometry, materials, modifiers, constraints, "
+               "custom properties. The name is percent-encoded.")
 
 SKELETON, STANDARD, FULL = "skeleton", "standard", "full"
 MAX_SLOTS = 32
@@ -165,29 +153,13 @@ def _put(facts, name, value):
 # --- When a client reads it
 
 
-def read(uri, identities):
+def read(name, identities):
     """The JSON text of one object; None when there is no such object."""
-    name = object_name(uri)
     item = _find(name) if name else None
     if item is None:
         return None
     facts = _detail(item, name, identities.uid(item, name))
     return json.dumps(facts, allow_nan=False, ensure_ascii=False)
-
-
-def object_uri(name):
-    return PREFIX + quote(name, safe="")
-
-
-def object_name(uri):
-    """The name in an address; None for an address of another form."""
-    if uri[: len(PREFIX)].lower() != PREFIX:
-        return None
-    rest = uri[len(PREFIX) :].split("#", 1)[0].split("?", 1)[0]
-    try:
-        return unquote_to_bytes(rest).decode("utf-8") or None
-    except UnicodeDecodeError:
-        return None
 
 
 def _find(name):
@@ -293,41 +265,3 @@ def _custom_properties(item, cleaner):
         return cleaner.members({name: item[name] for name in item.keys() if not name.startswith("_")})
     except UnicodeDecodeError:
         return None  # Blender lists all names of them or none
-
-
-# --- The list of objects
-
-
-class OfferedObjects:
-    """The objects of the scene as resources: which there are, and which changed since it was told."""
-
-    def __init__(self):
-        self._offered = None  # True: offered; False: refused; None: neither yet
-        self._touched = set()
-        self._listed = None  # the names that the server has; None: it has no list
-
-    def offer(self, link, is_shared):
-        """Without a list at first: `tell` brings it. Not shared, a read still arrives, and fails
-        with the reason."""
-        if is_shared != self._offered:
-            link.register(SCHEME, *([[], TEMPLATES] if is_shared else []))
-            self._offered, self._listed = is_shared, None
-
-    def touch(self, names):
-        if len(self._touched) < MAX_UPDATED:
-            self._touched.update(names)
-
-    def tell(self, link, reader):
-        if self._listed is None or reader.listing_changed:
-            reader.listing_changed = False
-            names = reader.listed(MAX_LISTED)
-            if names != self._listed:
-                gone = set(self._listed or ()) - set(names)
-                self._touched.update(sorted(gone)[:MAX_UPDATED])
-                self._listed = names
-                link.register(SCHEME, [
-                    {"uri": object_uri(name), "name": name, "mimeType": MIME} for name in names],
-                    TEMPLATES)
-        touched, self._touched = self._touched, set()
-        for name in sorted(touched)[:MAX_UPDATED]:
-            link.updated(object_uri(name))

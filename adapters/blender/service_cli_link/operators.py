@@ -1,9 +1,12 @@
-"""What a person, or a script on their behalf, can ask for: connect, disconnect, share."""
+"""What a person, or a script on their behalf, can ask for: connect, disconnect, start and set up."""
+
+import re
 
 import bpy
-from bpy.props import StringProperty
+from bpy.props import BoolProperty, EnumProperty
 
-from . import preferences, sharing
+from . import preferences, server
+from .service_host_link import find_server
 
 
 class SERVICE_CLI_OT_connect(bpy.types.Operator):
@@ -14,8 +17,7 @@ class SERVICE_CLI_OT_connect(bpy.types.Operator):
     bl_options = {"INTERNAL"}
 
     def execute(self, _context):
-        chosen = preferences.current()
-        preferences.RUNNING.connect(preferences.settings_of(chosen) if chosen else preferences.DEFAULTS)
+        preferences.RUNNING.connect(preferences.settings_now())
         preferences.RUNNING.pump()
         return {"FINISHED"}
 
@@ -32,67 +34,75 @@ class SERVICE_CLI_OT_disconnect(bpy.types.Operator):
         return {"FINISHED"}
 
 
-class _Share:
-    """`send(link, on_done)` says how; a refusal is a warning in Blender's own way."""
+class SERVICE_CLI_OT_start_server(bpy.types.Operator):
+    """Connect to a running server, or start one, which ends with this Blender"""
+
+    bl_idname = "service_cli.start_server"
+    bl_label = "Start Server"
 
     @classmethod
     def poll(cls, _context):
-        running = preferences.RUNNING
-        return running is not None and running.session is not None
+        return preferences.RUNNING is not None
 
-    def execute(self, context):
-        running = preferences.RUNNING
+    def execute(self, _context):
+        running, reasons = preferences.RUNNING, []
         try:
-            with running.session.unheard():
-                self.send(context, running.session.link, running.shared)
-        except sharing.CannotShare as error:
-            self.report({"WARNING"}, str(error))
-            return {"CANCELLED"}
-        running.say("sharing…", stays=True)
+            if find_server("blender", reasons=reasons) is None:
+                # The other server may hold the default port.
+                port = 0 if any("taken" in reason for reason in reasons) else None
+                running.server.start(server.find_program(preferences.current().program), port)
+        except server.ServerError as error:
+            return _refused(self, error)
+        running.connect(preferences.settings_now())
         return {"FINISHED"}
 
 
-class SERVICE_CLI_OT_share_render(_Share, bpy.types.Operator):
-    """Send the last render result to the server as an artefact"""
+class SERVICE_CLI_OT_set_up_client(bpy.types.Operator):
+    """Add this Blender to the settings of the AI, or copy them to the clipboard"""
 
-    bl_idname = "service_cli.share_render"
-    bl_label = "Share Render"
+    bl_idname = "service_cli.set_up_client"
+    bl_label = "Set Up AI"
 
-    def send(self, _context, link, on_done):
-        sharing.share_render_result(link, on_done)
+    client: EnumProperty(items=[each + ("",) for each in server.CLIENTS])
+    write: BoolProperty(description="Merge the entry into the settings file of the AI")
+
+    @classmethod
+    def description(cls, _context, properties):
+        title = dict(server.CLIENTS)[properties.client]
+        return ("Add this Blender to the settings of %s; a backup stays beside the file" if properties.write
+                else "Copy setup for %s: paste it into its settings") % title
+
+    def execute(self, context):
+        session = preferences.RUNNING.session
+        host_url = session.link.status().url if session is not None and session.link.connected else ""
+        try:
+            answer = server.client_setup(
+                server.find_program(preferences.current().program), self.client,
+                re.sub("/host$", "/mcp", host_url), self.write)
+        except server.ServerError as error:
+            return _refused(self, error)
+        title = dict(server.CLIENTS)[self.client]
+        if self.write:
+            said = "Added to %s, in %s." % (title, answer["file"])
+        else:
+            context.window_manager.clipboard = answer["snippet"]
+            said = "Copied: paste it into %s." % (answer["file"] or "the settings of " + title)
+        preferences.RUNNING.say(" ".join([said] + answer["notes"]))
+        return {"FINISHED"}
 
 
-class SERVICE_CLI_OT_share_image(_Share, bpy.types.Operator):
-    """Send the image of this image editor to the server as an artefact"""
-
-    bl_idname = "service_cli.share_image"
-    bl_label = "Share Image"
-
-    image: StringProperty(name="Image", description="Name of an image; empty: the one shown")
-
-    def send(self, context, link, on_done):
-        space = context.space_data
-        shown = space.image if space is not None and space.type == "IMAGE_EDITOR" else None
-        image = bpy.data.images.get(self.image) if self.image else shown
-        if image is None:
-            raise sharing.CannotShare("there is no image " + (self.image or "in this editor"))
-        sharing.share_image(link, image, on_done)
-
-
-class SERVICE_CLI_OT_share_document(_Share, bpy.types.Operator):
-    """Send this .blend file, as it is now, to the server as an artefact"""
-
-    bl_idname = "service_cli.share_document"
-    bl_label = "Share .blend"
-
-    def send(self, _context, link, on_done):
-        sharing.share_document(link, on_done)
+def _refused(operator, error):
+    """Shows why, and where the program is chosen when it was not found."""
+    preferences.RUNNING.say(str(error))
+    operator.report({"WARNING"}, str(error))
+    if str(error) == server.NOT_FOUND and not bpy.app.background:
+        bpy.ops.preferences.addon_show(module=preferences.PACKAGE)
+    return {"CANCELLED"}
 
 
 CLASSES = (
     SERVICE_CLI_OT_connect,
     SERVICE_CLI_OT_disconnect,
-    SERVICE_CLI_OT_share_render,
-    SERVICE_CLI_OT_share_image,
-    SERVICE_CLI_OT_share_document,
+    SERVICE_CLI_OT_start_server,
+    SERVICE_CLI_OT_set_up_client,
 )

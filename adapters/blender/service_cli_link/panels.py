@@ -1,40 +1,191 @@
-"""The sidebar of the 3D view, and an entry in the image editor's menu."""
+"""The sidebar of the 3D view: the link, the AI that reads, and what can be shared."""
+
+import re
+import time
 
 import bpy
 
-from . import preferences
+from . import preferences, server
+from .service_host_link import status_words
+
+MAX_LINES = 8
+MAX_CLIENTS = 5
+# Of a region, in pixels at scale 1: tabs, scroll bar and the margins of a panel and of a box.
+MARGIN_PIXELS = 44
+BOX_PIXELS = 14
+ICON_PIXELS = 20
+SEES_ONLY = "The AI sees this scene. It cannot change it."
+OWN_PAGE = "service-page"  # the server's own web page
+
+_ICONS = {
+    "off": "UNLINKED",
+    "searching": "VIEWZOOM",
+    "connecting": "SORTTIME",
+    "connected": "LINKED",
+    "waiting": "FILE_REFRESH",
+    "refused": "ERROR",
+}
 
 
-class SERVICE_CLI_PT_sidebar(bpy.types.Panel):
-    bl_idname = "SERVICE_CLI_PT_sidebar"
-    bl_label = "AI Link"
+def client_lines(clients):
+    """(name, what it read last) of each AI, most recently seen first."""
+    shown = []
+    for client in clients:
+        acts = [client[name] for name in ("last_read", "last_call") if isinstance(client.get(name), dict)]
+        act = max(acts, key=lambda each: str(each.get("at")), default=None)
+        said = "nothing read yet"
+        if act is not None:
+            said = "%s, %s" % (act.get("uri") or act.get("tool"), _clock_time(str(act.get("at"))))
+        if client.get("name") != OWN_PAGE:
+            shown.append((str(client.get("name")), said))
+    return shown
+
+
+def _clock_time(text):
+    """Of an RFC 3339 time in UTC, the time of day where the person is."""
+    from calendar import timegm
+
+    try:
+        at = timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return text
+    return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+# --- Text at full width
+
+
+def wrapped(text, width, ui_scale=1.0, most=MAX_LINES):
+    """The text in lines of at most so many pixels; "…" ends one of more than `most` lines. Long hashes
+    are shortened."""
+    import blf
+
+    blf.size(0, bpy.context.preferences.ui_styles[0].widget.points * ui_scale)
+
+    def fits(words):
+        return blf.dimensions(0, words)[0] <= width
+
+    lines = []
+    for row in re.sub(r"([0-9a-f]{8})[0-9a-f]{24,}", r"\1…", text).splitlines():
+        line = ""
+        for word in row.split():
+            if line and fits(line + " " + word):
+                line += " " + word
+                continue
+            lines += [line] if line else []
+            while len(word) > 1 and not fits(word):
+                cut, end = 1, len(word)
+                while end - cut > 1:
+                    middle = (cut + end) // 2
+                    cut, end = (middle, end) if fits(word[:middle]) else (cut, middle)
+                lines.append(word[:cut])
+                word = word[cut:]
+            line = word
+        lines.append(line)
+    lines = [line for line in lines if line]
+    if len(lines) > most:
+        last = lines[most - 1]
+        while last and not fits(last + " …"):
+            last = last[:-1]
+        lines[most - 1:] = [last.rstrip() + " …"]
+    return lines
+
+
+def write(layout, lines, context, taken=0, most=MAX_LINES, icon="NONE"):
+    """`taken`: pixels at scale 1 that are not free for the text; `icon` stands before the first line."""
+    column = layout.column(align=True)
+    column.scale_y = 0.8
+    scale = context.preferences.system.ui_scale
+    taken += ICON_PIXELS if icon != "NONE" else 0
+    for line in lines:
+        for part in wrapped(line, context.region.width - (MARGIN_PIXELS + taken) * scale, scale, most):
+            if taken >= ICON_PIXELS:
+                column.label(text=part, icon=icon if icon != "NONE" else "BLANK1")
+                icon = "BLANK1"
+            else:
+                column.label(text=part)
+
+
+# --- Panels
+
+
+class _Panel:
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "AI Link"
 
+
+class SERVICE_CLI_PT_sidebar(_Panel, bpy.types.Panel):
+    bl_idname = "SERVICE_CLI_PT_sidebar"
+    bl_label = "AI Link"
+
     def draw(self, context):
         # What changes its height comes last, so that no button moves under the pointer.
-        view = preferences.draw_state(self.layout)
+        lines = draw_state(self.layout)
         column = self.layout.column(align=True)
-        column.enabled = _is_connected()
-        row = column.row(align=True)
-        session = preferences.RUNNING.session
-        row.enabled = session is not None and bool(session.has_render)
-        row.operator("service_cli.share_render", icon="RENDER_STILL")
+        column.enabled = is_connected()
+        column.operator("service_cli.share_render", icon="RENDER_STILL")
         column.operator("service_cli.share_document", icon="FILE_BLEND")
-        preferences.draw_lines(self.layout, view, context)
+        if is_connected():
+            _draw_clients(self.layout, context)
+        write(self.layout, lines, context)
 
 
-def draw_image_menu(self, _context):
-    self.layout.separator()
-    row = self.layout.row()
-    row.enabled = _is_connected()
-    row.operator("service_cli.share_image")
+class SERVICE_CLI_PT_setup(_Panel, bpy.types.Panel):
+    bl_idname = "SERVICE_CLI_PT_setup"
+    bl_parent_id = "SERVICE_CLI_PT_sidebar"
+    bl_label = "Set Up an AI"
+
+    def draw(self, context):
+        write(self.layout, ["Add this Blender to its settings, or copy them:"], context)
+        column = self.layout.column(align=True)
+        for client, title in server.CLIENTS:
+            row = column.row(align=True)
+            for text, icon, writes in ((title, "ADD", True), ("", "COPYDOWN", False)):
+                button = row.operator("service_cli.set_up_client", text=text, icon=icon)
+                button.client, button.write = client, writes
 
 
-def _is_connected():
+def draw_state(layout):
+    """The state and its buttons, always in the same places; returns the sentences to stand below."""
+    running = preferences.RUNNING
+    session = running.session
+    if session is None:
+        status, words = None, status_words(running.last_status)
+        lines = [*words.lines, running.note]
+    else:
+        status = session.link.status()
+        words = status_words(status, session.settings.scene, session.link.pictured_at)
+        lines = [*words.lines, session.failure, running.server.failure, running.note]
+    row = layout.row()
+    row.alert = words.tone == "failed"
+    row.label(text=words.title, icon=_ICONS[status.state if status else "off"])
+    column = layout.column(align=True)
+    column.scale_y = 1.4
+    if session is None or words.tone == "failed":
+        column.operator("service_cli.connect", icon="LINKED")
+    else:
+        column.operator("service_cli.disconnect", icon="UNLINKED")
+    row = column.row(align=True)
+    row.enabled = not is_connected() and not running.server.runs
+    row.operator("service_cli.start_server", icon="PLAY")
+    return [line for line in lines if line]
+
+
+def _draw_clients(layout, context):
+    box = layout.box()
+    write(box, [SEES_ONLY], context, BOX_PIXELS, icon="HIDE_OFF")
+    clients = client_lines(preferences.RUNNING.session.link.clients)
+    if not clients:
+        write(box, ["No AI is connected."], context, BOX_PIXELS + ICON_PIXELS)
+    for name, said in clients[:MAX_CLIENTS]:
+        write(box, [name], context, BOX_PIXELS, 1, "USER")
+        write(box, [said], context, BOX_PIXELS + ICON_PIXELS, 2)
+
+
+def is_connected():
     session = preferences.RUNNING.session if preferences.RUNNING is not None else None
     return session is not None and session.link.connected
 
 
-CLASSES = (SERVICE_CLI_PT_sidebar,)
+CLASSES = (SERVICE_CLI_PT_sidebar, SERVICE_CLI_PT_setup)

@@ -5,27 +5,24 @@ Nothing of it is an undo step, a change of the file or a new datablock.
 
 import os
 import shutil
+import struct
 import tempfile
+import zlib
 
 import bpy
 
-from . import png_file, shots
+from . import shots
 from .service_host_link import Busy, NoPicture, Picture
 from .values import name_of
 
 MAX_TRIES = 6
 TITLE = "Blender"
-
-
-def targets():
-    """What this Blender can take pictures of."""
-    if bpy.app.background:
-        return ()
-    import gpu
-
-    # Before 3.0 there is no reading back what was drawn.
-    readable = hasattr(getattr(gpu, "state", None), "active_framebuffer_get")
-    return ("window", "viewport") if readable else ("window",)
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+# Faster than zlib's default, and hardly larger for what a 3D view shows.
+PNG_LEVEL = 4
+# What does not pack that well, or has more kinds of bytes than channels and filters, is no one colour.
+BLANK_RATIO = 150
+BLANK_BYTES = 10
 
 
 def take(target, max_width, max_bytes, shot=None):
@@ -38,11 +35,9 @@ def take(target, max_width, max_bytes, shot=None):
 
 
 def _check_free():
-    is_running = getattr(bpy.app, "is_job_running", None)  # from 3.3 on
-    if is_running is not None:
-        for job in ("RENDER", "RENDER_PREVIEW", "OBJECT_BAKE"):
-            if is_running(job):
-                raise Busy("Blender is at work: " + job.lower())
+    for job in ("RENDER", "RENDER_PREVIEW", "OBJECT_BAKE"):
+        if bpy.app.is_job_running(job):
+            raise Busy("Blender is at work: " + job.lower())
 
 
 def _blank():
@@ -59,10 +54,10 @@ def _take_window(max_width, max_bytes):
         path = os.path.join(folder, "window.png")
         _screenshot(window, path)
         png = _read(path)
-        width, height = png_file.size(png)
+        width, height = png_size(png)
         if width > max_width or len(png) > max_bytes:
             png = _scaled(path, min(width, max_width), max_bytes)
-        if png_file.is_blank(png):
+        if is_blank(png):
             raise _blank()
         return Picture(png, TITLE, width, height)
     finally:
@@ -70,23 +65,19 @@ def _take_window(max_width, max_bytes):
 
 
 def _current_window():
-    """The one that was used last, as far as Blender tells; else the largest."""
-    used = bpy.context.window
-    if used is not None:
-        return used
-    windows = bpy.context.window_manager.windows
-    if len(windows) == 0:
+    """The one that was used last, as far as Blender tells; else the largest. Never a temporary one,
+    such as the preferences."""
+    windows = [each for each in bpy.context.window_manager.windows if not each.screen.is_temporary]
+    if not windows:
         raise NoPicture("no_window", "Blender has no window")
+    if bpy.context.window in windows:
+        return bpy.context.window
     return max(windows, key=lambda window: window.width * window.height)
 
 
 def _screenshot(window, path):
-    if hasattr(bpy.context, "temp_override"):
-        with bpy.context.temp_override(window=window):
-            bpy.ops.screen.screenshot(filepath=path, check_existing=False)
-    else:  # before 3.2
-        context = dict(bpy.context.copy(), window=window, screen=window.screen)
-        bpy.ops.screen.screenshot(context, filepath=path, check_existing=False)
+    with bpy.context.temp_override(window=window):
+        bpy.ops.screen.screenshot(filepath=path, check_existing=False)
 
 
 def _scaled(path, width, max_bytes):
@@ -98,14 +89,14 @@ def _scaled(path, width, max_bytes):
         for _ in range(MAX_TRIES):
             part = whole.copy()
             try:
-                part.resize(png_file.fitting(*whole.size, width), method="BILINEAR")
+                part.resize(fitting(*whole.size, width), method="BILINEAR")
                 imbuf.write(part, filepath=path)
             finally:
                 part.free()
             png = _read(path)
             if len(png) <= max_bytes:
                 return png
-            width = png_file.smaller(width, len(png), max_bytes)
+            width = smaller(width, len(png), max_bytes)
     finally:
         whole.free()
     raise RuntimeError("the picture of the window does not become small enough")
@@ -161,22 +152,21 @@ def _fitting(whole, max_width, max_bytes, draw):
     """The file, or a function that makes it: the thread of the link calls that."""
     width = max_width
     for _ in range(MAX_TRIES):
-        size = png_file.fitting(whole[0], whole[1], width)
+        size = fitting(whole[0], whole[1], width)
         pixels = draw(size)
-        if png_file.most_bytes(*size) <= max_bytes:
-            return lambda: png_file.encode(*size, pixels)
-        png = png_file.encode(*size, pixels)
+        if most_bytes(*size) <= max_bytes:
+            return lambda: encode(*size, pixels)
+        png = encode(*size, pixels)
         if len(png) <= max_bytes:
             return png
-        width = png_file.smaller(size[0], len(png), max_bytes)
+        width = smaller(size[0], len(png), max_bytes)
     raise RuntimeError("the picture of the 3D view does not become small enough")
 
 
 def current_view():
     """The largest 3D view of the current window; of any other one when it has none."""
     current = _current_window()
-    others = [each for each in bpy.context.window_manager.windows if each != current]
-    for window in [current] + others:
+    for window in [current] + [each for each in bpy.context.window_manager.windows if each != current]:
         areas = [area for area in window.screen.areas if area.type == "VIEW_3D"]
         if not areas:
             continue
@@ -210,3 +200,64 @@ def _drawn(window, space, region, size, matrices):
         buffer.free()
     pixels.dimensions = 4 * width * height
     return bytes(pixels)
+
+
+# --- PNG files
+
+
+def png_size(png):
+    """(width, height) of a file that Blender wrote."""
+    return struct.unpack(">II", png[16:24])
+
+
+def encode(width, height, pixels):
+    """Of RGBA bytes that begin with the lowest row, as graphics cards give them."""
+    count = width * height
+    colours = bytearray(3 * count)
+    for channel in range(3):
+        colours[channel::3] = pixels[channel::4]
+    line = 3 * width
+    rows = b"".join(
+        b"\0" + colours[row * line : (row + 1) * line] for row in range(height - 1, -1, -1)
+    )
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    packed = zlib.compress(rows, PNG_LEVEL)
+    return PNG_SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", packed) + _chunk(b"IEND", b"")
+
+
+def most_bytes(width, height):
+    """No file of `encode` is larger: zlib adds 5 bytes to each 16 KiB that do not pack."""
+    rows = height * (3 * width + 1)
+    return rows + rows // 2048 + 200
+
+
+def is_blank(png):
+    """Is all of it of one colour? For files that Blender wrote, whose window has lines of many shades."""
+    width, height = png_size(png)
+    if 4 * width * height <= BLANK_RATIO * len(png):
+        return False
+    at, packed = len(PNG_SIGNATURE), []
+    while at + 12 <= len(png):
+        (length,) = struct.unpack_from(">I", png, at)
+        if png[at + 4 : at + 8] == b"IDAT":
+            packed.append(png[at + 8 : at + 8 + length])
+        at += 12 + length
+    return len(set(zlib.decompress(b"".join(packed)))) <= BLANK_BYTES
+
+
+def fitting(width, height, max_width):
+    """The size at which it is no wider, in its own proportions."""
+    if width <= max_width:
+        return width, height
+    return max_width, max(1, round(height * max_width / width))
+
+
+def smaller(width, byte_count, max_bytes):
+    """The next width to try when the file was too large; always less than before."""
+    share = (max_bytes / byte_count) ** 0.5
+    return max(1, int(width * min(0.9, 0.95 * share)))
+
+
+def _chunk(kind, data):
+    checksum = struct.pack(">I", zlib.crc32(kind + data) & 0xFFFFFFFF)
+    return struct.pack(">I", len(data)) + kind + data + checksum

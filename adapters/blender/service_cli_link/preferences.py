@@ -5,33 +5,18 @@ from collections import namedtuple
 import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 
-from . import status_view
-
 # What the person decided, as plain values that any thread may read.
 Settings = namedtuple(
-    "Settings", "url token registry_dir detail scene objects picture actions console renders")
-DEFAULTS = Settings(url="", token="", registry_dir="", detail="standard", scene=True, objects=True,
-                    picture=True, actions=True, console=True, renders=False)
+    "Settings", "detail scene objects picture actions console renders")
+DEFAULTS = Settings(detail="standard", scene=True, objects=True, picture=True, actions=True,
+                    console=True, renders=False)
 
 PACKAGE = __package__
 RUNNING = None  # set while registered
 
-# The token lives here, in memory: a property of Blender's would be written to userpref.blend, in clear.
-_token = ""
-
-
-def _get_token(_):
-    return _token
-
-
-def _set_token(_, value):
-    global _token
-    _token = value
-
-
 def _changed(self, _context):
     if RUNNING is not None:
-        RUNNING.apply(settings_of(self))
+        RUNNING.apply(settings_now())
 
 
 class ServiceCliPreferences(bpy.types.AddonPreferences):
@@ -47,21 +32,10 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
         description="The number of each open note in the 3D view, at the place that it is about",
         default=True,
     )
-    url: StringProperty(
-        name="Server URL",
-        description="Host URL of service-cli serve; empty: found by itself",
-        default="",
-    )
-    token: StringProperty(
-        name="Token",
-        description="Host token; only with a URL of your own. It is not saved",
-        subtype="PASSWORD",
-        get=_get_token,
-        set=_set_token,
-    )
-    registry_dir: StringProperty(
-        name="State directory",
-        description="The --registry-dir of service-cli serve; empty: its default",
+    program: StringProperty(
+        name="service-cli",
+        description="The program that Start Server runs; empty: found by itself",
+        subtype="FILE_PATH",
         default="",
     )
     detail: EnumProperty(
@@ -104,62 +78,27 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
     )
     share_renders: BoolProperty(
         name="Every render when it finishes",
-        description="The rendered image files, as artefacts",
+        description="The result, as an artefact; of an animation its last frame",
         default=False,
         update=_changed,
     )
 
     def draw(self, context):
-        draw_lines(self.layout, draw_state(self.layout), context)
+        from . import panels
+
+        panels.write(self.layout, panels.draw_state(self.layout), context)
         column = self.layout.column()
-        column.prop(self, "connect_on_startup")
-        column.prop(self, "url")
-        column.prop(self, "token")
-        column.prop(self, "registry_dir")
-        column.prop(self, "detail")
+        for name in ("connect_on_startup", "program", "detail"):
+            column.prop(self, name)
         box = self.layout.box()
-        box.label(text="Shared with AI clients while connected:")
+        box.label(text="Shared with AI clients, who see and cannot change, while connected:")
         for name in ("scene", "objects", "picture", "actions", "console", "renders"):
             box.prop(self, "share_" + name)
 
 
-def draw_state(layout):
-    """The state and the one main button, always in the same places; returns the StatusView."""
-    session = RUNNING.session if RUNNING is not None else None
-    if session is None:
-        status, note = (None, "") if RUNNING is None else (RUNNING.last_status, RUNNING.note)
-        view = status_view.status_view(status, note=note)
-    else:
-        link = session.link
-        view = status_view.status_view(
-            link.status(), session.failure, link.pictured_at, RUNNING.note, session.settings.scene
-        )
-    row = layout.row()
-    row.alert = view.failed
-    row.label(text=view.title, icon=view.icon)
-    button = layout.row()
-    button.scale_y = 1.4
-    if session is None or view.failed:
-        button.operator("service_cli.connect", icon="LINKED")
-    else:
-        button.operator("service_cli.disconnect", icon="UNLINKED")
-    return view
-
-
-def draw_lines(layout, view, context):
-    column = layout.column(align=True)
-    column.scale_y = 0.8
-    for line in view.lines:
-        scale = context.preferences.system.ui_scale
-        for part in status_view.wrapped(line, context.region.width, scale):
-            column.label(text=part)
-
-
-def settings_of(preferences):
-    return Settings(
-        url=preferences.url,
-        token=_token if preferences.url else "",  # of the server at that address alone
-        registry_dir=preferences.registry_dir,
+def settings_now():
+    preferences = current()
+    return DEFAULTS if preferences is None else Settings(
         detail=preferences.detail,
         scene=preferences.share_scene,
         objects=preferences.share_objects,

@@ -50,6 +50,7 @@ class SceneReader:
         self._bytes = 0
         self._changed = {}
         self._dirty = {}
+        self._reselected = set()  # names
         self._stale = set()  # names to be read again by the next scan
         self._wanted = 0  # NAMES or EVERYTHING: what the next scan looks at
         self._scan = None
@@ -144,8 +145,7 @@ class SceneReader:
     def _begin(self, scan):
         self._scan, self._wanted = scan, 0
         names = set(names_of(bpy.context.view_layer.objects.selected))
-        for name in names ^ self.selected:
-            self._reselect(name, name in names)
+        self._reselected |= names ^ self.selected
         self.selected = names
         if self.detail == object_facts.FULL:
             before, self._memberships = self._memberships, scene_facts.memberships(bpy.context.scene)
@@ -163,7 +163,10 @@ class SceneReader:
                     or (name in hidden) == item.visible_get()):
                 stale.discard(name)
                 self._read(name, item)
-        if items:
+        for name in list(islice(self._reselected, COMPARED)):
+            self._reselected.discard(name)
+            self._reselect(name, name in self.selected)
+        if items or self._reselected:
             return True
         self._scan = None
         # What was seen is known: as many known as seen, and none is gone.
@@ -244,11 +247,9 @@ class SceneReader:
         """False as long as nothing was read."""
         return bool(self._kinds) and name not in self._kinds
 
-    def listed(self, most):
+    def listed(self):
         """Names for a list: cameras and lights first."""
-        first = [name for name, kind in self._kinds.items() if kind in ("camera", "light")][:most]
-        rest = [name for name, kind in self._kinds.items() if kind not in ("camera", "light")]
-        return first + rest[: most - len(first)]
+        return sorted(self._kinds, key=lambda name: self._kinds[name] not in ("camera", "light"))
 
 
 class _Scan:

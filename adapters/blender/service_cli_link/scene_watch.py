@@ -28,7 +28,6 @@ class SceneWatch:
 
     def __init__(self, link, detail, clock, identities, document, warnings, on_told):
         self.failure = None
-        self.tells = True  # False: the objects are only listed
         self._link = link
         self._detail = detail
         self._identities = identities
@@ -168,9 +167,9 @@ class SceneWatch:
     def _tell(self):
         members = self._read_members()
         objects = self._reader.take()
-        if self.tells and (self._members is None or self._link.need_scene):
+        if self._members is None or self._link.need_scene:
             self._send(members, dict(self._reader.texts), True)
-        elif self.tells:
+        else:
             told = {name: members.get(name) for name in members.keys() | self._members.keys()
                     if members.get(name) != self._members.get(name)}
             if objects or told:

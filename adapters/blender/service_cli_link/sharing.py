@@ -1,31 +1,26 @@
 """Files that the person asked to share: written where needed, sent as artefacts, cleaned up."""
 
-import mimetypes
 import os
-import re
 import shutil
 import tempfile
 
 import bpy
 
-MAX_FRAMES = 300
+from . import preferences
+from .values import name_of
 
 # Blender handles its notifiers at the end of the pass of its main loop that posted them.
 SAVED_CHECKS = 20
 SAVED_CHECK_SECONDS = 0.05
 _check = None  # of the last copy
 
-# What Python's own table does not know, or knows differently on each machine.
 _MIMES = {
-    ".blend": "application/x-blender",
-    ".exr": "image/x-exr",
-    ".hdr": "image/vnd.radiance",
-    ".webp": "image/webp",
     ".png": "image/png",
     ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".tga": "image/x-tga",
-    ".mkv": "video/x-matroska",
+    ".webp": "image/webp",
+    ".exr": "image/x-exr",
+    ".hdr": "image/vnd.radiance",
+    ".tif": "image/tiff",
 }
 
 
@@ -33,103 +28,42 @@ class CannotShare(Exception):
     """With a sentence for the person who asked."""
 
 
-def mime_of(path):
-    extension = os.path.splitext(path)[1].lower()
-    return _MIMES.get(extension) or mimetypes.guess_type(path)[0] or "application/octet-stream"
-
-
-def share_file(link, path, on_done, metadata=None):
-    """`on_done(name, upload)` is called when the upload has ended."""
-    name = os.path.basename(path)
-    if not os.path.isfile(path):
-        raise CannotShare("there is no file " + path)
-    return link.put_artefact(
-        path=path,
-        mime=mime_of(path),
-        display_name=name,
-        metadata=metadata,
-        on_done=lambda upload: on_done(name, upload),
-    )
-
-
-def share_written(link, name, write, on_done, metadata=None):
-    """`write(path)` makes the file, in a folder of its own that goes when the upload is done."""
+def _share(link, name, mime, write, on_done, metadata=None):
+    """`write(path)` makes the file, in a folder of its own that goes when the upload is done.
+    `on_done(name, upload)` is called then."""
     folder = tempfile.mkdtemp(prefix="service-cli-share-")
     path = os.path.join(folder, name)
 
-    def finished(*ended):
+    def finished(upload):
         shutil.rmtree(folder, ignore_errors=True)
-        on_done(*ended)
+        on_done(name, upload)
 
     try:
         write(path)
-        return share_file(link, path, finished, metadata=metadata)
-    except RuntimeError as error:  # how Blender's operators and image functions fail
+    except Exception as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise CannotShare(str(error).strip())
-    except Exception:
-        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, RuntimeError):  # how Blender's operators and image functions fail
+            raise CannotShare(str(error).strip())
         raise
-
-
-def render_result():
-    """The image that holds it; Blender keeps an empty one before the first render."""
-    image = bpy.data.images.get("Render Result")
-    return image if image is not None and image.type == "RENDER_RESULT" else None
-
-
-def has_render_result():
-    """Blender does not tell, but refuses to save what is not there before it looks at the path."""
-    image = render_result()
-    if image is None:
-        return False
-    try:
-        # A file is no folder: nothing is ever written.
-        image.save_render(os.path.join(__file__, "never.png"), scene=bpy.context.scene)
-    except RuntimeError as error:
-        # "does not have any image data", before 3.0 "Could not acquire buffer from image"
-        return not re.search("image data|acquire", str(error))
-    return True
+    link.put_artefact(path=path, mime=mime, display_name=name, metadata=metadata, on_done=finished)
 
 
 def share_render_result(link, on_done):
-    image = render_result()
-    if image is None:
+    # Blender keeps an empty image before the first render, and refuses to save that.
+    image = bpy.data.images.get("Render Result")
+    if image is None or image.type != "RENDER_RESULT":
         raise CannotShare("nothing was rendered yet")
     scene = bpy.context.scene
-    settings = scene.render
-    extension = ".png" if settings.is_movie_format else settings.file_extension
-    name = "render_%04d%s" % (scene.frame_current, extension)
-    return share_written(
+    extension = ".png" if scene.render.is_movie_format else scene.render.file_extension
+    _share(
         link,
-        name,
+        # No frame: after an animation the result is not of the current one.
+        "render" + extension,
+        _MIMES.get(extension, "application/octet-stream"),
         lambda path: image.save_render(path, scene=scene),
         on_done,
-        {"frame": scene.frame_current, "scene": scene.name_full, "document": bpy.data.filepath},
+        {"scene": name_of(scene), "document": bpy.data.filepath},
     )
-
-
-def share_image(link, image, on_done):
-    if image.type in ("RENDER_RESULT", "COMPOSITING"):
-        return share_render_result(link, on_done)
-    path = bpy.path.abspath(image.filepath, library=image.library)
-    if image.source == "FILE" and not image.is_dirty and not image.packed_file:
-        return share_file(link, path, on_done)
-    # Painted, generated or packed: what is on the screen is in no file.
-    name = bpy.path.clean_name(os.path.splitext(image.name)[0]) + ".png"
-    return share_written(link, name, lambda target: _save_copy(image, target), on_done)
-
-
-def _save_copy(image, path):
-    if not image.has_data and not image.size[0]:
-        raise CannotShare("the image %s has no pixels" % image.name)
-    settings = bpy.context.scene.render.image_settings
-    before = settings.file_format
-    settings.file_format = "PNG"
-    try:
-        image.save_render(path, scene=bpy.context.scene)
-    finally:
-        settings.file_format = before
 
 
 def share_document(link, on_done):
@@ -143,7 +77,7 @@ def share_document(link, on_done):
         if was_modified and not bpy.app.background:
             _keep_modified()
 
-    return share_written(link, name, write, on_done)
+    _share(link, name, "application/x-blender", write, on_done)
 
 
 def keeps_modified():
@@ -169,24 +103,46 @@ def _keep_modified():
     _check = check
 
 
-def rendered_files(scene, since):
-    """The files that a render just wrote: those of its frames that are newer than its beginning."""
-    settings = scene.render
-    if settings.is_movie_format:
-        frames = [scene.frame_start]
-    else:
-        frames = range(scene.frame_start, scene.frame_end + 1, scene.frame_step)[:MAX_FRAMES]
-        frames = sorted(set(frames) | {scene.frame_current})
-    return written_since((settings.frame_path(frame=frame) for frame in frames), since)
+# --- Operators
 
 
-def written_since(paths, since):
-    found = []
-    for path in paths:
+class _Share:
+    """`share(link, on_done)` says how; a refusal is a warning in Blender's own way."""
+
+    @classmethod
+    def poll(cls, _context):
+        running = preferences.RUNNING
+        return running is not None and running.session is not None
+
+    def execute(self, _context):
+        running = preferences.RUNNING
         try:
-            # File systems keep times in steps of up to two seconds.
-            if os.stat(path).st_mtime >= since - 2 and path not in found:
-                found.append(path)
-        except OSError:
-            continue
-    return found
+            with running.session.unheard():
+                self.share(running.session.link, running.shared)
+        except CannotShare as error:
+            self.report({"WARNING"}, str(error))
+            return {"CANCELLED"}
+        running.say("sharing…")
+        return {"FINISHED"}
+
+
+class SERVICE_CLI_OT_share_render(_Share, bpy.types.Operator):
+    """Send the last render result to the server as an artefact"""
+
+    bl_idname = "service_cli.share_render"
+    bl_label = "Share Render"
+    share = staticmethod(share_render_result)
+
+
+class SERVICE_CLI_OT_share_document(_Share, bpy.types.Operator):
+    """Send this .blend file, as it is now, to the server as an artefact"""
+
+    bl_idname = "service_cli.share_document"
+    bl_label = "Share .blend"
+    share = staticmethod(share_document)
+
+
+CLASSES = (
+    SERVICE_CLI_OT_share_render,
+    SERVICE_CLI_OT_share_document,
+)

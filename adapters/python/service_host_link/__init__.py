@@ -18,7 +18,7 @@ HostLink(dcc_type, app_version, mode, display_name, pid, url, token, registry_di
         scene_wanted
     application: set_document(path, name, modified, saved_from), set_busy(text, silent_seconds),
         record(action, …), log(message, session_id, source, …), open_events(session_id, …)
-    resources: register(scheme, resources, templates), unregister(scheme), updated(uri)
+    resources: register(scheme, resources, templates), updated(uri)
     pictures: provide_capture(callback, targets, shots), deny_capture(), pictured_at
     jobs: put_artefact(…), add_note(…), act_on_note(…), add_checkpoint(…) -> Job(done, error, uri,
         sha256, note); notes, clients
@@ -42,11 +42,12 @@ are never used, and there is no TLS: the link does not leave the machine.
 
 __version__ = "0.1.0"
 
-from .link import Busy, HostLink, Job, LinkStatus, NoPicture, NotFound, Picture, ReadError
+from .link import HostLink
+from .requests import Busy, Job, NoPicture, NotFound, Picture, ReadError
 from .scene import OfferedObjects
 from .search import find_server
 from .texts import (
-    CLEARED, NOT_TOLD, OFF, Console, NoteBlocks, NotJson, StatusWords, clean_text, is_open,
-    json_text, note_blocks, note_pictures, status_words,
+    CLEARED, NOT_TOLD, OFF, Console, LinkStatus, NoteBlocks, NotJson, StatusWords, clean_text,
+    is_open, json_text, note_blocks, note_pictures, status_words,
 )
 from .thread import Turns

@@ -1,13 +1,17 @@
 """What the application shows: the scene, its objects as resources, and feeds of records."""
 
 import collections
+import time
 import urllib.parse
 
-from .texts import NotJson, clean_text, json_text, omit_none
+from .texts import NotJson, any_json, clean_text, json_text, omit_none, one_line, rfc3339
 
-MAX_ID = 255  # characters of an id that the server takes
 ENVELOPE_BYTES = 100  # of a message, for what is around the scene
 MAX_WAITING = 1000  # audit records, and events, that the server has not acknowledged
+MAX_PARAMS_BYTES = 256 * 1024
+MAX_METADATA_BYTES = 4096
+MAX_EVENT_CHARS = 65536  # the server keeps no longer message
+LEVELS = ("trace", "debug", "info", "warning", "warn", "error")
 
 
 class Scene(object):
@@ -15,8 +19,8 @@ class Scene(object):
 
     The application's threads hand over under the lock; the link thread does the rest."""
 
-    def __init__(self, lock):
-        self._lock = lock
+    def __init__(self, lock, fail):
+        self._lock, self._fail = lock, fail
         self._news = []  # what was handed over and is not serialised yet
         self._texts = None
         self._is_working = False
@@ -55,7 +59,7 @@ class Scene(object):
         if is_needed:
             self.is_taken = False
 
-    def next_message(self, base, limits, fail):
+    def next_message(self, base, limits):
         """(head, members as bytes, its texts and their version), or None. `base`: the revision that
         the server has, None where only a whole scene will do."""
         with self._lock:
@@ -63,47 +67,26 @@ class Scene(object):
             if not news and (self._texts is None or self.is_taken):
                 return None
             self._is_working = True
-        texts, error = self._texts, None
-        head = {"type": "scene.set"}
-        rest = None
+        texts = rest = error = None
         try:
-            texts = _updated(texts, news)
+            texts = _updated(self._texts, news)
             if texts is not None:
-                count = len(texts.objects or ())
-                if base is not None and count <= limits["max_patched_objects"]:
-                    rest = texts.patch()
-                if rest is not None:
-                    head = {"type": "scene.patch", "base": base}
-                else:
-                    rest = texts.whole()
-                length = len(rest) + ENVELOPE_BYTES
-                if length > limits["max_message_bytes"]:
-                    rest = None
-                    error = "its message would be %d bytes long and the server takes %d" % (
-                        length, limits["max_message_bytes"])
+                head, rest = texts.message(base, limits)
         except NotJson as problem:
             texts, error = None, str(problem)
         with self._lock:
-            self._is_working = False
-            self._texts = texts
-            self.is_unsent = rest is None
-            # What cannot be sent is tried again when it has changed.
-            self.is_taken = rest is None
-            if rest is None and texts is None and news and not news[-1][0]:
-                self.server_lacks = True  # this patch had no scene to change
-            elif rest is not None:
-                self.server_lacks = False
-                self.is_shared = self.is_shared or texts.members is not None
+            self._is_working, self._texts = False, texts
+            # What cannot be sent waits for the next change.
+            self.is_unsent = self.is_taken = rest is None
+            self.server_lacks = rest is None and not news[-1][0]  # a patch had no scene to change
+            self.is_shared = self.is_shared or rest is not None and texts.members is not None
         if error is not None:
-            fail("the scene was not sent: %s" % error)
+            self._fail("the scene was not sent: %s" % error)
         elif news:
-            fail(None)
-        if rest is None:
-            return None
-        texts.sent()
-        return head, rest, (texts, texts.version, base is not None)
+            self._fail(None)
+        return None if rest is None else (head, rest, (texts, texts.version, base is not None))
 
-    def answered(self, sent, error, fail):
+    def answered(self, sent, error):
         """What the server answered, or that the connection was lost before. True: try later."""
         texts, version, has_base = sent
         with self._lock:
@@ -119,38 +102,20 @@ class Scene(object):
             self.is_taken = self.is_unsent = True
             if error.code == "lost":  # it may have been the reason
                 self._texts = None
-        fail("the scene was given up: %s" % error.text if error.code == "lost"
-             else "the server refused the scene: %s" % error.text)
+        self._fail("the scene was given up: %s" % error.text if error.code == "lost"
+                   else "the server refused the scene: %s" % error.text)
         return False
 
 
 class SceneTexts(object):
     """A scene as texts of JSON, and what of it was not sent yet. Of one thread."""
 
-    def __init__(self):
-        self.members = None  # name -> text; None: the scene is null
-        self.objects = None  # id -> text; None: it has no objects that each have their own id
+    def __init__(self, members, objects):
+        self.members = members  # name -> text; None: the scene is null
+        self.objects = objects  # id -> text; None: it came by set_scene(), which tells it whole
         self.version = 0  # of every change another one
-        self._length = 0  # of all texts
+        self._length = sum(len(text) for texts in (members, objects) for text in (texts or {}).values())
         self._news = None  # names of members, ids of objects; None: only the whole scene tells it
-
-    def replace(self, members, objects):
-        """Takes another scene."""
-        news, old, before = self._news, self.objects, self.members or {}
-        # A patch does not change the order of objects that stay.
-        stayed = [id for id in old if id in objects] if old and objects else []
-        if news is None or objects is None or list(objects)[:len(stayed)] != stayed:
-            self._news = None
-        else:
-            news[0].update(_differing(before, members))
-            news[1].update(_differing(old, objects))
-            if not (news[0] or news[1]) and members:
-                # Readers are told of every scene, also of an equal one.
-                news[0][min(members, key=lambda name: len(members[name]))] = True
-        self.members, self.objects = members, objects
-        self._length = sum(len(text) for texts in (members, objects) if texts
-                           for text in texts.values())
-        self.version += 1
 
     def change(self, members, objects):
         """Changes this scene, which has objects, at the cost of what changes. None: it is gone."""
@@ -165,10 +130,25 @@ class SceneTexts(object):
                 self._news[at].update(dict.fromkeys(given, True))
         self.version += 1
 
-    def patch(self):
-        """The members of a scene.patch as bytes, or None where the whole scene is better."""
-        if self._news is None:
-            return None
+    def message(self, base, limits):
+        """(head, members as bytes) of a scene.patch or scene.set. Raises NotJson where it is too large."""
+        head, text = {"type": "scene.set"}, None
+        if base is not None and self._news is not None and (
+                len(self.objects) <= limits["max_patched_objects"]):
+            text = self._patch()
+        if text is not None:
+            head = {"type": "scene.patch", "base": base}
+        else:
+            text = self._whole()
+        length = len(text) + ENVELOPE_BYTES
+        if length > limits["max_message_bytes"]:
+            raise NotJson("its message would be %d bytes long and the server takes %d" % (
+                length, limits["max_message_bytes"]))
+        self._news = None if self.objects is None else ({}, {})
+        return head, text.encode("ascii")
+
+    def _patch(self):
+        """None where the whole scene is better."""
         (members, unset), (objects, removed) = [
             ([name for name in names if name in texts], [name for name in names if name not in texts])
             for names, texts in zip(self._news, (self.members, self.objects))]
@@ -177,72 +157,39 @@ class SceneTexts(object):
             '"removed":' + json_text(removed),
             '"members":{' + ",".join(_member(name, self.members[name]) for name in members) + "}",
             '"unset":' + json_text(unset)])
-        return text.encode("ascii") if len(text) * 2 < self._length else None
+        return text if len(text) * 2 < self._length else None
 
-    def whole(self):
-        """The scene as the member of a scene.set, as bytes."""
+    def _whole(self):
         if self.members is None:
-            return b'"scene":null'
+            return '"scene":null'
         members = [_member(name, text) for name, text in self.members.items()]
         if self.objects is not None:
             members.append('"objects":[' + ",".join(self.objects.values()) + "]")
-        return ('"scene":{' + ",".join(members) + "}").encode("ascii")
-
-    def sent(self):
-        """What changes from now on is news."""
-        self._news = None if self.objects is None else ({}, {})
+        return '"scene":{' + ",".join(members) + "}"
 
 
 def _updated(texts, news):
     """The texts with what was handed over since; None: there is no scene to change. Raises NotJson."""
     for is_whole, members, objects in news:
         if is_whole:
-            texts = texts or SceneTexts()
-            texts.replace(*_encode_whole(members, objects))
+            if objects is not None:
+                members = omit_none(**members)
+            texts = SceneTexts(members and _encode_whole(members), objects)
         elif texts is not None and texts.objects is not None:
             texts.change({name: None if value is None else json_text(value, None, True)
                           for name, value in members.items()}, objects)
     return texts
 
 
-def _encode_whole(members, objects):
-    """(texts of members, texts of objects or None). What JSON has no form for adds a warning.
-    `objects`: texts, None where those of set_scene() are among the members."""
-    if members is None:
-        return None, None
+def _encode_whole(members):
+    """Texts by name. What JSON has no form for adds a warning to the scene."""
     replaced = collections.Counter()
-    if objects is not None:
-        members = omit_none(**members)
-    else:
-        members = {str(name): value for name, value in members.items()}
-        by_id = _by_id(members.get("objects"))
-        if by_id is not None:
-            del members["objects"]
-            objects = {id: json_text(value, replaced) for id, value in by_id.items()}
-    texts = {name: json_text(value, replaced, True) for name, value in members.items()}
+    texts = {str(name): json_text(value, replaced, True) for name, value in members.items()}
     if replaced:
         warnings = list(members.get("warnings") or ())
         warnings += [{"code": code, "count": count} for code, count in sorted(replaced.items())]
         texts["warnings"] = json_text(warnings)
-    return texts, objects
-
-
-def _by_id(objects):
-    """The objects by id, or None when one has none of its own."""
-    if type(objects) not in (list, tuple):
-        return None
-    by_id = {}
-    for each in objects:
-        name = each.get("id") if type(each) is dict else None
-        if not isinstance(name, str) or not 0 < len(name) <= MAX_ID or name in by_id:
-            return None
-        by_id[name] = each
-    return by_id
-
-
-def _differing(before, after):
-    names = [name for name in after if before.get(name) != after[name]]
-    return dict.fromkeys(names + [name for name in before if name not in after], True)
+    return texts
 
 
 def _member(name, text):
@@ -279,7 +226,7 @@ class OfferedObjects(object):
                 self._touched[id] = True
 
     def tell(self, ids=None):
-        """Tells what was touched; `ids`: those to list now, the most important first, None: as before."""
+        """Tells what was touched; `ids`: those to list now, the first ones count, None: as before."""
         if ids is not None and self._is_offered:
             ids = list(ids)[:self.MAX_LISTED]
             if ids != self._listed:
@@ -318,7 +265,6 @@ class Feed(object):
     def __init__(self, kind):
         self.kind = kind  # "audit" or "events"
         self.in_flight = []
-        self.dropped = 0
         self.not_before = 0.0  # time.monotonic() of the next try
         self._items = collections.deque()  # (session id or None, text)
 
@@ -331,32 +277,17 @@ class Feed(object):
 
     def take(self, max_count, max_bytes):
         """(session, texts) of the oldest that fit in one message: of one session, in order."""
-        session, size, kept = self._items[0][0], 0, collections.deque()
-        while self._items and len(self.in_flight) < max_count:
-            item = self._items.popleft()
-            if item[0] != session:
-                kept.append(item)
-                continue
-            size += len(item[1]) + 1
+        session, size = self._items[0][0], 0
+        while self._items and self._items[0][0] == session and len(self.in_flight) < max_count:
+            size += len(self._items[0][1]) + 1
             if self.in_flight and size > max_bytes:
-                kept.append(item)
                 break
-            self.in_flight.append(item)
-        self._items.extendleft(reversed(kept))
+            self.in_flight.append(self._items.popleft())
         return session, [text for _, text in self.in_flight]
 
     def acknowledged(self):
+        """What was sent will not be sent again."""
         self.in_flight = []
-
-    def give_up(self, index=None):
-        """Drops what is on its way; with an index only that one, the others are sent again."""
-        if index is None or index >= len(self.in_flight):
-            self.dropped += len(self.in_flight)
-            self.in_flight = []
-        else:
-            del self.in_flight[index]
-            self.dropped += 1
-            self.restore()
 
     def restore(self):
         self._items.extendleft(reversed(self.in_flight))
@@ -366,4 +297,22 @@ class Feed(object):
     def _trim(self):
         while self._items and len(self) > MAX_WAITING:
             self._items.popleft()
-            self.dropped += 1
+
+
+def record_text(action, outcome, actor, params, duration_ms, session_id, timestamp):
+    members = omit_none(
+        action=one_line(action) or "unknown", actor=one_line(actor),
+        session_id=one_line(session_id), duration_ms=duration_ms,
+        timestamp=rfc3339(time.time() if timestamp is None else timestamp))
+    text = json_text(members)[:-1] + ',"outcome":' + any_json(outcome, MAX_METADATA_BYTES)
+    return text + ("}" if params is None else ',"params":%s}' % any_json(params, MAX_PARAMS_BYTES))
+
+
+def event_text(message, source, stream, level, tool_call_id, job_id, correlation_id, metadata):
+    text = json_text(omit_none(
+        source=one_line(source) or "application", stream=one_line(stream) or "log",
+        level=level if level in LEVELS else "info", message=str(message)[:MAX_EVENT_CHARS],
+        tool_call_id=one_line(tool_call_id), job_id=one_line(job_id),
+        correlation_id=one_line(correlation_id)))[:-1]
+    return text + (
+        "}" if metadata is None else ',"metadata":%s}' % any_json(metadata, MAX_METADATA_BYTES))

@@ -100,55 +100,46 @@ def check_token(token):
     return token
 
 
+UNRELATED, UNUSABLE, TAKEN = range(3)  # by what the user can do something about
+
+
 class _Skipped(Exception):
-    """Why a record is passed over."""
+    """Why a folder or a record is passed over."""
 
-
-class _Unrelated(_Skipped):
-    """It is for another kind of application, or of a server that is gone."""
-
-
-class _Taken(_Skipped):
-    """It would fit, but another application is linked to its server."""
+    def __init__(self, text, kind=UNUSABLE):
+        Exception.__init__(self, text)
+        self.kind = kind
 
 
 def _from_records(dcc_type, registry_dir, env_token, reasons, own_server):
     none_running = "no server running; start one: service-cli serve --dcc-type %s" % dcc_type
     folder = os.path.join(registry_dir, "instances")
     try:
-        if not (os.path.lexists(registry_dir) and os.path.lexists(folder)):
-            raise _Unrelated(none_running)
-        _check_folder(registry_dir)
-        _check_folder(folder)
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
-    except _Unrelated as error:
-        reasons.append(str(error))
+        names = _own_names(registry_dir) and _own_names(folder)
+    except _Skipped as skipped:
+        reasons.append("no usable server: %s" % skipped)
         return []
-    except (_Skipped, OSError) as error:
-        reasons.append("no usable server: %s" % (
-            error if isinstance(error, _Skipped) else "%s cannot be listed (%s)" % (
-                folder, os_reason(error))))
-        return []
-    ranked, troubles, taken_by = [], [], []
-    for name in names:
+    ranked, passed = [], []
+    for name in sorted(each for each in names or () if each.endswith(".json")):
         try:
             beat, candidate, own_type = _from_record(
                 os.path.join(folder, name), dcc_type, env_token, own_server)
-            ranked.append(((own_type, beat), candidate))
-        except _Taken as taken:
-            taken_by.append("taken: %s; start another server: service-cli serve --port 0" % taken)
-        except _Unrelated as passed:
-            reasons.append("%s: %s" % (name, passed))
-        except _Skipped as passed:
-            troubles.append("%s: %s" % (name, passed))
-    # The last one is shown: what the user can do something about.
-    if not ranked and troubles and not taken_by:
-        troubles[-1] = "no usable server: " + troubles[-1]
-    reasons.extend(troubles + taken_by)
-    if not ranked and not troubles and not taken_by:
-        reasons.append(none_running)
-    ranked.sort(key=lambda each: each[0], reverse=True)
-    return [candidate for _, candidate in ranked]
+            ranked.append((own_type, beat, candidate))
+        except _Skipped as skipped:
+            passed.append((skipped.kind, "%s: %s" % (name, skipped)))
+    passed.sort()
+    reasons.extend(text for _, text in passed)
+    if not ranked:
+        # The last one is shown.
+        worst = passed[-1][0] if passed else UNRELATED
+        if worst == UNRELATED:
+            reasons.append(none_running)
+        elif worst == UNUSABLE:
+            reasons[-1] = "no usable server: " + reasons[-1]
+        else:
+            reasons[-1] = reasons[-1].partition(": ")[2]
+    ranked.sort(key=lambda each: each[:2], reverse=True)
+    return [candidate for _, _, candidate in ranked]
 
 
 def _from_record(path, dcc_type, env_token, own_server):
@@ -156,7 +147,7 @@ def _from_record(path, dcc_type, env_token, own_server):
     data, beat = _read_own_file(path, MAX_RECORD_BYTES)
     age = time.time() - beat
     if age > RECORD_SECONDS:
-        raise _Unrelated("its server has not been heard of for %d s" % age)
+        raise _Skipped("its server has not been heard of for %d s" % age, UNRELATED)
     try:
         record = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -165,7 +156,7 @@ def _from_record(path, dcc_type, env_token, own_server):
     if not isinstance(kind, str):
         raise _Skipped("it is not a record")
     if kind not in (dcc_type, "unknown"):
-        raise _Unrelated("it is for another kind of application")
+        raise _Skipped("it is for another kind of application", UNRELATED)
     try:
         address = parse_url(record.get("host_url"))
     except ValueError as error:
@@ -175,7 +166,8 @@ def _from_record(path, dcc_type, env_token, own_server):
     host, instance_id = record.get("host"), record.get("instance_id")
     is_linked = isinstance(host, dict) and host.get("connected") is True
     if is_linked and (own_server is None or instance_id != own_server):
-        raise _Taken("another application is linked to %s" % address.url)
+        raise _Skipped("taken: another application is linked to %s; start another server: "
+                       "service-cli serve --port 0" % address.url, TAKEN)
     token_file, token, source = record.get("host_token_file"), env_token, "environment"
     if isinstance(token_file, str) and os.path.isabs(token_file):
         try:
@@ -198,18 +190,22 @@ def _from_record(path, dcc_type, env_token, own_server):
 # what this application shares.
 
 
-def _check_folder(path):
+def _own_names(path):
+    """What is in a folder; empty where there is none. Raises _Skipped."""
     try:
         found = os.lstat(path)
+        if not stat.S_ISDIR(found.st_mode):
+            raise _Skipped("%s is not a folder" % path)
+        if hasattr(os, "geteuid"):
+            if found.st_uid != os.geteuid():
+                raise _Skipped("%s belongs to another user" % path)
+            if found.st_mode & 0o022:
+                raise _Skipped("%s can be written by other users: chmod 700" % path)
+        return os.listdir(path)
+    except FileNotFoundError:
+        return []
     except OSError as error:
-        raise _Skipped("%s cannot be accessed (%s)" % (path, os_reason(error)))
-    if not stat.S_ISDIR(found.st_mode):
-        raise _Skipped("%s is not a folder" % path)
-    if hasattr(os, "geteuid"):
-        if found.st_uid != os.geteuid():
-            raise _Skipped("%s belongs to another user" % path)
-        if found.st_mode & 0o022:
-            raise _Skipped("%s can be written by other users: chmod 700" % path)
+        raise _Skipped("%s cannot be listed (%s)" % (path, os_reason(error)))
 
 
 def _read_own_file(path, max_bytes):

@@ -1,14 +1,14 @@
 """One connection of the link, from the end of the handshake to its end."""
 
-import base64
 import json
-import re
 import time
 
+from .requests import Question, ServerError, contents_of, picture_of
 from .search import os_reason
-from .texts import NotJson, json_text, omit_none, one_line
+from .texts import NotJson, json_text, omit_none
 from .websocket import BINARY, CHUNK, TEXT, ConnectionLost
 
+TICK_SECONDS = 0.25  # at least so often the clock is looked at
 WELCOME_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
 ANSWER_SECONDS = 60.0  # a note is answered when the server has taken a picture
@@ -17,26 +17,15 @@ RETRY_SECONDS = 1.0
 AWAY_SECONDS = 2.0  # the main thread counts as busy for the server when it was not here for longer
 MAX_UPLOAD_TRIES = 3
 
+DEFAULT_LIMITS = {
+    "max_message_bytes": 64 * 1024 * 1024,
+    "max_batch": 100,
+    "max_patched_objects": 100000,
+}
+
 
 class Stopped(Exception):
     """stop() was called."""
-
-
-class ServerError(object):
-    """An answer of the type error. ConnectionLost has the same members."""
-
-    def __init__(self, message):
-        self.code = str(message.get("code"))
-        self.text = "%s (%s)" % (one_line(message.get("message"), 300), one_line(self.code, 64))
-        self.retryable = message.get("retryable") is True or self.code == "limit"
-
-
-class Question(object):
-    """A request of the server that has no answer yet."""
-
-    def __init__(self, id, kind, message):
-        self.id, self.kind, self.message, self.dropped = id, kind, message, False
-        self.deadline = time.monotonic() + message["deadline_ms"] / 1000.0
 
 
 class Session(object):
@@ -46,14 +35,12 @@ class Session(object):
         now = time.monotonic()
         self.worker, self.link, self.connection, self.url = worker, worker.link, connection, url
         self.welcomed = False
-        self.limits = dict(self.link._limits)
-        self.questions = {}  # id -> Question
+        self.limits = dict(self.link.limits)
         self._heartbeat = 5.0
         self._last_heartbeat = 0.0
         self._told_state = None  # what the last heartbeat said that readers notice
         self._next_scene = now
         self._is_scene_sent = False  # and not answered
-        self._patches = False  # the server takes scene.patch
         self._base = None  # the revision of the scene that the server has
         self._counter = 0
         self._waiting = {"hello": (None, now + WELCOME_SECONDS)}  # id -> (on_answer, until when)
@@ -94,7 +81,7 @@ class Session(object):
             self._stop(now)
         if self.welcomed and not self._bye:
             self._fill(now)
-        self.worker.wait(self.connection, self._next_deadline(now) - time.monotonic())
+        self.worker.wait(self.connection, TICK_SECONDS if self.worker.stopping is None else 0.02)
         # What has arrived comes before any look at the clock: this thread may have stood still.
         self.connection.receive()
         for opcode, payload in self.connection.messages():
@@ -104,27 +91,12 @@ class Session(object):
         self.connection.flush()
         self._check_times(time.monotonic())
 
-    def _next_deadline(self, now):
-        times = [now + 5.0, self.connection.heard + SILENCE_SECONDS]
-        if self.worker.stopping is not None:
-            times.append(self.worker.stopping[1] if self._bye else now + 0.02)
-        if self.welcomed and not self.connection.full:
-            away_at = self.link._main_seen + AWAY_SECONDS
-            later = [self._next_scene, self.link._audit.not_before, self.link._events.not_before]
-            times += [self._heartbeat_due(now)] + [each for each in later if each > now]
-            times += [away_at + 0.02] if away_at > now else []
-        times += [until for _, until in self._waiting.values()]
-        times += [question.deadline for question in self.questions.values()]
-        return min(times)
-
     def _check_times(self, now):
         if now - self.connection.heard >= SILENCE_SECONDS:
             raise ConnectionLost("the server has been silent for %d s" % SILENCE_SECONDS)
         if any(until <= now for _, until in self._waiting.values()):
             raise ConnectionLost("the server did not answer", back_off=True)
-        for question in list(self.questions.values()):
-            if question.deadline <= now:
-                self._drop(question)
+        self._drop(lambda question: question.deadline <= now)
 
     def _stop(self, now):
         """Gives what waits half of the time, then says bye and waits for the close."""
@@ -139,15 +111,13 @@ class Session(object):
     def _end(self, lost):
         """What was not answered is sent again on the next connection, except what may have been
         the reason that this one ended."""
-        for question in list(self.questions.values()):
-            self._drop(question)
         self._end_upload()
-        if self.link._worker not in (None, self.worker):
-            return  # stop() did not wait for this thread: another one does the work
-        for on_answer, _ in self._waiting.values():
-            if on_answer is not None:
-                on_answer({}, lost)
-        self.link._disconnected()
+        with self.link._lock:
+            for on_answer, _ in self._waiting.values():
+                if on_answer is not None:
+                    on_answer({}, lost)
+        if self.link._worker in (None, self.worker):  # else stop() did not wait for this thread
+            self.link._disconnected()
 
     # Messages
 
@@ -177,24 +147,24 @@ class Session(object):
             on_answer, _ = self._waiting.pop(id, (None, None))
             error = ServerError(message) if kind == "error" else None
             if on_answer is not None:
-                on_answer(message, error)
+                with link._lock:
+                    on_answer(message, error)
             elif error is not None and id is None:
                 link._fail("server", "the server said: %s" % error.text)
         elif kind in ("read", "list", "capture", "refresh"):
             self._ask(kind, id, message)
         elif kind == "cancel":
-            if id in self.questions:
-                self._drop(self.questions[id])
+            self._drop(lambda question: question.id == id)
         elif kind == "captured":
-            link._pictured_at = time.time()
+            link.pictured_at = time.time()
         elif kind == "demand":
-            link._scene_wanted = message["scene"]
+            link.scene_wanted = message["scene"]
         elif kind == "notes":
-            link._notes = (message["notes"], message.get("pictures"))
+            link.notes = (message["notes"], message.get("pictures"))
         elif kind == "clients":
-            link._clients = message["clients"]
+            link.clients = message["clients"]
         elif kind == "shutdown":
-            self._shutdown = message["reconnect_after_ms"] / 1000.0
+            self._shutdown = message.get("reconnect_after_ms", 0) / 1000.0
         elif kind == "welcome":
             self._welcome(message)
         elif id is not None:
@@ -222,7 +192,6 @@ class Session(object):
         link, server = self.link, message.get("server", {})
         self.limits.update(message["limits"])
         self._heartbeat = message["heartbeat_ms"] / 1000.0
-        self._patches = message.get("scene_patch") is True
         self.welcomed = True
         del self._waiting["hello"]
         title = " ".join(str(server.get(name, "")) for name in ("name", "version")).strip()
@@ -248,8 +217,7 @@ class Session(object):
         idle, self._told_state = self._main_state(now)
         busy, silent_ms = self._told_state[1]
         self._send(omit_none(
-            type="heartbeat", main_idle_ms=idle, busy=busy, silent_ms=silent_ms,
-            dropped={"audit": link._audit.dropped, "events": link._events.dropped}))
+            type="heartbeat", main_idle_ms=idle, busy=busy, silent_ms=silent_ms))
         self._last_heartbeat = now
         self.connection.flush()
         with link._changed:
@@ -264,35 +232,36 @@ class Session(object):
                     "refresh": link._on_refresh}.get(kind)
         if callback is None:
             return self._send_error(id, "unsupported", "this application does not answer that")
-        question = Question(id, kind, message)
         with link._lock:
-            self.questions[id] = question
-            link._questions.append(question)
+            link._questions.append(Question(id, kind, message))
 
-    def _drop(self, question):
-        self.questions.pop(question.id, None)
+    def _drop(self, is_over):
         with self.link._lock:
-            question.dropped = True
-            if question in self.link._questions:
-                self.link._questions.remove(question)
+            self.link._questions = [each for each in self.link._questions if not is_over(each)]
 
     def _send_error(self, id, code, text):
         self._send({"type": "error", "id": id, "code": code, "message": text,
                     "retryable": code in ("busy", "internal")})
 
     def _send_answer(self, now):
-        question, code, value = self.link._next_answer()
-        if question is None:
-            return False
-        if question.dropped:  # also when it came over an earlier connection
-            return True
-        self.questions.pop(question.id, None)
+        scene = self.link._scene
+        with self.link._lock:
+            # A refresh is answered when the server has the scene.
+            ready = [each for each in self.link._questions if each.answer is not None and (
+                each.kind != "refresh" or each.answer[0] is not None or scene.settled)]
+            if not ready:
+                return False
+            question = ready[0]
+            self.link._questions.remove(question)
+        code, value = question.answer
+        if question.kind == "refresh" and code is None and scene.is_unsent:
+            code, value = "internal", "the server lacks the newest scene"
         picture, members = b"", {}
         try:
             if code is None and question.kind == "read":
-                members = {"contents": _contents(value, question.message["uri"])}
+                members = {"contents": contents_of(value, question.message["uri"])}
             elif code is None and question.kind == "capture":
-                picture, members = _picture(value)
+                picture, members = picture_of(value)
             text = json_text(dict(members, type="ok", id=question.id)).encode("ascii")
         except Exception as error:  # also what the application's own function raises
             reason = str(error) if isinstance(error, NotJson) else type(error).__name__
@@ -315,21 +284,22 @@ class Session(object):
 
     def _send_from_outbox(self, now):
         with self.link._lock:
-            if not self.link._outbox:
-                return False
-            _, (message, on_answer) = self.link._outbox.popitem(last=False)
+            found = self.link._outbox.take()
+        if found is None:
+            return False
+        message, on_answer = found
         try:
             self._request(message, on_answer)
         except NotJson as error:
-            on_answer({}, ServerError({"code": "invalid", "message": str(error)}))
+            with self.link._lock:
+                on_answer({}, ServerError({"code": "invalid", "message": str(error)}))
         return True
 
     def _send_scene(self, now):
         if self._is_scene_sent or now < self._next_scene:
             return False
         link = self.link
-        message = link._scene.next_message(
-            self._base if self._patches else None, self.limits, link._scene_failed)
+        message = link._scene.next_message(self._base, self.limits)
         with link._changed:
             link._changed.notify_all()
         if message is None:
@@ -341,7 +311,7 @@ class Session(object):
         def on_answer(answer, error):
             self._is_scene_sent = False
             self._base = answer.get("revision")
-            if link._scene.answered(sent, error, link._scene_failed):
+            if link._scene.answered(sent, error):
                 self._next_scene = time.monotonic() + RETRY_SECONDS
 
         self._request(head, on_answer, rest)
@@ -361,16 +331,12 @@ class Session(object):
         def on_answer(answer, error):
             if error is not None and error.code != "lost":
                 link._fail(feed.kind, "the server refused %s: %s" % (name, error.text))
-            with link._lock:
-                if error is None:
-                    feed.acknowledged()
-                elif error.retryable and (error.code != "limit" or name == "records"):
-                    # A full session must not keep the others waiting.
-                    feed.restore()
-                    feed.not_before = time.monotonic() + (error.code != "lost") * RETRY_SECONDS
-                else:
-                    pointer = re.search(r"/(?:records|events)/(\d{1,4})\b", error.text)
-                    feed.give_up(int(pointer.group(1)) if pointer else None)
+            # A full session must not keep the others waiting.
+            if error is not None and error.retryable and (error.code != "limit" or name == "records"):
+                feed.restore()
+                feed.not_before = time.monotonic() + (error.code != "lost") * RETRY_SECONDS
+            else:
+                feed.acknowledged()
 
         self._request(head, on_answer, ('"%s":[%s]' % (name, ",".join(texts))).encode("ascii"))
         return True
@@ -380,25 +346,25 @@ class Session(object):
         if self._upload is not None:
             return self._send_chunk()
         with link._lock:
-            if not link._uploads:
+            if not link._outbox.uploads:
                 return False
-            job = link._uploads[0]  # until it is finished
-        job._tries += 1
+            job = link._outbox.uploads[0]  # until it is finished
+        job.tries += 1
 
         def on_answer(answer, error):
             self._end_upload()
-            if error is None or error.code != "lost" or job._tries >= MAX_UPLOAD_TRIES:
+            if error is None or error.code != "lost" or job.tries >= MAX_UPLOAD_TRIES:
                 if error is not None:
                     link._fail("artefact", "an artefact was not sent: %s" % error.text)
                 link._finish(job, error and error.text, answer)
 
         try:
-            file, size = job._open()
+            file, size = job.open()
         except (OSError, ValueError, TypeError) as error:
             reason = os_reason(error) if isinstance(error, OSError) else type(error).__name__
             link._finish(job, "the file cannot be read (%s)" % reason)
             return True
-        id = self._request(dict(job._message, size=size), on_answer, b"", UPLOAD_ANSWER_SECONDS)
+        id = self._request(dict(job.message, size=size), on_answer, b"", UPLOAD_ANSWER_SECONDS)
         self._upload = (file, id, size)
         return True
 
@@ -418,29 +384,3 @@ class Session(object):
         if self._upload is not None:
             self._upload[0].close()
         self._upload = None
-
-
-def _contents(value, uri):
-    """What on_read returned, in the form of MCP."""
-    contents = []
-    for item in [value] if isinstance(value, (str, bytes, bytearray, dict)) else value:
-        if isinstance(item, str):
-            item = {"text": item}
-        elif isinstance(item, (bytes, bytearray)):
-            item = {"blob": item}
-        item = dict({"uri": uri}, **item)
-        if isinstance(item.get("blob"), (bytes, bytearray)):
-            item["blob"] = base64.b64encode(item["blob"]).decode("ascii")
-        contents.append(item)
-    return contents
-
-
-def _picture(value):
-    """(bytes, members of the answer) of what the capture callback returned."""
-    png, title, width, height, view = value if isinstance(value, tuple) else (value,) + (None,) * 4
-    png = bytes(png() if callable(png) else png)
-    members = {"png_bytes": len(png)}
-    if width is not None:
-        members["window"] = {"title": one_line(title, 2048) or "", "width": int(width),
-                             "height": int(height)}
-    return png, dict(members, **omit_none(view=view))

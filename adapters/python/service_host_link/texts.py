@@ -7,7 +7,6 @@ import math
 import os
 import re
 import sys
-import textwrap
 import threading
 import time
 
@@ -212,20 +211,20 @@ class _Tee(object):
             return lambda: None
         return getattr(self.original, name)
 
-    def __iter__(self):
-        return iter(self.original)
-
     def _complete_lines(self, text):
         with self._lock:
             lines = (self._line + text).split("\n")
             self._line = lines.pop()
-            if len(self._line) > Console.MAX_LINE:
-                lines.append(self._line)
-                self._line = ""
         return [line for line in lines if line.strip()]
 
 
 # Words for a panel
+
+LinkStatus = collections.namedtuple("LinkStatus", "state text url last_error")
+LinkStatus.__doc__ = """What the link is doing.
+
+state: off, searching, connecting, connected, waiting (tries again) or refused (does not);
+text: a sentence for people; url: of the server; last_error: a sentence, or None."""
 
 StatusWords = collections.namedtuple("StatusWords", "title tone lines")
 
@@ -265,16 +264,6 @@ def status_words(status, shares_scene=True, pictured_at=None):
     if pictured_at is not None:
         lines.append("Picture taken " + time.strftime("%H:%M:%S", time.localtime(pictured_at)))
     return StatusWords(title, tone, lines)
-
-
-def wrapped(text, letters, most=8):
-    """The text in lines of so many letters; "…" ends one of more than `most` lines. Long hashes are
-    shortened."""
-    text = re.sub(r"([0-9a-f]{8})[0-9a-f]{24,}", r"\1…", text)
-    lines = [line for row in text.splitlines() for line in textwrap.wrap(row, letters)]
-    if len(lines) > most:
-        lines[most - 1:] = [lines[most - 1][:letters - 2] + " …"]
-    return lines
 
 
 # Notes

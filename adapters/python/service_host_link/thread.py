@@ -6,9 +6,9 @@ import socket
 import threading
 import time
 
-from .search import os_reason
+from .search import Candidate, check_token, find_candidates, os_reason, parse_url
 from .session import Session, Stopped
-from .texts import omit_none, one_line
+from .texts import omit_none
 from .websocket import ConnectionLost, connect
 
 SEARCH_SECONDS = 2.0  # looking into a folder is cheap: do it more often than connecting
@@ -92,7 +92,7 @@ class Worker(threading.Thread):
     def _run(self):
         failures = searches = 0
         while True:
-            candidates, reasons, final = self.link._search(self._own_server)
+            candidates, reasons, final = self._search()
             if final:
                 self.link._fail("link", reasons[0])
                 return self.say("refused", "Not linked: %s." % reasons[0])
@@ -117,6 +117,21 @@ class Worker(threading.Thread):
             text = "No link to %s: %s. Trying again in %.1f s." % (url, lost.text, delay)
             self.say("waiting", text, url)
             self._pause(delay)
+
+    def _search(self):
+        """(candidates, reasons, whether to give up)"""
+        link, reasons = self.link, []
+        url, token = link._given
+        if url or token:
+            try:
+                if not url or not token:
+                    raise ValueError("a host URL and a host token must be given together")
+                return [Candidate(parse_url(url), check_token(token))], [], False
+            except ValueError as error:
+                return [], [str(error)], True
+        found = find_candidates(
+            link._app["dcc_type"], link._registry_dir, link._env, reasons, self._own_server)
+        return found, reasons, False
 
     def _attempt(self, candidate):
         """(how it ended, whether it was welcomed)"""

@@ -3,7 +3,6 @@
 import base64
 import collections
 import hashlib
-import json
 import os
 import re
 import socket
@@ -222,13 +221,6 @@ class Connection(object):
         del self._reader.buffer[:len(head) + 4]
         return head.decode("latin-1")
 
-    def refusal(self):
-        """The detail in the body of an HTTP refusal, as far as it came with the head; or None."""
-        try:
-            return one_line(json.loads(self._reader.buffer.decode("utf-8"))["detail"], 200)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return None
-
 
 def connect(candidate, wait):
     """The Connection, upgraded. wait(connection, seconds) may raise. Raises ConnectionLost, OSError."""
@@ -254,14 +246,14 @@ def connect(candidate, wait):
             wait(connection, until - time.monotonic())
             connection.receive()
             head = connection.take_head()
-        _check_head(head, key, candidate, connection)
+        _check_head(head, key, candidate)
         return connection
     except BaseException:
         sock.close()
         raise
 
 
-def _check_head(head, key, candidate, connection):
+def _check_head(head, key, candidate):
     status = re.match(r"HTTP/1\.1 (\d{3})\b", head)
     if status is None:
         raise broken("its answer is not HTTP")
@@ -273,8 +265,7 @@ def _check_head(head, key, candidate, connection):
         raise ConnectionLost(
             "it does not accept the host token from the %s" % candidate.source, final=True)
     if status != 101:
-        detail = connection.refusal()
-        raise ConnectionLost("it answered HTTP %d%s" % (status, " (%s)" % detail if detail else ""))
+        raise ConnectionLost("it answered HTTP %d" % status)
     headers = dict(
         (name.strip().lower(), value.strip())
         for name, _, value in (line.partition(":") for line in head.split("\r\n")[1:]))

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +16,6 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { withServer } from '../resources/client.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
 import { findArtefact, hashIn, notStored } from './find-artefact.ts'
-import { Transfer } from './transfer.ts'
 
 /** Fetches an artefact. */
 export default class ArtefactsGet extends BaseCommand {
@@ -71,16 +71,16 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
           const isMissing = error instanceof ServiceError && error.code === 'resource_not_found'
           throw isMissing ? notStored(hex) : error
         })
-        const transfer = new Transfer(hex.slice(0, 12), flags)
-        const chunks = checkedBytes(answer, { hex, transfer, signal })
+        let size = 0
+        const chunks = checkedBytes(answer, hex, signal, piece => (size += piece.length))
         if (out === '-') {
           for await (const chunk of chunks) await writeStdout(chunk)
           return
         }
         const file = await targetOf(out, nameOf(answer, hex))
         await writeOutputFile(file, chunks, { force })
-        const facts = { got_ok: true, file, sha256: hex, size_bytes: transfer.done }
-        await output.result(`saved ${file}, ${sizeText(transfer.done)}`, facts)
+        const facts = { got_ok: true, file, sha256: hex, size_bytes: size }
+        await output.result(`saved ${file}, ${sizeText(size)}`, facts)
       })
     } finally {
       dispose()
@@ -94,17 +94,24 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
  */
 async function* checkedBytes(
   answer: IncomingMessage,
-  { hex, transfer, signal }: { hex: string; transfer: Transfer; signal: AbortSignal },
+  hex: string,
+  signal: AbortSignal,
+  onPiece: (piece: Buffer) => void,
 ): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
   answer.setTimeout(answerMs, () => answer.destroy(new Error('the server stopped sending')))
   try {
-    yield* transfer.pass(answer, Number(answer.headers['content-length'] ?? NaN))
+    for await (const chunk of answer) {
+      hash.update(chunk)
+      onPiece(chunk)
+      yield chunk
+    }
   } catch (cause) {
     if (signal.aborted) throw new ServiceError('cancelled', 'cancelled')
     const message = 'the download is incomplete: the connection was cut'
     throw new ServiceError('network_failed', message, { cause, hint: 'run the command again' })
   }
-  if (transfer.sha256() === hex) return
+  if (hash.digest('hex') === hex) return
   throw new ServiceError('artefact_corrupt', `the received bytes do not match ${hex}`, {
     hint: 'try again; if it fails again, the stored artefact is damaged',
   })

@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import * as Args from '@oclif/core/args'
@@ -16,7 +16,6 @@ import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 import { findHost } from './host-target.ts'
-import { Transfer } from './transfer.ts'
 
 /** Stores a file in the running server. */
 export default class ArtefactsPut extends BaseCommand {
@@ -74,39 +73,35 @@ ${hostEnvironment}`
       parameters.set('metadata', metadata)
     }
     const target = await findHost(flags, warningsTo(output))
-    const transfer = new Transfer(name ?? 'stdin', flags)
-    const total = file === '-' ? NaN : await sizeOf(file)
-    const body = Readable.from(transfer.pass(bytesOf(file), total))
+    const hash = createHash('sha256')
+    let size = 0
+    async function* bytes(): AsyncGenerator<Buffer> {
+      for await (const chunk of bytesOf(file)) {
+        hash.update(chunk)
+        size += chunk.length
+        yield chunk
+      }
+    }
+    const body = Readable.from(bytes())
     const path = `v1/artefacts?${parameters}`
     const answer = await hostRequest(target, { method: 'POST', path, type, body })
     if (typeof answer.sha256 !== 'string') throw unexpectedAnswer(target.url, 'v1/artefacts')
-    const sha256 = transfer.sha256()
+    const sha256 = hash.digest('hex')
     if (answer.sha256 !== sha256) {
       throw new ServiceError('artefact_corrupt', 'the server received other bytes than were sent')
     }
     const uri = artefactUri(sha256)
     const existed = answer.existed === true
-    const facts = { put_ok: true, uri, sha256, size_bytes: transfer.done, existed }
+    const facts = { put_ok: true, uri, sha256, size_bytes: size, existed }
     await output.result(uri, facts)
-    output.note(existed ? 'already stored' : `stored ${sizeText(transfer.done)}`)
+    output.note(existed ? 'already stored' : `stored ${sizeText(size)}`)
   }
-}
-
-async function sizeOf(file: string): Promise<number> {
-  const { size } = await stat(file).catch((error: unknown) => {
-    throw unreadable(file, error)
-  })
-  return size
 }
 
 async function* bytesOf(file: string): AsyncGenerator<Buffer> {
   try {
     yield* file === '-' ? process.stdin : createReadStream(file)
   } catch (error) {
-    throw unreadable(file, error)
+    throw usage(`${file} cannot be read: ${readProblem(error)}`)
   }
-}
-
-function unreadable(file: string, error: unknown): ServiceError {
-  return usage(`${file} cannot be read: ${readProblem(error)}`)
 }

@@ -3,7 +3,7 @@ import { constants, openSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
-import type { AccessEntry, Logger } from '../util/logger.ts'
+import type { AccessEntry, InstanceAccess, Logger } from '../util/logger.ts'
 import { printable } from '../util/text.ts'
 import { paint, type Style } from './output.ts'
 
@@ -17,8 +17,8 @@ export interface LogOptions {
 }
 
 export interface ProgramLog extends Logger {
-  /** One served request, at level info. */
-  access(entry: AccessEntry): void
+  /** One served request, or one access to an instance, at level info. */
+  access(entry: AccessEntry | InstanceAccess): void
   /** Text that is not a log record (the banner), in order with the records. */
   print(text: string): void
   /** Writes what is left at once, or for at most half a second: the reader of stderr may be stuck. */
@@ -80,31 +80,34 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
     },
     { write: line => print(format(line)) },
   )
+  /** Not by pino: nothing here is a secret, and the search for them costs more than the entry. */
+  const writeEntry = (fields: object, msg: string) => {
+    const line = JSON.stringify({ level: 'info', time: isoTime(), ...fields, msg })
+    gather(format(line))
+  }
   return Object.assign(logger, {
-    access(entry: AccessEntry) {
+    access(entry: AccessEntry | InstanceAccess) {
+      if (!logger.isLevelEnabled('info')) return
+      if ('outcome' in entry) return writeEntry(entry, 'an instance was accessed')
       const { own, method, path, route, rpc, uri, status } = entry
       // They would push the banner off the terminal. Any client can claim to be a command of this
       // program, so pictures are always logged.
       const isQuiet = own && status !== null && status < 400 && !uri?.startsWith('capture:')
       if (isQuiet && readable && level !== 'debug') return
-      if (!logger.isLevelEnabled('info')) return
-      // Not by pino: nothing here is a secret, and the search for them costs more than the entry.
-      const line = JSON.stringify({
-        level: 'info',
-        time: isoTime(),
+      const { durationMs: duration_ms, principal, peer, requestId: request_id } = entry
+      const served = {
         method,
         path,
         rpc,
         uri,
         status,
-        duration_ms: entry.durationMs,
+        duration_ms,
         route,
-        principal: entry.principal,
-        peer: entry.peer,
-        request_id: entry.requestId,
-        msg: 'request',
-      })
-      gather(format(line))
+        principal,
+        peer,
+        request_id,
+      }
+      writeEntry(served, 'request')
     },
     print,
     async close() {

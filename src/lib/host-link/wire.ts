@@ -1,6 +1,6 @@
 import type { JsonObject } from '../util/json.ts'
 
-/** The messages of `dcc-host.v1`, which docs/host-link.md lists, as far as they have one type. */
+/** The server's side of `dcc-host.v1` (docs/host-link.md); the application's is in `messages.ts`. */
 
 /** The WebSocket sub-protocol. */
 export const subprotocol = 'dcc-host.v1'
@@ -36,7 +36,9 @@ export type LinkErrorCode =
   | 'blank'
   | 'permission'
 
-export type Mode = 'gui' | 'background'
+export const modes = ['gui', 'background'] as const
+
+export type Mode = (typeof modes)[number]
 
 /** What a picture shows: the whole window, or only the view of the scene. */
 export const pictureTargets = ['window', 'viewport'] as const
@@ -56,18 +58,16 @@ export type PictureShot =
 interface LinkLimits {
   readonly max_message_bytes: number
   readonly max_batch: number
+  /** Open reads and pictures. */
   readonly max_in_flight: number
   /** 0: no bound; null: artefacts are switched off. */
   readonly max_artefact_bytes: number | null
-  readonly max_scene_objects: number
   readonly max_patched_objects: number
-  readonly scene_min_interval_ms: number
 }
 
 export interface Welcome {
   readonly type: 'welcome'
   readonly protocol: number
-  readonly session: string
   readonly server: { readonly name: string; readonly version: string }
   readonly limits: LinkLimits
   readonly heartbeat_ms: number
@@ -76,49 +76,35 @@ export interface Welcome {
   readonly scene_patch: boolean
 }
 
-export interface Heartbeat {
-  readonly type: 'heartbeat'
-  readonly main_idle_ms: number
-  readonly queue_depth?: number
-  readonly dropped?: Readonly<Record<string, number>>
-  /** What blocks the main thread. */
-  readonly busy?: string
+/** To be answered in time, with the same id. */
+interface Request<Type extends string> {
+  readonly type: Type
+  readonly id: string
+  readonly deadline_ms: number
+}
+
+interface CaptureRequest extends Request<'capture'> {
+  readonly target: PictureTarget
+  readonly shot?: PictureShot
+  readonly max_width: number
+  readonly max_bytes: number
 }
 
 /** From the server to the application. */
 export type ServerMessage =
   | Welcome
-  | {
-      readonly type: 'read'
-      readonly id: string
-      readonly uri: string
-      readonly deadline_ms: number
-    }
-  | {
-      readonly type: 'list'
-      readonly id: string
-      readonly scheme: string
-      readonly deadline_ms: number
-    }
-  | {
-      readonly type: 'capture'
-      readonly id: string
-      readonly target: PictureTarget
-      readonly shot?: PictureShot
-      readonly max_width: number
-      readonly max_bytes: number
-      readonly deadline_ms: number
-    }
+  | (Request<'read'> & { readonly uri: string })
+  | (Request<'list'> & { readonly scheme: string })
+  | CaptureRequest
   /** To be answered once the server has the scene as the application shows it. */
-  | { readonly type: 'refresh'; readonly id: string; readonly deadline_ms: number }
+  | Request<'refresh'>
   /** Whether a client follows the scene. Else few scenes are enough: readers ask for a refresh. */
   | { readonly type: 'demand'; readonly scene: boolean }
-  /** A picture of the application was taken for a client, by the application or from outside. */
+  /** A client got a picture of the application, taken by the application or from outside. */
   | { readonly type: 'captured'; readonly target: PictureTarget }
   /** The notes of the open document, whole as `notes://{id}` has them; to those that ask. */
   | { readonly type: 'notes'; readonly notes: readonly object[]; readonly pictures: string }
   /** The clients of the server as `server://clients` has them; to those that ask for notes. */
   | { readonly type: 'clients'; readonly clients: readonly object[] }
   | { readonly type: 'cancel'; readonly id: string }
-  | { readonly type: 'throttle'; readonly scene_min_interval_ms: number }
   | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }

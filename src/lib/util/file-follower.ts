@@ -1,4 +1,4 @@
-import { type BigIntStats, type FSWatcher, type Stats, statSync, watch } from 'node:fs'
+import { type BigIntStats, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { errnoOf } from './errors.ts'
 
@@ -64,42 +64,4 @@ export class FileFollower {
 /** Differs when the file was written, replaced, or given another owner or mode. */
 export function fileMark({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(':')
-}
-
-/**
- * Change events of a folder, also of one that is created, or created anew, later. A folder and not
- * a file, because editors replace files. Some folders have no events: look at them now and then.
- */
-export class FolderWatch {
-  readonly #path: string
-  readonly #onName: (name: string | null) => void
-  #watcher: FSWatcher | null = null
-  #watchedId = ''
-  #closed = false
-
-  /** `onName` gets the name of the file that changed; null: the system does not say which. */
-  constructor(path: string, onName: (name: string | null) => void) {
-    this.#path = path
-    this.#onName = onName
-  }
-
-  /** Watches the folder as it is now, or stops; null: it is missing, or not to be watched. */
-  follow(found: Stats | null): void {
-    const id = found === null ? '' : `${found.dev}:${found.ino}:${found.birthtimeMs}`
-    if (this.#closed || id === this.#watchedId) return
-    this.#watcher?.close()
-    this.#watchedId = id
-    if (found === null) return
-    try {
-      this.#watcher = watch(this.#path, { persistent: false }, (_event, name) => this.#onName(name))
-      this.#watcher.on('error', () => this.follow(null))
-    } catch {
-      // No events, as when the user has too many watches.
-    }
-  }
-
-  close(): void {
-    this.follow(null)
-    this.#closed = true
-  }
 }

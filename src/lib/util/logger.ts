@@ -10,6 +10,21 @@ const ignore = (): void => {}
 
 export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
+/** One access of a caller to an instance that joined a gateway. Nothing in it is a secret. */
+export interface InstanceAccess {
+  /** Null: a holder of the gateway's key. */
+  readonly user: string | null
+  readonly account_id: string | null
+  readonly instance_id: string
+  /** The user who joined the instance. */
+  readonly owner: string
+  /** The method, and of a tool its name. */
+  readonly rpc: string
+  readonly uri: string
+  /** `ok`, or the code of the error. */
+  readonly outcome: string
+}
+
 /** One served request. No header, no query of its address, no body: nothing in it is a secret. */
 export interface AccessEntry {
   readonly method: string

@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { connectionReason } from '../../lib/util/connection-reason.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { statusOf, toBucketError } from './bucket-errors.ts'
-import { bucketName, type BucketSettings } from './bucket-url.ts'
+import type { BucketSettings } from './bucket-url.ts'
 import {
   type ArtefactFiles,
   type Body,
@@ -23,17 +23,26 @@ const maxConnections = 256
 /** How often a sidecar is written again that another server has changed meanwhile. */
 const maxAttempts = 5
 
-/** Loads the client of buckets. Nothing is sent yet. `waitMs`: for a connection; an answer may take four times as long. */
+/** The region that other servers than AWS accept. */
+const usualRegion = 'us-east-1'
+/** How long to wait for a connection. An answer may take four times as long. */
+const waitMs = 5000
+
+/**
+ * Loads the client of buckets, which reads endpoint, region and credentials from the variables and
+ * files that the tools of AWS read. Nothing is sent yet.
+ */
 export async function openBucket(
   settings: BucketSettings,
   spoolFolder: string,
-  waitMs = 5000,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<ArtefactBucket> {
   const { s3, Upload } = await loadClient()
-  const { endpoint, region } = settings
+  const endpoint = env['AWS_ENDPOINT_URL_S3'] || env['AWS_ENDPOINT_URL']
+  const region = env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || (endpoint && usualRegion)
   const client = new s3.S3Client({
-    ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
-    ...(region !== undefined && { region }),
+    ...(endpoint && { endpoint, forcePathStyle: true }),
+    ...(region && { region }),
     // Other servers refuse the checksums of AWS.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -124,9 +133,10 @@ export class ArtefactBucket implements ArtefactFiles {
     return this.#orBucketError('the artefact was not found', async () => {
       const found = await orMissing(client.send(new s3.HeadObjectCommand(this.#at(hex))))
       if (found === null) return null
-      const { ContentLength: size = NaN, ETag: etag } = found
+      const { ContentLength: size = NaN, ETag: etag = '' } = found
       return {
         size,
+        state: etag,
         read: (start, end) => this.#read(hex, { start, end, etag }),
         close: () => Promise.resolve(),
       }
@@ -176,7 +186,7 @@ export class ArtefactBucket implements ArtefactFiles {
 
   async *#read(
     hex: string,
-    { start, end, etag }: { start: number; end: number; etag: string | undefined },
+    { start, end, etag }: { start: number; end: number; etag: string },
   ): AsyncGenerator<Uint8Array> {
     if (start >= end) return
     const { s3, client } = this.#parts
@@ -186,7 +196,7 @@ export class ArtefactBucket implements ArtefactFiles {
       const { Body } = await client.send(asked)
       yield* Body as Readable
     } catch (error) {
-      throw toBucketError(error, bucketName(this.#parts.settings), 'the artefact was not read')
+      throw toBucketError(error, this.#parts.settings, 'the artefact was not read')
     }
   }
 
@@ -199,7 +209,7 @@ export class ArtefactBucket implements ArtefactFiles {
     try {
       return await action()
     } catch (error) {
-      throw toBucketError(error, bucketName(this.#parts.settings), what)
+      throw toBucketError(error, this.#parts.settings, what)
     }
   }
 }
@@ -212,6 +222,38 @@ async function orMissing<Value>(answer: Promise<Value>): Promise<Value | null> {
     if (statusOf(error) === 404 && (error as Error).name !== 'NoSuchBucket') return null
     throw error
   }
+}
+
+/** The HTTP status of a refusal; null for any other error. */
+function statusOf(error: unknown): number | null {
+  const { $metadata } = error as { $metadata?: { httpStatusCode?: number } }
+  return $metadata?.httpStatusCode ?? null
+}
+
+/**
+ * What a caller gets for `error`; `what` says what did not happen. A bucket that cannot be reached,
+ * or is too busy, is `storage_unavailable`. Errors that are not of the bucket stay what they are.
+ */
+function toBucketError(error: unknown, settings: BucketSettings, what: string): unknown {
+  if (error instanceof ServiceError || !(error instanceof Error)) return error
+  const failure = `s3://${settings.bucket}/${settings.prefix}: ${what}`
+  const status = statusOf(error)
+  const { code } = error as { code?: unknown }
+  if (status !== null && status < 500 && status !== 429) {
+    const message = `${failure}: ${error.name} (HTTP ${status})`
+    return new ServiceError('storage_failed', message, {
+      cause: error,
+      hint: 'check the bucket, its region, the keys and what they allow: reading, writing, listing, deleting',
+    })
+  }
+  const isTimeout = error.name === 'TimeoutError'
+  if (status === null && !isTimeout && typeof code !== 'string') return error
+  const reason = isTimeout ? 'no answer in time' : `${error.name} (HTTP ${status})`
+  const why = status === null && typeof code === 'string' ? connectionReason(code) : reason
+  return new ServiceError('storage_unavailable', `${failure}: ${why}`, {
+    cause: error,
+    hint: 'check the endpoint and the network, and that the server of the bucket runs',
+  })
 }
 
 /** Servers differ in the quotes. */

@@ -1,3 +1,4 @@
+import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ArtefactRef } from './sidecar.ts'
 
 /** What is known of a stored artefact. */
@@ -100,4 +101,19 @@ export class EntryIndex {
 function compare(left: Position, right: Position): number {
   if (left.createdMs !== right.createdMs) return right.createdMs - left.createdMs
   return left.hex < right.hex ? -1 : left.hex > right.hex ? 1 : 0
+}
+
+/** A cursor names the last entry seen, so it stays good when entries come and go. */
+export function encodeCursor(position: Position): string {
+  return Buffer.from(`${position.createdMs}.${position.hex}`).toString('base64url')
+}
+
+export function parseCursor(cursor: string): Position {
+  const form = /^(-?\d{1,16})\.([0-9a-f]{64})$/
+  const text = cursor.length > 128 ? '' : Buffer.from(cursor, 'base64url').toString('latin1')
+  const [, createdMs, hex] = form.exec(text) ?? []
+  if (createdMs === undefined || hex === undefined) {
+    throw new ResourceUriInvalid('the cursor is not one of this listing')
+  }
+  return { createdMs: Number(createdMs), hex }
 }

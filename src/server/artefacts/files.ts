@@ -12,7 +12,12 @@ export interface StoredSidecar {
 export interface Body {
   /** Bytes. */
   readonly size: number
-  /** Bytes `start` to `end` (exclusive), which lie within the size. */
+  /** The same text means the same, untouched bytes. */
+  readonly state: string
+  /**
+   * Bytes `start` to `end` (exclusive), which lie within the size. A piece is valid until two more
+   * were asked for.
+   */
   read(start: number, end: number): AsyncIterable<Uint8Array>
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ensurePrivateFolder } from '../../lib/config/private-file.ts'
@@ -18,7 +18,7 @@ import {
 import type { Spooled } from './spool.ts'
 
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
-const settleMs = 100
+const settleMs = 20
 /** A look at all shards lets other tasks run after this. */
 const sliceMs = 8
 /** What nothing wrote to for so long was left behind by a process that was killed. */
@@ -31,14 +31,14 @@ export class ArtefactFolder implements ArtefactFiles {
   readonly refreshMs = 1000
   readonly spoolFolder: string
   readonly #root: string
-  #spoolMtimeNs: bigint | null = null
-  readonly #shards: { readonly name: string; readonly path: string; mtimeNs: bigint | null }[]
+  #spoolMtimeMs: number | null = null
+  readonly #shards: { readonly name: string; readonly path: string; mtimeMs: number | null }[]
 
   constructor(root: string) {
     this.#root = resolve(root)
     this.spoolFolder = join(this.#root, 'tmp')
     const bodies = join(this.#root, 'sha256')
-    this.#shards = shardNames.map(name => ({ name, path: join(bodies, name), mtimeNs: null }))
+    this.#shards = shardNames.map(name => ({ name, path: join(bodies, name), mtimeMs: null }))
   }
 
   async open(): Promise<void> {
@@ -51,18 +51,18 @@ export class ArtefactFolder implements ArtefactFiles {
 
   /** Each put and each removal passes through the spool folder, whose time therefore tells of them. */
   hasNews(): boolean {
-    return mtimeOf(this.spoolFolder) !== this.#spoolMtimeNs
+    return mtimeOf(this.spoolFolder) !== this.#spoolMtimeMs
   }
 
   async *changedShards(): AsyncGenerator<Shard> {
-    this.#spoolMtimeNs = settled(mtimeOf(this.spoolFolder))
+    this.#spoolMtimeMs = settled(mtimeOf(this.spoolFolder))
     let since = performance.now()
     for (const shard of this.#shards) {
-      const mtimeNs = mtimeOf(shard.path)
-      if (mtimeNs === null) {
+      const mtimeMs = mtimeOf(shard.path)
+      if (mtimeMs === null) {
         yield { name: shard.name, versions: new Map() }
-      } else if (mtimeNs !== shard.mtimeNs) {
-        shard.mtimeNs = settled(mtimeNs)
+      } else if (mtimeMs !== shard.mtimeMs) {
+        shard.mtimeMs = settled(mtimeMs)
         yield { name: shard.name, versions: versionsIn(shard.path) }
       }
       if (performance.now() - since < sliceMs) continue
@@ -114,16 +114,12 @@ export class ArtefactFolder implements ArtefactFiles {
       throw error
     })
     if (file === null) return null
-    const { size } = await file.stat()
-    let closing: Promise<void> | undefined
+    const { size, ino, mtimeMs, ctimeMs } = await file.stat()
     return {
       size,
-      async *read(start, end) {
-        if (start >= end) return
-        const range = { start, end: end - 1, highWaterMark: pieceBytes }
-        yield* file.createReadStream({ ...range, autoClose: false })
-      },
-      close: () => (closing ??= file.close()),
+      state: `${ino}.${mtimeMs}.${ctimeMs}`,
+      read: (start, end) => piecesOf(file, start, end),
+      close: () => file.close(),
     }
   }
 
@@ -144,15 +140,27 @@ export class ArtefactFolder implements ArtefactFiles {
   }
 }
 
+/** Fresh memory for each piece would pile up until the collector runs: three are used in turn. */
+async function* piecesOf(file: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
+  const ring: Buffer[] = []
+  for (let at = start, turn = 0; at < end; turn = (turn + 1) % 3) {
+    const piece = (ring[turn] ??= Buffer.allocUnsafeSlow(Math.min(pieceBytes, end - at)))
+    const length = Math.min(piece.length, end - at)
+    const { bytesRead } = await file.read(piece, 0, length, at)
+    if (bytesRead === 0) return
+    yield piece.subarray(0, bytesRead)
+    at += bytesRead
+  }
+}
+
 /** Null when the folder is missing. */
-function mtimeOf(folder: string): bigint | null {
-  return fs.statSync(folder, { bigint: true, throwIfNoEntry: false })?.mtimeNs ?? null
+function mtimeOf(folder: string): number | null {
+  return fs.statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? null
 }
 
 /** The time; null when a later change could carry the same one. */
-function settled(mtimeNs: bigint | null): bigint | null {
-  if (mtimeNs === null) return null
-  return Date.now() - Number(mtimeNs / 1_000_000n) > settleMs ? mtimeNs : null
+function settled(mtimeMs: number | null): number | null {
+  return mtimeMs !== null && Date.now() - mtimeMs > settleMs ? mtimeMs : null
 }
 
 /** Null when there is no such file. A file that replaced another one has another version. */

@@ -5,20 +5,27 @@ import { basename, join, resolve } from 'node:path'
 import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import { findUnknownMember } from '../../lib/util/members.ts'
 import { noWait, ownUid } from '../../lib/util/posix.ts'
+import { timeMsOf } from './put-options.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { ArtefactFolder } from './folder.ts'
-import {
-  type ArtefactFilter,
-  type ArtefactOptions,
-  type ArtefactRef,
-  ArtefactStore,
-} from './store.ts'
+import { type ArtefactOptions, type ArtefactRef, ArtefactStore } from './store.ts'
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 
 /** Where the helpers find the store. */
 interface ArtefactRoot {
   /** Folder of the store. Default `defaultArtefactRoot()`. */
   root?: string
+}
+
+/** Which artefacts are meant: every given member must be equal. */
+export interface ArtefactFilter {
+  mime?: string
+  sessionId?: string
+  toolCallId?: string
+  jobId?: string
+  correlationId?: string
+  /** RFC 3339 or `Date`: only artefacts created at or after it. */
+  createdSince?: Date | string
 }
 
 /** `<os temp>/dcc-mcp-artefacts-<uid or user>`: the store of a server without `registryDir`. */
@@ -75,7 +82,7 @@ export async function artefactGetBytes(
   const store = storeAt(options.root)
   await using artefact = await store.open(hex)
   if (artefact === null) throw new ResourceNotFound(uri)
-  return Buffer.concat(await Array.fromAsync(artefact.verified()))
+  return Buffer.concat(await Array.fromAsync(artefact.verified(), piece => new Uint8Array(piece)))
 }
 
 /**
@@ -86,15 +93,39 @@ export async function artefactList({
   root,
   ...filter
 }: ArtefactFilter & ArtefactRoot = {}): Promise<ArtefactRef[]> {
+  const isWanted = compileFilter(filter)
   const store = storeAt(root)
   const refs: ArtefactRef[] = []
   let after: string | undefined
   do {
-    const page = await store.page(after, pageSize, filter)
-    refs.push(...page.refs)
+    const page = await store.page(after, pageSize)
+    refs.push(...page.refs.filter(isWanted))
     after = page.next
   } while (after !== undefined)
   return refs
+}
+
+const filterMembers = {
+  mime: 'mime',
+  sessionId: 'session_id',
+  toolCallId: 'tool_call_id',
+  jobId: 'job_id',
+  correlationId: 'correlation_id',
+} as const
+
+function compileFilter({ createdSince, ...filter }: ArtefactFilter): (ref: ArtefactRef) => boolean {
+  const known = [...Object.keys(filterMembers), 'createdSince']
+  const unknown = findUnknownMember(filter, known, 'artefact filter')
+  if (unknown !== null) throw new ServiceError('body_invalid', unknown)
+  const sinceMs = createdSince === undefined ? -Infinity : timeMsOf(createdSince)
+  if (sinceMs === null) {
+    const message = 'artefact filter createdSince must be a time such as 2030-01-31T12:00:00Z'
+    throw new ServiceError('body_invalid', message)
+  }
+  const members = Object.entries(filterMembers) as [keyof typeof filter, keyof ArtefactRef][]
+  const isWanted = (ref: ArtefactRef) =>
+    members.every(([name, member]) => filter[name] === undefined || filter[name] === ref[member])
+  return ref => Date.parse(ref.created_at) >= sinceMs && isWanted(ref)
 }
 
 const pageSize = 500

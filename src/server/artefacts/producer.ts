@@ -1,6 +1,4 @@
-import { isUtf8 } from 'node:buffer'
 import { LRUCache } from 'lru-cache'
-import pLimit from 'p-limit'
 import { Blobs } from './blobs.ts'
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
@@ -68,12 +66,14 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
   const blobs = new Blobs(store)
   const pages = new WeakMap<ArtefactPage, DescriptorPage>()
   const answers = new WeakMap<EncodedBlob, { ref: ArtefactRef; contents: readonly Content[] }>()
-  /** Each picture takes hundreds of megabytes on its way. */
-  const onePicture = pLimit(1)
-  const pictures = new LRUCache<string, SmallerPicture>({
+  const pictures = new LRUCache<string, SmallerPicture, { ref: ArtefactRef; maxWidth: number }>({
     maxSize: keptPictureBytes,
     maxEntrySize: maxKeptPictureBytes,
     sizeCalculation: ({ png }) => png.byteLength,
+    fetchMethod: async (_key, _stale, { context: { ref, maxWidth } }) => {
+      const file = await blobs.bytes(hexIn(ref), ref, 0, ref.size_bytes)
+      return (await options.shrink(new Uint8Array(file), maxWidth)) ?? undefined
+    },
   })
 
   /** The same page of the store gives the identical page of descriptors. */
@@ -119,35 +119,24 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
   async function readText(uri: string, ref: ArtefactRef, hex: string, { offset, limit }: Slice) {
     const bytes = await blobs.bytes(hex, ref, offset, limit)
     const total = ref.size_bytes
-    const whole = wholeCharacters(bytes, offset > 0, offset + bytes.length < total)
-    if (!isUtf8(whole)) {
+    let start = offset
+    if (offset > 0) while (start - offset < 3 && isContinuation(bytes[start - offset])) start++
+    const text = decode(bytes.subarray(start - offset), offset + bytes.length < total)
+    if (text === null) {
       const message = `as=text needs UTF-8: bytes ${offset} to ${offset + bytes.length} are not`
       throw new ResourceUriInvalid(`${message} (${ref.mime})`)
     }
-    const start = offset + (whole.byteOffset - bytes.byteOffset)
-    const end = start + whole.length
-    const slice = {
-      offset: start,
-      bytes: whole.length,
-      total,
-      ...(end < total && { next_offset: end }),
-    }
+    const length = Buffer.byteLength(text)
+    const end = start + length
+    const slice = { offset: start, bytes: length, total, ...(end < total && { next_offset: end }) }
     const meta = { 'service-cli/slice': slice, ...metaOf(ref)._meta }
-    return textContents(uri, ref.mime, whole.toString('utf8'), meta)
+    return textContents(uri, ref.mime, text, meta)
   }
 
   async function readSmaller(uri: string, ref: ArtefactRef, hex: string, maxWidth: number) {
     if (ref.size_bytes > maxPictureBytes) return null
-    const key = `${hex} ${maxWidth}`
-    const picture = await onePicture(async () => {
-      const kept = pictures.get(key)
-      if (kept !== undefined) return kept
-      const file = await blobs.bytes(hex, ref, 0, ref.size_bytes)
-      const made = await options.shrink(new Uint8Array(file), maxWidth)
-      if (made !== null) pictures.set(key, made)
-      return made
-    })
-    if (picture === null) return null
+    const picture = await pictures.fetch(`${hex} ${maxWidth}`, { context: { ref, maxWidth } })
+    if (picture === undefined) return null
     const { png, width, height } = picture
     const content = contentOf(uri, ref, png)
     const _meta = { 'service-cli/picture': { width, height }, ...content._meta }
@@ -229,26 +218,17 @@ function partOf(uri: ResourceUri): { readonly text?: Slice; readonly maxWidth?: 
   return { text: { offset: offset ?? 0, limit: limit ?? defaultSliceBytes } }
 }
 
-/** Without the rest of a character at the start, and without its beginning at the end. */
-function wholeCharacters(bytes: Buffer, isCutBefore: boolean, isCutAfter: boolean): Buffer {
-  let start = 0
-  while (isCutBefore && start < 3 && isContinuation(bytes[start])) start++
-  let end = bytes.length
-  if (isCutAfter) {
-    let lead = end - 1
-    while (lead > start && end - lead < 4 && isContinuation(bytes[lead])) lead--
-    if (end - lead < charBytes(bytes[lead])) end = lead
+/** Null for what is not UTF-8. `isCut`: a character that is not whole at the end is left out. */
+function decode(bytes: Buffer, isCut: boolean): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, {
+      stream: isCut,
+    })
+  } catch {
+    return null
   }
-  return bytes.subarray(start, end)
 }
 
 function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && byte >> 6 === 0b10
-}
-
-/** Bytes of the UTF-8 character that begins with this byte. */
-function charBytes(lead = 0): number {
-  if (lead >> 5 === 0b110) return 2
-  if (lead >> 4 === 0b1110) return 3
-  return lead >> 3 === 0b11110 ? 4 : 1
 }

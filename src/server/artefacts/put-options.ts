@@ -99,22 +99,17 @@ function expiryOf(value: unknown, nowMs: number): string | null {
 /** A copy through JSON, so that a later change by the caller changes nothing stored. */
 function metadataOf(value: unknown): unknown {
   if (value === undefined || value === null) return null
-  const text = stringify(value)
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value)
+  } catch {
+    // A cycle, or a value that JSON does not have.
+  }
   if (text === undefined || exceedsDepth(text, maxJsonDepth)) {
     throw invalid('metadata', `a JSON value at most ${maxJsonDepth} levels deep`)
   }
-  if (Buffer.byteLength(text) > maxMetadataBytes) {
-    throw invalid('metadata', `at most ${maxMetadataBytes} bytes of JSON`)
-  }
-  return parseExact(text)
-}
-
-function stringify(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    return undefined
-  }
+  if (Buffer.byteLength(text) <= maxMetadataBytes) return parseExact(text)
+  throw invalid('metadata', `at most ${maxMetadataBytes} bytes of JSON`)
 }
 
 /** A refused option under the name it has in code; a route puts its own name to `detail`. */

@@ -1,6 +1,7 @@
+import { z } from 'zod'
 import { artefactUri } from '../../lib/mcp/uris.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
-import { isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
+import { maxJsonDepth, parseJson } from '../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { isRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { isMediaType, isName, type PutFields } from './put-options.ts'
@@ -34,59 +35,39 @@ export interface ArtefactRef {
 /** Which server stores an artefact, and for which application. */
 export type ArtefactOrigin = Pick<ArtefactRef, 'instance_id' | 'dcc_type'>
 
+const name = z.custom<string>(isName).nullable()
+const time = z.custom<string>(isRfc3339)
+const sidecar: z.ZodType<ArtefactRef> = z
+  .object({
+    uri: z.string(),
+    mime: z.custom<string>(isMediaType),
+    size_bytes: z.int().min(0),
+    display_name: name,
+    digest: z.string(),
+    session_id: name,
+    tool_call_id: name,
+    job_id: name,
+    correlation_id: name,
+    instance_id: name,
+    dcc_type: name,
+    created_at: time,
+    expires_at: time.nullable(),
+    metadata: z.unknown(),
+  })
+  .readonly()
+
 /** Levels that the sidecar adds around `metadata`. */
 const ownLevels = 2
 
-const names = [
-  'display_name',
-  'session_id',
-  'tool_call_id',
-  'job_id',
-  'correlation_id',
-  'instance_id',
-  'dcc_type',
-] as const
-
-/**
- * Reads a stored sidecar. Another program may have written it: every member is checked, unknown ones
- * are left out. The failure is the reason, for the log.
- */
+/** Reads a stored sidecar, which another program may have written. The failure is for the log. */
 export function parseSidecar(text: string, hex: string): Result<ArtefactRef, string> {
-  const parsed = parseJson(text, maxJsonDepth + ownLevels, parseExact)
-  if (!parsed.ok || !isJsonObject(parsed.value)) return fail('it is not a JSON object')
-  const { value } = parsed
-  const { digest, size_bytes: size, mime, created_at: created, expires_at: expires = null } = value
-  if (digest !== `sha256:${hex}`) return fail('digest is not that of the file name')
-  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) {
-    return fail('size_bytes is not a size')
-  }
-  if (!isMediaType(mime)) return fail('mime is not a media type')
-  if (!isRfc3339(created)) return fail('created_at is not a time')
-  if (expires !== null && !isRfc3339(expires)) return fail('expires_at is not a time')
-  const wrong = names.find(name => (value[name] ?? null) !== null && !isName(value[name]))
-  if (wrong !== undefined) return fail(`${wrong} is not a name`)
-  const nameOf = (name: (typeof names)[number]) => {
-    const found = value[name]
-    return isName(found) ? found : null
-  }
-  return ok(
-    Object.freeze({
-      uri: artefactUri(hex),
-      mime,
-      size_bytes: size,
-      display_name: nameOf('display_name'),
-      digest,
-      session_id: nameOf('session_id'),
-      tool_call_id: nameOf('tool_call_id'),
-      job_id: nameOf('job_id'),
-      correlation_id: nameOf('correlation_id'),
-      instance_id: nameOf('instance_id'),
-      dcc_type: nameOf('dcc_type'),
-      created_at: created,
-      expires_at: expires,
-      metadata: value['metadata'] ?? null,
-    }),
-  )
+  const json = parseJson(text, maxJsonDepth + ownLevels, parseExact)
+  if (!json.ok) return fail('it is not JSON')
+  const parsed = sidecar.safeParse(json.value)
+  if (!parsed.success) return fail(`invalid: ${parsed.error.issues[0]?.path.join('.')}`)
+  const { data: ref } = parsed
+  if (ref.uri === artefactUri(hex) && ref.digest === `sha256:${hex}`) return ok(ref)
+  return fail('it is of another artefact')
 }
 
 interface PutFacts {
@@ -106,20 +87,13 @@ export function describePut(fields: PutFields, facts: PutFacts): ArtefactRef {
   const created_at = toRfc3339(facts.nowMs)
   const { expires_at } = fields
   return Object.freeze({
+    ...fields,
+    ...origin,
     uri: artefactUri(hex),
-    mime: fields.mime,
     size_bytes: size,
-    display_name: fields.display_name,
     digest: `sha256:${hex}`,
-    session_id: fields.session_id,
-    tool_call_id: fields.tool_call_id,
-    job_id: fields.job_id,
-    correlation_id: fields.correlation_id,
-    instance_id: origin.instance_id,
-    dcc_type: origin.dcc_type,
     created_at,
     expires_at: previous ? laterExpiry(previous, { created_at, expires_at }, ttlMs) : expires_at,
-    metadata: fields.metadata,
   })
 }
 

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
-import { type Entry, EntryIndex } from './entry-index.ts'
-import { type ArtefactFiles, type StoredSidecar, withStorageErrors } from './files.ts'
-import { type ArtefactFilter, compileFilter, encodeCursor, parseCursor } from './listing.ts'
+import { encodeCursor, type Entry, EntryIndex, parseCursor } from './entry-index.ts'
+import { type ArtefactFiles, type Body, type StoredSidecar, withStorageErrors } from './files.ts'
 import { type ArtefactOptions, parsePutOptions, type PutFields } from './put-options.ts'
 import { type ArtefactOrigin, type ArtefactRef, describePut } from './sidecar.ts'
 import { expiryMs, parseSidecar } from './sidecar.ts'
 import { type BodySource, spool, type Spooled } from './spool.ts'
 
-export type { ArtefactFilter, ArtefactOptions, ArtefactRef }
+export type { ArtefactOptions, ArtefactRef }
 
 export interface ArtefactPage {
   /** Newest first. */
@@ -28,12 +28,15 @@ export interface PutResult {
   readonly existed: boolean
 }
 
-/** An artefact opened for reading: `await using` closes it. */
+/** An artefact opened for reading: `await using` closes it. Pieces are valid as those of `Body`. */
 export interface OpenArtefact extends AsyncDisposable {
   readonly ref: ArtefactRef
   /** Bytes `start` to `end` (exclusive), unverified. */
   range(start: number, end: number): AsyncIterable<Uint8Array>
-  /** All bytes; throws `artefact_corrupt` before the last of them when they are damaged. */
+  /**
+   * All bytes; throws `artefact_corrupt` before the last of them when they are damaged. They are
+   * hashed until they were found right once, and again when the file or object has changed.
+   */
   verified(): AsyncIterable<Uint8Array>
 }
 
@@ -73,7 +76,8 @@ export class ArtefactStore {
   readonly #changed = new Set<string>()
   /** Hash → version of sidecars that cannot be used. */
   readonly #invalid = new Map<string, string>()
-  #expired: Entry[] = []
+  /** Digest → state of a body that was found right. */
+  readonly #undamaged = new LRUCache<string, string>({ max: 10_000 })
   readonly #pages = new Map<string, ArtefactPage>()
   #pagesOf = 0
   #starting: Promise<void> | null = null
@@ -150,11 +154,7 @@ export class ArtefactStore {
     const ref = await this.find(hex)
     if (ref === null) return null
     const body = await withStorageErrors('cannot open the artefact', () => this.#files.body(hex))
-    if (body === null) {
-      this.#index.remove([hex])
-      this.#announce()
-      return null
-    }
+    if (body === null) return null
     if (body.size !== ref.size_bytes) {
       await body.close()
       throw this.#corrupt(ref)
@@ -162,41 +162,27 @@ export class ArtefactStore {
     return {
       ref,
       range: (start, end) => body.read(Math.max(0, start), Math.min(end, body.size)),
-      verified: () => this.#verified(ref, body.read(0, body.size)),
+      verified: () => this.#verified(ref, body),
       [Symbol.asyncDispose]: () => body.close(),
     }
   }
 
-  async page(
-    after: string | undefined,
-    limit: number,
-    filter: ArtefactFilter = {},
-  ): Promise<ArtefactPage> {
+  /** Up to `limit` artefacts after the cursor `after`. The identical page until something changes. */
+  async page(after: string | undefined, limit: number): Promise<ArtefactPage> {
     const position = after === undefined ? null : parseCursor(after)
-    const matches = compileFilter(filter)
     await this.#look()
-    const isWhole = Object.keys(filter).length === 0
     if (this.#pagesOf !== this.#index.changes || this.#pages.size >= maxPages) this.#pages.clear()
     this.#pagesOf = this.#index.changes
     const key = `${limit} ${after ?? ''}`
-    const known = isWhole ? this.#pages.get(key) : undefined
+    const known = this.#pages.get(key)
     if (known !== undefined) return known
-    const refs: ArtefactRef[] = []
-    let last: Entry | undefined
-    let next: string | undefined
-    const from = position === null ? 0 : this.#index.countUpTo(position)
-    for (let at = from; at < this.#index.ordered.length && next === undefined; at++) {
-      const entry = this.#index.ordered[at]
-      if (entry === undefined || !matches(entry.ref)) continue
-      if (refs.length >= limit && last !== undefined) {
-        next = encodeCursor(last)
-      } else {
-        refs.push(entry.ref)
-        last = entry
-      }
-    }
-    const page = { refs, next }
-    if (isWhole) this.#pages.set(key, page)
+    const { ordered } = this.#index
+    const start = position === null ? 0 : this.#index.countUpTo(position)
+    const entries = ordered.slice(start, start + limit)
+    const last = entries.at(-1)
+    const next = last && start + limit < ordered.length ? encodeCursor(last) : undefined
+    const page = { refs: entries.map(({ ref }) => ref), next }
+    this.#pages.set(key, page)
     return page
   }
 
@@ -267,11 +253,10 @@ export class ArtefactStore {
   async #look(): Promise<void> {
     await this.start()
     const ageMs = performance.now() - this.#refreshedMs
-    if (ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
+    const hasExpired = this.#index.earliestExpiryMs <= this.#clock.now()
+    if (hasExpired || ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
       await withStorageErrors('cannot list the artefacts', () => this.refresh())
     }
-    this.#expired.push(...this.#index.removeExpired(this.#clock.now()))
-    this.#announce()
   }
 
   async #readChanges(): Promise<void> {
@@ -296,8 +281,9 @@ export class ArtefactStore {
     }
     this.#index.put(found.filter(({ hex }) => !this.#changed.has(hex)))
     this.#refreshedMs = beganMs
-    this.#expired.push(...this.#index.removeExpired(this.#clock.now()))
-    for (const entry of this.#expired.splice(0)) await this.#removeUnchanged(entry)
+    for (const entry of this.#index.removeExpired(this.#clock.now())) {
+      await this.#removeUnchanged(entry)
+    }
     await this.#evict()
     this.#announce()
   }
@@ -309,8 +295,10 @@ export class ArtefactStore {
     const parsed = parseSidecar(text, hex)
     if (parsed.ok) return this.#entry(hex, parsed.value, version)
     if (this.#invalid.get(hex) !== version) {
-      const facts = { sidecar: `${hex}.json`, reason: parsed.failure }
-      this.#log.warn(facts, 'an artefact is hidden: its sidecar is invalid')
+      this.#log.warn(
+        { hex, reason: parsed.failure },
+        'an artefact with an invalid sidecar is hidden',
+      )
     }
     this.#invalid.set(hex, version)
     return undefined
@@ -373,8 +361,9 @@ export class ArtefactStore {
     const before = this.#changing.get(hex)
     const running = (async () => {
       await before?.catch(() => {})
+      const value = await change()
       this.#changed.add(hex)
-      return change()
+      return value
     })()
     this.#changing.set(hex, running)
     try {
@@ -391,10 +380,9 @@ export class ArtefactStore {
   }
 
   /** One piece behind: the last one is handed out only after the hash was found right. */
-  async *#verified(
-    ref: ArtefactRef,
-    pieces: AsyncIterable<Uint8Array>,
-  ): AsyncGenerator<Uint8Array> {
+  async *#verified(ref: ArtefactRef, body: Body): AsyncGenerator<Uint8Array> {
+    const pieces = body.read(0, body.size)
+    if (this.#undamaged.get(ref.digest) === body.state) return yield* pieces
     const hash = createHash('sha256')
     let held: Uint8Array | undefined
     for await (const piece of pieces) {
@@ -403,6 +391,7 @@ export class ArtefactStore {
       held = piece
     }
     if (`sha256:${hash.digest('hex')}` !== ref.digest) throw this.#corrupt(ref)
+    this.#undamaged.set(ref.digest, body.state)
     if (held !== undefined) yield held
   }
 

@@ -57,11 +57,6 @@ export interface CaptureForm {
 export interface Capture {
   /** A PNG file. */
   readonly png: Buffer
-  /** Pixels of the picture in the file. */
-  readonly width: number
-  readonly height: number
-  /** Pixels of the window, when the picture was scaled down. */
-  readonly window: { readonly title: string; readonly width: number; readonly height: number }
   /** What the application needs to draw the same view again. */
   readonly view?: JsonObject
 }
@@ -76,8 +71,6 @@ export interface CaptureBackend {
   readonly viewport?: {
     /** Answers from memory. */
     offered(): boolean
-    /** From where it is told, too. */
-    offersShots(): boolean
     capture(form: CaptureForm): Promise<Result<Capture, CaptureFailure>>
   }
 }

@@ -18,8 +18,8 @@ export async function checkCompositor(env: NodeJS.ProcessEnv): Promise<Result<nu
   const { DISPLAY = '', WAYLAND_DISPLAY } = env
   const [, number, screen = '0'] = /^(?:unix)?:(\d{1,5})(?:\.(\d{1,3}))?$/.exec(DISPLAY) ?? []
   if (number === undefined) {
-    const isSet = DISPLAY !== '' && `DISPLAY ${JSON.stringify(DISPLAY)} is not on this machine`
-    return fail(noDisplay(isSet || 'DISPLAY is not set', WAYLAND_DISPLAY !== undefined))
+    const message = `DISPLAY ${JSON.stringify(DISPLAY)} names no display of this machine`
+    return fail(noDisplay(message, WAYLAND_DISPLAY !== undefined))
   }
   try {
     const key = await displayKey(env.XAUTHORITY || join(homedir(), '.Xauthority'), number)
@@ -59,8 +59,7 @@ async function displayKey(path: string, number: string): Promise<Buffer> {
     })
     const [address, display, name, data = Buffer.alloc(0)] = fields
     const isHere = family === anyAddress || String(address) === hostname()
-    const isMeant = String(display) === '' || String(display) === number
-    if (isHere && isMeant && String(name) === cookie) return data
+    if (isHere && ['', number].includes(String(display)) && String(name) === cookie) return data
   }
   return Buffer.alloc(0)
 }

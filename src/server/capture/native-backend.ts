@@ -1,7 +1,7 @@
 import { messageOf } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import type { Image, Window } from 'node-screenshots'
+import type { Window } from 'node-screenshots'
 import type {
   Capture,
   CaptureBackend,
@@ -11,7 +11,7 @@ import type {
   Unavailable,
 } from './backend.ts'
 import { checkCompositor } from './compositor.ts'
-import { encodePng, fitPng } from './pictures.ts'
+import { encode, fitPng } from './pictures.ts'
 
 const isLinux = process.platform === 'linux'
 
@@ -28,9 +28,8 @@ export const nativeBackend: CaptureBackend = {
   async capture(target, form) {
     const windows = await listWindows()
     if (!windows.ok) return fail(failureOf(windows.failure))
-    const found = findWindows(windows.value, target)
-    const window = mainWindow(found)
-    if (window === null) return fail({ reason: 'no_window', message: noWindow(target) })
+    const [window] = findWindows(windows.value, target)
+    if (window === undefined) return fail({ reason: 'no_window', message: noWindow(target) })
     if (asked(() => window.isMinimized()) === true) return fail(minimised)
     try {
       return await shoot(window, form)
@@ -83,29 +82,22 @@ const minimised: CaptureFailure = {
   message: 'the window of the application is minimised or on another desktop',
 }
 
-/** A title is given where process ids mean nothing: it then decides alone. */
+/**
+ * The largest first: preferences, dialogs and palettes are smaller than the main window. A title is
+ * given where process ids mean nothing: it then decides alone.
+ */
 function findWindows(windows: readonly Window[], { pid, title }: CaptureTarget) {
-  if (title === null) return windows.filter(window => asked(() => window.pid()) === pid)
-  const part = title.toLowerCase()
-  return windows.filter(window => titleOf(window).toLowerCase().includes(part))
-}
-
-/** The largest: preferences, dialogs and palettes are smaller. Of equal ones the topmost. */
-function mainWindow(windows: readonly Window[]): Window | null {
-  const order = (window: Window) => [areaOf(window), asked(() => window.z()) ?? 0] as const
-  const [main = null] = windows.toSorted((one, other) => {
-    const [[area, z], [otherArea, otherZ]] = [order(one), order(other)]
-    return otherArea - area || otherZ - z
-  })
-  return main
+  const isMeant = (window: Window) =>
+    title === null
+      ? asked(() => window.pid()) === pid
+      : asked(() => window.title())
+          ?.toLowerCase()
+          .includes(title.toLowerCase())
+  return windows.filter(isMeant).toSorted((one, other) => areaOf(other) - areaOf(one))
 }
 
 function areaOf(window: Window): number {
   return (asked(() => window.width()) ?? 0) * (asked(() => window.height()) ?? 0)
-}
-
-function titleOf(window: Window): string {
-  return asked(() => window.title())?.replace(/\p{Cc}+/gu, ' ') ?? ''
 }
 
 /** A window may be gone, or have no answer, at any question. */
@@ -133,8 +125,11 @@ async function shoot(window: Window, form: CaptureForm): Promise<Result<Capture,
     const message = `the picture of the window is of one colour: nothing is drawn in it yet${onMac}`
     return fail({ reason: 'blank', message })
   }
-  const png = await pngOf(image, bytes, form)
-  if (png !== null) return ok({ ...png, window: { title: titleOf(window), width, height } })
+  // The package itself makes larger files, and none of another size.
+  const made =
+    (await encode({ bytes, width, height, channels: 4 }, form, 'png'))?.data ??
+    (await fitPng(await image.toPng(), form))?.png
+  if (made !== undefined) return ok({ png: made })
   const size = `${width} x ${height}`
   const message = `the picture of ${size} pixels must be made smaller, which needs the package sharp`
   return fail({ reason: 'failed', message })
@@ -149,12 +144,4 @@ const onMac =
 function isBlank(bytes: Uint8Array): boolean {
   const pixels = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
   return pixels.every(pixel => pixel === pixels[0])
-}
-
-/** The package itself makes larger files, and none of another size. */
-async function pngOf(image: Image, bytes: Buffer, form: CaptureForm) {
-  const { width, height } = image
-  const made = await encodePng({ bytes, width, height, channels: 4 }, form)
-  if (made !== null) return made
-  return fitPng(await image.toPng(), form)
 }

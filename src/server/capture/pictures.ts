@@ -42,8 +42,8 @@ const ground = { r: 128, g: 128, b: 128 }
 
 /** Null: sharp is not installed, or cannot read the picture. */
 async function withSharp<Made>(
-  input: Uint8Array | RawPicture,
-  make: (picture: Sharp) => Promise<Made>,
+  { bytes, channels, ...size }: Picture,
+  make: (source: Sharp) => Promise<Made>,
 ): Promise<Made | null> {
   loading ??= import('sharp').then(
     module => module.default,
@@ -53,67 +53,31 @@ async function withSharp<Made>(
   if (sharp === null) return null
   return oneAtATime(async () => {
     try {
-      if (input instanceof Uint8Array) {
-        const picture = sharp(input, options).flatten({ background: ground })
-        return await make(picture.toColourspace('srgb'))
+      if (channels !== undefined) {
+        // What a system says of the transparency of a window means nothing.
+        const raw = { ...size, channels }
+        return await make(sharp(bytes, { ...options, raw }).removeAlpha())
       }
-      const { bytes, ...raw } = input
-      // What a system says of the transparency of a window means nothing.
-      return await make(sharp(bytes, { ...options, raw }).removeAlpha())
+      const source = sharp(bytes, options).flatten({ background: ground })
+      return await make(source.toColourspace('srgb'))
     } catch {
       return null
     }
   })
 }
 
-/** Pixels in rows from the top, a byte a colour. */
-export interface RawPicture {
+interface Picture {
+  /** A picture file; pixels in rows from the top when `channels` says their bytes. */
   readonly bytes: Uint8Array
   readonly width: number
   readonly height: number
-  readonly channels: 3 | 4
+  readonly channels?: 3 | 4
 }
 
-export interface PictureBounds {
+interface PictureBounds {
   readonly maxWidth: number
   readonly maxHeight?: number
   readonly maxBytes: number
-}
-
-export interface PngPicture {
-  readonly png: Buffer
-  readonly width: number
-  readonly height: number
-}
-
-/**
- * A PNG file within the bounds: the given one when it is, else a smaller copy. Null: it needs to be
- * made smaller and cannot be.
- */
-export async function fitPng(file: Buffer, bounds: PictureBounds): Promise<PngPicture | null> {
-  const facts = pictureFacts(file)
-  if (facts === null) return null
-  const { mimeType, width, height } = facts
-  if (mimeType === 'image/png' && fits(facts, file.length, bounds)) {
-    return { png: file, width, height }
-  }
-  return encodePng({ bytes: file, width, height }, bounds)
-}
-
-/** A PNG file of pixels, or of a picture file; null: it cannot be made. */
-export async function encodePng(
-  picture: RawPicture | FilePicture,
-  bounds: PictureBounds,
-): Promise<PngPicture | null> {
-  const made = await encode(picture, bounds, scaled => scaled.png())
-  return made && { png: made.data, width: made.width, height: made.height }
-}
-
-/** A JPEG file within the bounds, with sharp colours as text needs them; null: it cannot be made. */
-export async function encodeJpeg(file: Uint8Array, bounds: PictureBounds) {
-  const facts = pictureFacts(file)
-  const form = { quality: 85, chromaSubsampling: '4:4:4' }
-  return facts && encode({ bytes: file, ...facts }, bounds, scaled => scaled.jpeg(form))
 }
 
 /** Whether a picture file is within the bounds as it is. */
@@ -125,29 +89,43 @@ export function fits(
   return width <= maxWidth && height <= maxHeight && bytes <= maxBytes
 }
 
-/** A picture file, and the size that it says it has. */
-interface FilePicture {
-  readonly bytes: Uint8Array
-  readonly width: number
-  readonly height: number
+/**
+ * A PNG file within the bounds: the given one when it is, else a smaller copy. Null: it needs to be
+ * made smaller and cannot be.
+ */
+export async function fitPng(file: Buffer, bounds: PictureBounds) {
+  const facts = pictureFacts(file)
+  if (facts === null) return null
+  const { mimeType, width, height } = facts
+  if (mimeType === 'image/png' && fits(facts, file.length, bounds)) {
+    return { png: file, width, height }
+  }
+  const made = await encode({ bytes: file, width, height }, bounds, 'png')
+  return made && { png: made.data, width: made.width, height: made.height }
 }
+
+/** Colours of JPEG are as sharp as its brightness: text in a window needs it. */
+const formats = { png: {}, jpeg: { quality: 85, chromaSubsampling: '4:4:4' } } as const
 
 /** Rounds of making a file smaller that has too many bytes. */
 const maxRounds = 8
 
-/** Smaller pictures are always made of the first one: of one another they would blur. */
-function encode(
-  picture: RawPicture | FilePicture,
+/** A file within the bounds; null: it cannot be made. */
+export function encode(
+  picture: Picture,
   { maxWidth, maxHeight = Infinity, maxBytes }: PictureBounds,
-  format: (scaled: Sharp) => Sharp,
+  format: keyof typeof formats,
 ) {
   const { width, height } = picture
-  return withSharp('channels' in picture ? picture : picture.bytes, async source => {
+  return withSharp(picture, async source => {
     let scale = Math.min(1, maxWidth / width, maxHeight / height)
     for (let round = 0; round < maxRounds; round++) {
       const size = [width, height].map(side => Math.max(1, Math.floor(side * scale)))
+      // Always of the first picture: a copy of a copy would blur.
       const scaled = source.clone().resize(size[0], size[1], { fit: 'fill' })
-      const { data, info } = await format(scaled).toBuffer({ resolveWithObject: true })
+      const { data, info } = await scaled
+        .toFormat(format, formats[format])
+        .toBuffer({ resolveWithObject: true })
       if (data.length <= maxBytes) return { data, width: info.width, height: info.height }
       // Bytes go with the area; a little less, because a smaller picture packs a little worse.
       scale *= Math.min(0.9, Math.sqrt(maxBytes / data.length) * 0.95)
@@ -173,25 +151,24 @@ export async function comparePictures(
 ): Promise<PictureDifference | null> {
   const [first, second] = [await pixelsOf(before), await pixelsOf(after)]
   if (first === null || second === null) return null
-  if (first.width !== second.width || first.height !== second.height) return null
-  const { width, height } = second
-  const { count, box, shown } = mark(first.bytes, second.bytes, width)
+  const { width, height } = second.info
+  if (first.info.width !== width || first.info.height !== height) return null
+  const { count, box, shown } = mark(first.data, second.data, width)
   const bounds = { maxWidth: width, maxBytes: Infinity }
-  const picture = await encodePng({ bytes: shown, width, height, channels: 3 }, bounds)
-  return picture && { share: count / (width * height), box, png: picture.png }
+  const picture = await encode({ bytes: shown, width, height, channels: 3 }, bounds, 'png')
+  return picture && { share: count / (width * height), box, png: picture.data }
 }
 
-function pixelsOf(file: Uint8Array): Promise<RawPicture | null> {
-  return withSharp(file, async picture => {
-    const { data: bytes, info } = await picture.raw().toBuffer({ resolveWithObject: true })
-    return { bytes, width: info.width, height: info.height, channels: 3 }
-  })
+/** Three bytes a pixel. */
+function pixelsOf(bytes: Uint8Array) {
+  return withSharp({ bytes, width: 0, height: 0 }, source =>
+    source.raw().toBuffer({ resolveWithObject: true }),
+  )
 }
 
 /** Graphics cards draw the same scene with colours that are one or two apart. */
 const leastDifference = 3
 
-/** Three bytes a pixel in all of them. */
 function mark(before: Uint8Array, after: Uint8Array, width: number) {
   const shown = new Uint8Array(after.length)
   let [count, left, top, right, bottom] = [0, width, 0, -1, -1]

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import pLimit from 'p-limit'
 import type { PictureShot } from '../../lib/host-link/wire.ts'
 import { onAbort } from '../../lib/util/abort.ts'
@@ -16,7 +17,6 @@ import type {
   CaptureTarget,
   Unavailable,
 } from './backend.ts'
-import { noShots } from './host-backend.ts'
 
 /** Bytes of a picture, 4.9 MB as base64: clients take blobs of about 5 MB. */
 const maxCaptureBytes = 3584 * 1024
@@ -35,9 +35,7 @@ interface PictureWish {
 }
 
 /** `blob` is made once for all readers. */
-interface TakenPicture extends SharedPicture {
-  readonly png: Buffer
-}
+type TakenPicture = SharedPicture & { readonly png: Buffer }
 
 /** A picture that is being taken, and how many wait for it. */
 interface Flight {
@@ -60,6 +58,12 @@ const notLooked: Unavailable = {
   reason: 'not_tried',
   message: 'the window of the application is being looked for',
   hint: 'read again in a moment',
+}
+
+const broken: Unavailable = {
+  reason: 'failed',
+  message: 'window capture failed',
+  hint: 'the log of the server says more',
 }
 
 /**
@@ -100,7 +104,7 @@ export class WindowCapture implements CaptureSource {
 
   /** Sets whose window is captured, or why none is, and looks for it. */
   aim(target: Result<CaptureTarget, Unavailable>): void {
-    if (!isSame(target, this.#target)) {
+    if (!isDeepStrictEqual(target, this.#target)) {
       this.#drop()
       this.#found.clear()
     }
@@ -129,10 +133,6 @@ export class WindowCapture implements CaptureSource {
   /** A picture of the scene from there, for a note. Rejects as `read` does. */
   async shot(shot: PictureShot, maxWidth: number): Promise<TakenPicture> {
     if (!this.#target.ok) throw new ServiceError('resource_failed', this.#target.failure.message)
-    const drawing = this.#parts.backends.filter(({ viewport }) => viewport?.offered())
-    if (!drawing.some(({ viewport }) => viewport?.offersShots())) {
-      throw readFailure(drawing.length === 0 ? noView : noShots)
-    }
     return this.#join({ view: 'viewport', maxWidth, shot })
   }
 
@@ -155,22 +155,16 @@ export class WindowCapture implements CaptureSource {
       await Promise.all(
         this.#parts.backends.map(async backend => {
           if (!target.ok && backend.name !== 'host') return
-          const found = await this.#probe(backend, target.ok ? target.value : nowhere)
+          const probing = backend.probe(target.ok ? target.value : nowhere)
+          const found = await probing.catch((error: unknown) => {
+            this.#parts.log.error({ err: error }, 'a window cannot be looked for')
+            return fail(broken)
+          })
           if (target !== this.#target) return
           this.#found.set(backend.name, found)
           this.#update()
         }),
       )
-    }
-  }
-
-  async #probe(backend: CaptureBackend, target: CaptureTarget): Promise<Result<null, Unavailable>> {
-    try {
-      return await backend.probe(target)
-    } catch (error) {
-      this.#parts.log.error({ err: error, backend: backend.name }, 'a window cannot be looked for')
-      const message = `${backend.name} capture failed`
-      return fail({ reason: 'failed', message, hint: 'the log of the server says more' })
     }
   }
 
@@ -248,45 +242,39 @@ export class WindowCapture implements CaptureSource {
 
   async #take({ view, ...asked }: PictureWish, signal: AbortSignal): Promise<TakenPicture> {
     const { log, backends } = this.#parts
-    const form = { ...asked, maxBytes: maxCaptureBytes, signal }
+    const target = this.#target.ok ? this.#target.value : nowhere
     const ways =
       view === 'window'
-        ? this.#usable().map(backend => [backend.name, backend] as const)
-        : backends.flatMap(({ name, viewport }) =>
-            viewport?.offered() ? [[name, viewportOnly(viewport)] as const] : [],
-          )
+        ? this.#usable().map(way => (form: CaptureForm) => way.capture(target, form))
+        : backends.flatMap(({ viewport }) => (viewport?.offered() ? viewport.capture : []))
     let failure: CaptureFailure | null = null
-    for (const [backend, way] of ways) {
+    for (const capture of ways) {
       if (signal.aborted) break
-      const taken = await this.#attempt(way, form)
+      const taken = await this.#attempt(capture, { ...asked, maxBytes: maxCaptureBytes, signal })
       if (taken.ok) {
         const { png, view: drawn } = taken.value
-        log.debug({ backend, bytes: png.length }, 'window captured')
         return { png, blob: { base64: encodeBase64(png) }, ...(drawn && { view: drawn }) }
       }
-      log.debug({ backend, ...taken.failure }, 'no picture of the window')
+      log.debug(taken.failure, 'no picture of the window')
       failure ??= taken.failure
     }
     if (signal.aborted) throw readFailure(left)
     if (view === 'window') void this.look()
-    throw readFailure(failure ?? left)
+    throw readFailure(failure ?? (view === 'window' ? left : noView))
   }
 
   /** Ends by its deadline, and when no reader waits any more. */
   async #attempt(
-    way: Pick<CaptureBackend, 'capture'>,
+    capture: (form: CaptureForm) => Promise<Result<Capture, CaptureFailure>>,
     form: CaptureForm,
   ): Promise<Result<Capture, CaptureFailure>> {
     const { captureMs } = this.#parts
     const signal = AbortSignal.any([form.signal, AbortSignal.timeout(captureMs)])
     const ended = Promise.withResolvers<Result<Capture, CaptureFailure>>()
-    const cancel = onAbort(signal, () => {
-      const message = `the window could not be captured within ${captureMs} ms`
-      ended.resolve(fail({ reason: 'timeout', message }))
-    })
-    const target = this.#target.ok ? this.#target.value : nowhere
+    const message = `the window could not be captured within ${captureMs} ms`
+    const cancel = onAbort(signal, () => ended.resolve(fail({ reason: 'timeout', message })))
     try {
-      return await Promise.race([way.capture(target, { ...form, signal }), ended.promise])
+      return await Promise.race([capture({ ...form, signal }), ended.promise])
     } finally {
       cancel()
     }
@@ -295,21 +283,6 @@ export class WindowCapture implements CaptureSource {
 
 /** The target of an application that draws itself. */
 const nowhere: CaptureTarget = { pid: null, title: null }
-
-/** The view of the scene alone. */
-function viewportOnly({
-  capture,
-}: NonNullable<CaptureBackend['viewport']>): Pick<CaptureBackend, 'capture'> {
-  return { capture: (_target, form) => capture(form) }
-}
-
-function isSame(
-  left: Result<CaptureTarget, Unavailable>,
-  right: Result<CaptureTarget, Unavailable>,
-): boolean {
-  if (!left.ok || !right.ok) return left.ok === right.ok
-  return left.value.pid === right.value.pid && left.value.title === right.value.title
-}
 
 const noView: CaptureFailure = {
   reason: 'failed',

@@ -4,10 +4,8 @@ import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { z } from 'zod'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
-import { type MemberFailure, MemberReader } from '../../lib/host-link/member-reader.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { parseJson } from '../../lib/util/json.ts'
-import type { Result } from '../../lib/util/result.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
 import { JobThread, scriptBeside } from '../thread/job-thread.ts'
@@ -204,22 +202,4 @@ export function checkpointsToEvict(
   throw new ServiceError('limit_reached', `a document has at most ${most}`, {
     hint: 'remove one: service-cli checkpoint NAME --remove',
   })
-}
-
-/** A name has a letter, so that it is never taken for a revision. */
-export function isCheckpointName(name: string): boolean {
-  return /^(?=.*\p{L})[\p{L}\p{N}._-][\p{L}\p{N} ._-]{0,63}$/u.test(name) && !name.endsWith(' ')
-}
-
-/** `{"name", "by"?}` */
-export function checkpointInput(body: unknown): Result<CheckpointInput, MemberFailure> {
-  const reader = new MemberReader(body, '')
-  const name = reader.required('name', reader.text('name')?.trim(), '')
-  if (!isCheckpointName(name)) {
-    const form = 'must have a letter, and at most 64 letters, digits, spaces, ".", "_", "-"'
-    reader.refuse('name', form)
-  } else if (/^note-[0-9a-f]{8}$/i.test(name)) {
-    reader.refuse('name', 'is a name for the checkpoint of a note: take another one')
-  }
-  return reader.finish<CheckpointInput>({ name, by: reader.name('by', 255) ?? 'unknown' })
 }

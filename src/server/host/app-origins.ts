@@ -77,4 +77,8 @@ function tokenIn(text: string): string {
 }
 
 /** Types of messages that a page may not send. */
-export const refusedFromPages: ReadonlySet<string> = new Set(['audit.record', 'note'])
+export const refusedFromPages: ReadonlySet<string> = new Set([
+  'audit.record',
+  'note.add',
+  'note.act',
+])

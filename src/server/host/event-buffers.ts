@@ -1,16 +1,17 @@
 import { ServiceError } from '../../lib/util/errors.ts'
-import type { SessionEventBuffer } from '../resources/session-event-buffer.ts'
-import type { Timer } from '../../lib/util/time.ts'
-import type { BufferForm, HostSink } from './host-endpoint.ts'
+import type { ResourceRegistry } from '../resources/registry.ts'
+import { SessionEventBuffer } from '../resources/session-event-buffer.ts'
 
-type BufferSink = Pick<HostSink, 'openSessionEventBuffer' | 'closeSessionEventBuffer'>
+type BufferRegistry = Pick<
+  ResourceRegistry,
+  'registerSessionEventBuffer' | 'removeSessionEventBuffer'
+>
 
 interface EventBufferRules {
   /** Buffers at once. */
   readonly max: number
   /** How long a buffer stays after its application is gone. */
   readonly graceMs: number
-  readonly timer: Timer
 }
 
 /**
@@ -18,30 +19,28 @@ interface EventBufferRules {
  * readable until its place is needed, or until its application has been gone for `graceMs`.
  */
 export class EventBuffers {
-  readonly #sink: BufferSink
+  readonly #registry: BufferRegistry
   readonly #rules: EventBufferRules
   readonly #bySession = new Map<string, SessionEventBuffer>()
-  /** Ended ones, the one ended longest first. */
-  readonly #ended = new Set<string>()
-  /** Cancels the removal of a buffer whose application is gone. */
-  readonly #removals = new Map<string, () => void>()
+  /** Ended ones, the one ended longest first, with the removal of one whose application is gone. */
+  readonly #ended = new Map<string, NodeJS.Timeout | undefined>()
 
-  constructor(sink: BufferSink, rules: EventBufferRules) {
-    this.#sink = sink
+  constructor(registry: BufferRegistry, rules: EventBufferRules) {
+    this.#registry = registry
     this.#rules = rules
   }
 
   /**
-   * The session's buffer, made at the first call, whose form counts then. Throws `limit_reached`
+   * The session's buffer, made at the first call, whose bounds count then. Throws `limit_reached`
    * instead of one too many.
    */
-  open(sessionId: string, form: BufferForm = {}): SessionEventBuffer {
-    this.#ended.delete(sessionId)
-    this.#cancelRemoval(sessionId)
+  open(sessionId: string, maxlen = 1000, maxMessageBytes = 4096): SessionEventBuffer {
+    this.#unend(sessionId)
     const known = this.#bySession.get(sessionId)
     if (known !== undefined) return known
     this.#makeSpace()
-    const buffer = this.#sink.openSessionEventBuffer(sessionId, form)
+    const buffer = new SessionEventBuffer({ sessionId, maxlen, maxMessageBytes })
+    this.#registry.registerSessionEventBuffer(buffer)
     this.#bySession.set(sessionId, buffer)
     return buffer
   }
@@ -49,40 +48,37 @@ export class EventBuffers {
   /** Marks the buffer as complete. Returns false when there is no such buffer. */
   end(sessionId: string): boolean {
     if (!this.#bySession.has(sessionId)) return false
-    this.#ended.delete(sessionId)
-    this.#ended.add(sessionId)
+    this.#unend(sessionId)
+    this.#ended.set(sessionId, undefined)
     return true
   }
 
   /** Its application is gone: it is removed after `graceMs`, unless it is opened again. */
   abandon(sessionId: string): void {
     if (!this.#bySession.has(sessionId)) return
-    this.#ended.add(sessionId)
-    this.#cancelRemoval(sessionId)
-    const { timer, graceMs } = this.#rules
-    const cancel = timer.after(graceMs, () => this.remove(sessionId))
-    this.#removals.set(sessionId, cancel)
+    const remove = () => this.remove(sessionId)
+    clearTimeout(this.#ended.get(sessionId))
+    this.#ended.set(sessionId, setTimeout(remove, this.#rules.graceMs).unref())
   }
 
   /** Listed and read no more. */
   remove(sessionId: string): void {
-    this.#ended.delete(sessionId)
-    this.#cancelRemoval(sessionId)
+    this.#unend(sessionId)
     const buffer = this.#bySession.get(sessionId)
     if (buffer === undefined) return
     this.#bySession.delete(sessionId)
-    this.#sink.closeSessionEventBuffer(buffer)
+    this.#registry.removeSessionEventBuffer(buffer)
   }
 
-  #cancelRemoval(sessionId: string): void {
-    this.#removals.get(sessionId)?.()
-    this.#removals.delete(sessionId)
+  #unend(sessionId: string): void {
+    clearTimeout(this.#ended.get(sessionId))
+    this.#ended.delete(sessionId)
   }
 
   #makeSpace(): void {
     const { max } = this.#rules
     if (this.#bySession.size < max) return
-    const [oldest] = this.#ended
+    const [oldest] = this.#ended.keys()
     if (oldest !== undefined) return this.remove(oldest)
     throw new ServiceError('limit_reached', `the server keeps ${max} sessions of events`, {
       hint: 'append to a session that exists, or restart the server',

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { AppOrigin } from './app-origins.ts'
+import { isMediaType } from '../artefacts/put-options.ts'
 import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
@@ -16,7 +17,7 @@ export interface Refusal {
  * Why a request to the host link, a post or a WebSocket handshake, is refused; null: it is not.
  * `page`: the named origin that it comes from, whose token counts in place of the host token.
  */
-export function checkStranger(
+export function authorizeHostRequest(
   req: IncomingMessage,
   token: Secret,
   page: AppOrigin | null,
@@ -87,14 +88,11 @@ export function checkToken(authorization: string | undefined, token: Secret): Re
   return refusal('token_wrong', 'auth_refused', detail, hint, headers)
 }
 
-export function checkMethod(
-  method: string | undefined,
-  allowed: 'POST' | 'DELETE' | 'POST, PATCH' | 'GET, POST',
-): Refusal | null {
-  const methods = allowed.split(', ')
-  if (methods.includes(method ?? '')) return null
+/** The address has other methods only. */
+export function wrongMethod(methods: readonly string[]): Refusal {
   const detail = `the host link takes only ${methods.join(' and ')} at this address`
-  return refusal('method', 'method_not_allowed', detail, undefined, { Allow: allowed })
+  const headers = { Allow: methods.join(', ') }
+  return refusal('method', 'method_not_allowed', detail, undefined, headers)
 }
 
 /** `/host` itself accepts only the WebSocket of the host link. */
@@ -114,22 +112,11 @@ export function checkJsonMediaType(contentType: string | undefined): Refusal | n
   return unsupported('the body must be JSON in UTF-8', 'send "Content-Type: application/json"')
 }
 
-/** Each upload may put as many bytes on the disk as an artefact may have before they count. */
-export function checkUploads(running: number, most: number): Refusal | null {
-  if (running < most) return null
-  const detail = `${most} artefacts are being received already`
-  const hint = 'send it again when another one is done'
-  return refusal('uploads', 'limit_reached', detail, hint, { 'Retry-After': '1' })
-}
-
-const mediaType =
-  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(\s*;\s*[\w!#$&^.+-]+=("[^"\\]*"|[\w!#$&^.+-]+))*$/
-
 /** Artefacts: any media type except forms, which HTTP tools send by default. */
 export function checkArtefactMediaType(contentType: string | undefined): Refusal | null {
   if (contentType === undefined) return null
   const hint = 'send the raw bytes with their own type, for example "Content-Type: image/png"'
-  if (!mediaType.test(contentType)) return unsupported('the content type is malformed', hint)
+  if (!isMediaType(contentType)) return unsupported('the content type is malformed', hint)
   const form = /^(multipart\/form-data|application\/x-www-form-urlencoded)\b/i
   if (form.test(contentType)) return unsupported('a form is not an artefact', hint)
   return null
@@ -148,4 +135,10 @@ function refusal(
 ): Refusal {
   const details = hint === undefined ? {} : { hint }
   return { reason, error: new ServiceError(code, message, details), headers }
+}
+
+export function switchedOff(what: string, option: string): never {
+  throw new ServiceError('resource_not_enabled', `${what} switched off`, {
+    hint: `start the server without ${option}`,
+  })
 }

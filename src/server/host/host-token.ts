@@ -8,8 +8,6 @@ interface HostToken {
   readonly secret: Secret
   /** Where an adapter can read it, or null when it came from the environment. */
   readonly file: string | null
-  /** Made for this run: the server keeps the file there. */
-  readonly isGenerated: boolean
 }
 
 interface HostTokenSource {
@@ -30,14 +28,14 @@ interface HostTokenSource {
 export async function resolveHostToken(source: HostTokenSource): Promise<HostToken> {
   if (source.file) {
     const text = await readSecretFile(source.file, '--host-token-file')
-    return { secret: new Secret(text), file: source.file, isGenerated: false }
+    return { secret: new Secret(text), file: source.file }
   }
   if (source.env) {
     const text = checkSecretText(source.env, 'SERVICE_HOST_TOKEN')
-    return { secret: new Secret(text), file: null, isGenerated: false }
+    return { secret: new Secret(text), file: null }
   }
   const file = tokenFile(source.instancesDir, source.instanceId)
   const secret = new Secret(randomBytes(32).toString('base64url'))
   await writePrivateFile(file, secret.reveal())
-  return { secret, file, isGenerated: true }
+  return { secret, file }
 }

@@ -1,4 +1,4 @@
-import { readFile, rm, utimes } from 'node:fs/promises'
+import { rm, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
@@ -11,38 +11,26 @@ import type { Secret } from '../../lib/util/secret.ts'
 import type { SceneState } from '../resources/scene/state.ts'
 
 /** What the start of a server found out about it. */
-interface InstanceFacts {
-  readonly instanceId: string
-  readonly dccType: string
-  readonly name: string | undefined
-  readonly url: string
-  readonly hostUrl: string
-  readonly hostTokenFile: string | null
-  readonly version: string
-  readonly gateways?: readonly string[]
-}
+type InstanceFacts = Pick<
+  InstanceRecord,
+  'instance_id' | 'dcc_type' | 'mcp_url' | 'host_url' | 'host_token_file' | 'version' | 'gateways'
+> & { readonly display_name?: string }
 
 /** The record of this process as it starts: no application has shown itself yet. */
 export function createInstanceRecord(facts: InstanceFacts): InstanceRecord {
   return {
     schema_version: 1,
-    instance_id: facts.instanceId,
-    dcc_type: facts.dccType,
-    display_name: facts.name ?? `${facts.dccType} on ${hostname()}`,
     pid: process.pid,
     pid_start: processStart(process.pid),
     hostname: hostname(),
-    mcp_url: facts.url,
-    host_url: facts.hostUrl,
-    host_token_file: facts.hostTokenFile,
-    version: facts.version,
     host: { connected: false, app_pid: null, version: null, mode: null },
     scene: null,
     scene_set_at: null,
     status: 'available',
     started_at: toRfc3339(systemClock.now()),
     metadata: {},
-    gateways: facts.gateways,
+    ...facts,
+    display_name: facts.display_name ?? `${facts.dcc_type} on ${hostname()}`,
   }
 }
 
@@ -50,7 +38,7 @@ export function createInstanceRecord(facts: InstanceFacts): InstanceRecord {
 const sceneStepMs = 60_000
 
 /** What a record should say of a scene that was posted or read from a file; null: it does. */
-export function scenePatch(
+export function sceneTimePatch(
   { current, setBy }: Pick<SceneState, 'current' | 'setBy'>,
   { scene_set_at: before }: Pick<InstanceRecord, 'scene_set_at'>,
 ): InstancePatch | null {
@@ -73,29 +61,23 @@ interface InstanceFileOptions {
   readonly record: InstanceRecord
   readonly heartbeatMs: number
   readonly log: Logger
-  /** Kept in the token file of the instance; absent when the user supplied the token. */
-  readonly hostToken?: Secret
   /** Kept in the owner's file of the instance. */
   readonly ownerToken?: Secret
-  /** Makes `instancesDir`, private to this user, when it is gone. Absent: it is not made again. */
-  readonly openFolder?: () => Promise<unknown>
 }
 
 /**
  * This process' entry in the directory of instances. Its modification time is the heartbeat.
- * Trouble with the file never stops the server: it is logged once and tried again at each beat.
+ * Trouble with the file never stops the server: it is logged once, and the next change is written.
  */
 export class InstanceFile {
   readonly path: string
   readonly #options: InstanceFileOptions
   readonly #timer: NodeJS.Timeout
   #record: InstanceRecord
-  /** What the last write was to leave in the file. */
-  #content = ''
   /** One write at a time, so that an older record never lands on a newer one. */
   #queue: Promise<void> = Promise.resolve()
-  /** Work not begun yet; asked for again, it is still done once. */
-  readonly #waiting = new Map<'write' | 'beat', Promise<void>>()
+  /** A write that has not begun: it has all changes until then. */
+  #nextWrite: Promise<void> | null = null
   readonly #reported = new Set<string>()
   readonly #followers = new Set<() => void>()
   #removed = false
@@ -109,7 +91,7 @@ export class InstanceFile {
     if (ownerToken !== undefined) {
       await file.#enqueue(() => replaceFile(path, ownerToken.reveal(), notDurable))
     }
-    await file.#enqueue(() => file.#write())
+    await file.update({})
     return file
   }
 
@@ -135,64 +117,38 @@ export class InstanceFile {
   update(patch: InstancePatch): Promise<void> {
     this.#record = { ...this.#record, ...patch }
     for (const changed of this.#followers) changed()
-    return this.#once('write', () => this.#write())
-  }
-
-  /**
-   * Touches record and tokens, which keeps them from cleaners. Writes again what is gone, or is not
-   * what was last to be written: the disk may have been full.
-   */
-  beat(): Promise<void> {
-    return this.#once('beat', async () => {
-      await this.#keep(this.path, 'instance record', this.#content)
-      const { hostToken, ownerToken, instancesDir, record } = this.#options
-      if (hostToken !== undefined) {
-        const path = tokenFile(instancesDir, record.instance_id)
-        await this.#keep(path, 'host token file', hostToken.reveal())
-      }
-      if (ownerToken !== undefined) {
-        const path = ownerFile(instancesDir, record.instance_id)
-        await this.#keep(path, 'owner token file', ownerToken.reveal())
-      }
+    this.#nextWrite ??= this.#enqueue(() => {
+      this.#nextWrite = null
+      return replaceFile(this.path, `${JSON.stringify(this.#record, null, 2)}\n`, notDurable)
     })
+    return this.#nextWrite
   }
 
-  async #keep(path: string, what: string, content: string): Promise<void> {
-    const now = new Date()
-    try {
-      await utimes(path, now, now)
-      if ((await readFile(path, 'utf8').catch(() => null)) === content) return
-      this.#reportOnce(`${what} wrong`, { path }, `${what} is wrong, writing again`)
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') throw error
-      this.#reportOnce(`${what} vanished`, { path }, `${what} vanished, writing again`)
-      await this.#options.openFolder?.()
-    }
-    await replaceFile(path, content, notDurable)
+  /** Touches record and tokens, which keeps them from cleaners. */
+  beat(): Promise<void> {
+    return this.#enqueue(async () => {
+      const now = new Date()
+      const [record, ...tokens] = this.#files
+      // A token that the user supplied has no file here.
+      for (const path of tokens) await utimes(path, now, now).catch(() => {})
+      await utimes(record, now, now)
+    })
   }
 
   /** Ends the heartbeat and deletes the record and the tokens made for this run. */
   remove(): Promise<void> {
     clearInterval(this.#timer)
-    const { instancesDir, record } = this.#options
     const removed = this.#enqueue(async () => {
-      await rm(this.path, { force: true })
-      await rm(tokenFile(instancesDir, record.instance_id), { force: true })
-      await rm(ownerFile(instancesDir, record.instance_id), { force: true })
+      for (const path of this.#files) await rm(path, { force: true })
     })
     this.#removed = true
     return removed
   }
 
-  #once(kind: 'write' | 'beat', work: () => Promise<unknown>): Promise<void> {
-    const waiting = this.#waiting.get(kind)
-    if (waiting !== undefined) return waiting
-    const done = this.#enqueue(() => {
-      this.#waiting.delete(kind)
-      return work()
-    })
-    this.#waiting.set(kind, done)
-    return done
+  get #files(): [record: string, hostToken: string, ownerToken: string] {
+    const { instancesDir, record } = this.#options
+    const id = record.instance_id
+    return [this.path, tokenFile(instancesDir, id), ownerFile(instancesDir, id)]
   }
 
   #enqueue(work: () => Promise<unknown>): Promise<void> {
@@ -205,18 +161,10 @@ export class InstanceFile {
       await work()
     } catch (error) {
       const code = errnoOf(error) ?? 'unknown error'
-      this.#reportOnce(code, { path: this.path, code }, 'instance record cannot be written')
+      if (this.#reported.has(code)) return
+      this.#reported.add(code)
+      const message = 'instance record cannot be written: adapters and gateways may not find it'
+      this.#options.log.warn({ path: this.path, code }, message)
     }
-  }
-
-  #write(): Promise<unknown> {
-    this.#content = `${JSON.stringify(this.#record, null, 2)}\n`
-    return replaceFile(this.path, this.#content, notDurable)
-  }
-
-  #reportOnce(problem: string, fields: object, message: string): void {
-    if (this.#reported.has(problem)) return
-    this.#reported.add(problem)
-    this.#options.log.warn(fields, message)
   }
 }

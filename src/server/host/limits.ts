@@ -10,10 +10,6 @@ export const hostDefaults = {
   maxEventBuffers: 100,
   /** The instance record is touched this often. */
   heartbeatMs: 5000,
-  /** Changes of the scene file within this time are read once. */
-  sceneFileDebounceMs: 50,
-  /** The scene file is checked this often, where change events do not arrive. */
-  sceneFilePollMs: 2000,
   /** Open links, most of them still to say hello; further ones are refused. */
   maxLinks: 16,
   /** A link must say hello within this time. */
@@ -26,12 +22,6 @@ export const hostDefaults = {
   linkGraceMs: 60_000,
   /** Messages that the application has not taken before its link is closed. */
   maxLinkBacklogBytes: 8 * 1024 * 1024,
-  /** URI schemes that the application may offer. */
-  maxLinkSchemes: 16,
-  /** Resources, and templates, that the application may list for one scheme. */
-  maxLinkResources: 2000,
-  /** Open questions to the application; further reads fail at once. */
-  maxLinkRequests: 8,
   /** The application must answer a read within this time. */
   linkReadMs: 5000,
   /** The application must answer a list within this time. */

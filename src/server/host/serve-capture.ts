@@ -3,7 +3,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { ownUid } from '../../lib/util/posix.ts'
 import { fail } from '../../lib/util/result.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
-import { type AppCapture, createHostBackend, type LinkedPictures } from '../capture/host-backend.ts'
+import { createHostBackend, type LinkedPictures } from '../capture/host-backend.ts'
 import { nativeBackend } from '../capture/native-backend.ts'
 import {
   type AppPresence,
@@ -31,13 +31,8 @@ export function openServeCapture(
 ): ServeCapture | null {
   if (mode === 'off') return null
   let linked: LinkedPictures | null = null
-  const app: AppCapture = {
-    offered: view => linked?.offered(view) ?? fail(noApplication),
-    offersShots: () => linked?.offersShots?.() === true,
-    ask: form => linked?.ask(form) ?? Promise.resolve(fail(notLinked)),
-  }
   const onTaken = (view: 'window' | 'viewport') => linked?.captured(view)
-  const ways: readonly CaptureBackend[] = [createHostBackend(app), nativeBackend]
+  const ways: readonly CaptureBackend[] = [createHostBackend(() => linked), nativeBackend]
   const used = ways.filter(({ name }) => mode === 'auto' || mode === name)
   const parts = { backends: backends ?? used, captureMs, log, onTaken }
   const source = new WindowCapture(parts, noApplication)
@@ -57,11 +52,6 @@ export function openServeCapture(
   follow({ connected: false, app: null })
   return { source, follow, link: pictures => void (linked = pictures) }
 }
-
-const notLinked = {
-  reason: 'host_disconnected',
-  message: 'the application is not connected',
-} as const
 
 /**
  * Whether a process with this id is here, and of the same user. Null where the system does not

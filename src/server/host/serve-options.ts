@@ -3,7 +3,7 @@ import type { BucketSettings } from '../artefacts/bucket-url.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthSettings } from '../auth/auth.ts'
 import type { CaptureBackend, CaptureMode, Unavailable } from '../capture/backend.ts'
-import type { AccessLog } from '../http/access-log.ts'
+import type { GatewayAccessLog } from '../http/access-log.ts'
 import type { AppOrigin } from './app-origins.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { JoinSettings } from '../join/joiner.ts'
@@ -47,7 +47,7 @@ export interface ServeOptions extends ListenOptions {
   /** Which window may be shown, and how it is captured; absent: none. */
   capture?: ServeCaptureOptions
   log: Logger
-  accessLog: AccessLog
+  accessLog: GatewayAccessLog
   /** Checked; tests add bounds that are not public. */
   limits?: Partial<Limits>
 }

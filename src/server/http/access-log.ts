@@ -1,10 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AccessEntry, Logger } from '../../lib/util/logger.ts'
+import type { AccessEntry, InstanceAccess, Logger } from '../../lib/util/logger.ts'
 import { hideTokens, withoutSecrets } from '../../lib/util/secret.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Runs once per request: a log of its own, because it is on the path of every answer. */
 export type AccessLog = (entry: AccessEntry) => void
+
+/** The access log of a program that may be a gateway. */
+export type GatewayAccessLog = (entry: AccessEntry | InstanceAccess) => void
 
 /** The access log of a host that has only an ordinary log. */
 export function accessLogOn(log: Logger): AccessLog {

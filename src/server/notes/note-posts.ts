@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { isJsonObject } from '../../lib/util/json.ts'
-import { type MemberFailure, pointerTo } from '../../lib/host-link/member-reader.ts'
-import { fail, ok, type Result } from '../../lib/util/result.ts'
+import { invalidMember, orThrow, withoutNulls } from '../../lib/host-link/check.ts'
 import { cleanLines } from '../../lib/util/text.ts'
 import { type Note, noteActions } from './note.ts'
 import type { Notes } from './notes.ts'
@@ -35,7 +33,7 @@ export const noteTarget = z.union(
   ],
   'must be an id, or an object with "id" and "name"',
 )
-const newNote = z.strictObject({
+const newNote = z.object({
   text: noteText,
   author: name,
   targets: z.array(noteTarget).max(maxTargets).default([]),
@@ -50,37 +48,34 @@ const newNote = z.strictObject({
     .optional(),
   frame: z.int32().optional(),
 })
-const answer = z.strictObject({ by: name, text: noteText })
+const answer = z.object({ by: name, text: noteText })
 const act = answer.partial({ text: true })
 
+/** Makes a note of a body, or takes an action on one. Throws `body_invalid`; `at` begins pointers. */
+type NotePost = (body: unknown, at?: string) => (notes: NoteWriter) => Promise<Note>
+
 /** What a post to the rest of an address below `/host/v1/` does; null: it is not about notes. */
-export function notePost(
-  rest: string,
-): ((body: unknown) => Result<(notes: NoteWriter) => Promise<Note>, MemberFailure>) | null {
-  if (rest === 'notes') return body => checked(body, newNote, input => notes => notes.add(input))
+export function notePost(rest: string): NotePost | null {
+  if (rest === 'notes') {
+    return (body, at) => {
+      const input = orThrow(newNote, withoutNulls(body), at)
+      return notes => notes.add(input)
+    }
+  }
   const [, id, given] = /^notes\/([\w-]{1,32})\/([a-z]{1,16})$/.exec(rest) ?? []
   if (id === undefined) return null
   const action = noteActions.find(each => each === given)
-  const detail = `the action must be one of ${noteActions.join(', ')}`
-  if (action === undefined) return () => fail({ pointer: '', detail })
+  if (action === undefined) {
+    const detail = `the action must be one of ${noteActions.join(', ')}`
+    return () => {
+      throw invalidMember('', detail)
+    }
+  }
   const schema = action === 'answer' ? answer : act
-  return body => checked(body, schema, said => notes => notes.act(id, { action, ...said }))
-}
-
-/** A member that is null counts as absent. */
-function checked<Value, Next>(
-  body: unknown,
-  schema: z.ZodType<Value>,
-  next: (value: Value) => Next,
-): Result<Next, MemberFailure> {
-  const given = isJsonObject(body) ? Object.entries(body).filter(([, each]) => each !== null) : null
-  const parsed = schema.safeParse(given === null ? body : Object.fromEntries(given))
-  if (parsed.success) return ok(next(parsed.data))
-  const [issue] = parsed.error.issues
-  return fail({
-    pointer: (issue?.path ?? []).reduce((at: string, part) => pointerTo(at, String(part)), ''),
-    detail: issue?.message ?? '',
-  })
+  return (body, at) => {
+    const said = orThrow(schema, withoutNulls(body), at)
+    return notes => notes.act(id, { action, ...said })
+  }
 }
 
 /** The text of an answer as it is kept; null: it is empty or too long. */

@@ -6,9 +6,9 @@ import { z } from 'zod'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
-import { answerJson, readJson } from '../host/json-post.ts'
 import type { HostLimits } from '../host/limits.ts'
-import { receiveNote, UploadIntake } from '../host/receive.ts'
+import { answerJson, readJsonBody, receiveNote } from '../host/routes.ts'
+import { Uploads } from '../host/uploads.ts'
 import type { AppEnv, NodeHandler } from '../http/app.ts'
 import {
   anonymous,
@@ -21,7 +21,7 @@ import { hostName, isSameOrigin } from '../http/guard.ts'
 import { toProblem } from '../http/problem.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
 import type { RequestContext } from '../http/request-context.ts'
-import { notePost, type NoteWriter } from '../notes/note-posts.ts'
+import type { NoteWriter } from '../notes/note-posts.ts'
 import { builtFolder, pageFiles } from './files.ts'
 import { codeMs, type Opening, type PageSession, PageSessions } from './sessions.ts'
 
@@ -100,14 +100,14 @@ export class Page {
     )
     const { writes, limits } = this.#parts
     if (writes === null) return { '/page/session': session }
-    const uploads = new UploadIntake(limits)
+    const uploads = new Uploads(writes.store, limits)
     const note = this.#own(['POST'], (req, res, context) =>
       this.#postNote(req, res, context, writes.notes),
     )
-    const upload = this.#own(['POST'], (req, res, context) => {
+    const upload = this.#own(['POST'], async (req, res, context) => {
       const { mayWrite } = this.#writer(req, context)
       if (!mayWrite) throw refused('the key of this login may only read', linkHint)
-      return uploads.receive(req, res, writes.store)
+      answerJson(res, 201, await uploads.receive(req))
     })
     return {
       '/page/session': session,
@@ -190,7 +190,7 @@ export class Page {
   }
 
   async #byCode(req: IncomingMessage): Promise<Opening | null> {
-    const body = await readJson(req, { ...this.#parts.limits, maxMessageBytes: maxLoginBytes })
+    const body = await readJsonBody(req, { ...this.#parts.limits, maxMessageBytes: maxLoginBytes })
     const { success, data } = loginSchema.safeParse(body)
     if (!success) {
       throw new ServiceError('body_invalid', 'the body must be {"code": TEXT}, or {} to ask')
@@ -250,11 +250,11 @@ export class Page {
       throw refused('a login by key makes and settles no notes', hint)
     }
     if (path.endsWith('/answer')) throw refused('the page answers no notes: agents do')
-    const post = notePost(path.slice('/page/'.length))
-    if (post === null) throw new ServiceError('route_not_found', 'no note has such an address')
     const named = path === '/page/notes' ? { author: pageName } : { by: pageName }
-    const filled = (body: unknown) => post(isJsonObject(body) ? { ...named, ...body } : body)
-    await receiveNote(req, res, filled, { notes, limits: this.#parts.limits })
+    const fill = (body: unknown) => (isJsonObject(body) ? { ...named, ...body } : body)
+    const { limits } = this.#parts
+    const address = path.slice('/page/'.length)
+    answerJson(res, 200, await receiveNote(req, address, { notes, limits }, fill))
   }
 }
 

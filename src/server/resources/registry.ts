@@ -1,9 +1,11 @@
 import type { ResourceLimits } from './limits.ts'
 import type { Named } from '../../lib/instances/select-instance.ts'
-import { maxJsonDepth } from '../../lib/util/json.ts'
+import { orThrow } from '../../lib/host-link/check.ts'
+import type { ScenePatch } from '../../lib/host-link/scene-objects.ts'
+import { exceedsDepth, maxJsonDepth } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { auditProducer, auditRecentUri } from './audit.ts'
 import type { AuditLog } from './audit-log.ts'
 import { captureProducer } from './capture.ts'
@@ -100,7 +102,8 @@ export class ResourceRegistry extends ServedResources {
   /**
    * Replaces the scene snapshot, null clears it; tells every subscriber, also when nothing
    * changed. Returns the revision. Throws `TypeError`, and the old scene stays, for anything
-   * that is not a JSON object, refers to itself, holds NaN or Infinity, is too deep or too large.
+   * that is not a JSON object, refers to itself, is too deep or too large. NaN and infinities become
+   * null, which a member `warnings` of the scene says.
    */
   setScene(scene: object | null): number {
     return this.scene.set(scene)
@@ -113,7 +116,13 @@ export class ResourceRegistry extends ServedResources {
    * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
    */
   patchScene(patch: ScenePatchInput): number {
-    return this.scene.patch(scenePatch(patch, maxJsonDepth), null)
+    const data = checkedPatch(patch)
+    // Around an object there are the scene and its list.
+    const isDeep = [...data.objects.values()].some(text => exceedsDepth(text, maxJsonDepth - 2))
+    if (isDeep || [...data.members.values()].some(text => exceedsDepth(text, maxJsonDepth - 1))) {
+      throw new TypeError(`the scene is nested deeper than ${maxJsonDepth} levels`)
+    }
+    return this.scene.patch(data, null)
   }
 
   /** The application is told whether its scene, or a resource of its own, is followed. */
@@ -202,6 +211,14 @@ const refuseArtefact = ({ text }: ResourceUri): never => {
 }
 /** The scheme is known, and none of its resources is served. */
 const artefactsOff: SchemeProducer = { checkParameters: refuseArtefact, read: refuseArtefact }
+
+function checkedPatch(patch: ScenePatchInput): ScenePatch {
+  try {
+    return orThrow(scenePatch, patch)
+  } catch (error) {
+    throw new TypeError(messageOf(error))
+  }
+}
 
 function misuse(message: string): ServiceError {
   return new ServiceError('usage_invalid', message)

@@ -422,10 +422,8 @@ class Objects(unittest.TestCase):
             add()
         bpy.ops.object.add(type="LATTICE")
         self.assertEqual(len(bpy.context.scene.objects), len(kinds) + 1)
-        from service_cli_link.object_facts import object_uri
-
         for item in bpy.context.scene.objects:
-            said = self.read(object_uri(item.name))
+            said = self.read("blender-object://" + item.name)
             self.assertEqual(said["id"], item.name)
 
     def test_of_a_library_have_their_full_name(self):
@@ -449,6 +447,88 @@ class Objects(unittest.TestCase):
             self.assertIsNone(self.read(uri))
 
 
+class Oddities(unittest.TestCase):
+    """Names that are not UTF-8, and numbers that are none."""
+
+    def odd_file(self):
+        """Blender makes no such names: they are put into the file."""
+        harness.empty_scene()
+        mesh = bpy.data.meshes.new("QQMesh")
+        mesh.from_pydata([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [], [(0, 1, 2)])
+        item = harness.add("QQObject", mesh)
+        item.vertex_groups.new(name="QQGroup")
+        item.modifiers.new("QQModifier", "BEVEL")
+        mesh.materials.append(bpy.data.materials.new("QQMaterial"))
+        item.constraints.new("COPY_LOCATION").name = "QQConstraint"
+        item["QQproperty"] = "QQvalue"
+        harness.add("Child", None, item)["text"] = "QQvalue"
+        bpy.data.collections.new("QQCollection")
+        bpy.context.scene.collection.children.link(bpy.data.collections["QQCollection"])
+        image = bpy.data.images.new("QQImage", 4, 4)
+        image.use_fake_user, image.source, image.filepath = True, "FILE", "//QQ.png"
+        bpy.context.scene.name, bpy.context.view_layer.name = "QQScene", "QQLayer"
+        path = os.path.join(FOLDER, "odd.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=path, compress=False)
+        with open(path, "rb") as file:
+            data = file.read()
+        with open(path, "wb") as file:
+            file.write(data.replace(b"QQ", b"\xe9\xff"))
+        return path
+
+    def test_in_names_are_told_as_replacement_characters_with_a_warning(self):
+        path = self.odd_file()
+        clock = harness.Clock()
+        session = harness.session(clock, detail="full")
+        self.addCleanup(session.stop, "test")
+        bpy.ops.wm.open_mainfile(filepath=path)
+        for _ in range(4):
+            clock.now += 1.0
+            session.tick()
+        self.assertIsNone(session.failure)
+        scene = session.link.scenes()[-1]
+        json.dumps(scene, ensure_ascii=False).encode("utf-8")
+        told = {each["id"]: each for each in scene["objects"]}
+        name = "\ufffd\ufffdObject"
+        self.assertEqual(sorted(told), ["Child", name])
+        self.assertEqual((told["Child"]["parent"], told[name]["materials"]), (name, ["\ufffd\ufffdMaterial"]))
+        self.assertIn("name_not_utf8", [each["code"] for each in scene["warnings"]])
+        [content] = session.link.on_read("blender-object://%EF%BF%BD%EF%BF%BDObject")
+        read = json.loads(content["text"])
+        self.assertEqual(read["data"]["vertex_groups"], ["\ufffd\ufffdGroup"])
+        self.assertEqual(read["modifiers"][0]["name"], "\ufffd\ufffdModifier")
+        session.link.on_read("blender-object://Child")
+        bpy.data.objects["Child"].location.x = 5
+        clock.now += 1.0
+        bpy.context.view_layer.update()
+        clock.now += 1.0
+        session.tick()
+        self.assertIsNone(session.failure)
+
+    def test_in_numbers_are_told_as_nothing_with_a_warning(self):
+        harness.empty_scene()
+        nan, infinity = float("nan"), float("inf")
+        lamp = harness.add("Lamp", bpy.data.lights.new("Lamp", "SPOT"))
+        camera = harness.add("Camera", bpy.data.cameras.new("Camera"))
+        lamp.location, lamp.scale, lamp.delta_location = (nan,) * 3, (infinity,) * 3, (nan,) * 3
+        lamp.data.energy, camera.data.lens = infinity, nan
+        lamp.constraints.new("COPY_LOCATION").influence = nan
+        bpy.context.scene.render.fps_base = nan
+        bpy.context.scene.unit_settings.scale_length = nan
+        clock = harness.Clock()
+        session = harness.session(clock, detail="full")
+        self.addCleanup(session.stop, "test")
+        for _ in range(4):
+            clock.now += 1.0
+            session.tick()
+        self.assertIsNone(session.failure)
+        scene = session.link.scenes()[-1]
+        json.dumps(scene, allow_nan=False)
+        self.assertIn("number_not_finite", [each["code"] for each in scene["warnings"]])
+        for name in ("Lamp", "Camera"):
+            [content] = session.link.on_read("blender-object://" + name)
+            json.loads(content["text"], parse_constant=self.fail)
+
+
 class Switches(unittest.TestCase):
     def setUp(self):
         harness.empty_scene()
@@ -464,7 +544,7 @@ class Switches(unittest.TestCase):
         session.tick()
         self.assertIs(sys.stdout, stdout)
         said = {name for name, _ in session.link.said}
-        self.assertEqual(session.link.of("register"), [("blender-object",)])
+        self.assertEqual(session.link.of("register"), [("blender-object", [], [])])
         self.assertLessEqual(said, {"start", "pump", "stop", "register"})
         self.assertEqual((session.settled, session.reading), (True, False))
 
@@ -475,7 +555,7 @@ class Switches(unittest.TestCase):
         settings = session.settings
         session.apply(settings._replace(scene=False, objects=False, console=False))
         self.assertEqual(session.link.scenes()[-1], None)
-        self.assertEqual(session.link.of("register")[-1], ("blender-object",))
+        self.assertEqual(session.link.of("register")[-1], ("blender-object", [], []))
         with self.assertRaisesRegex(NotFound, "switched off in the preferences"):
             session.link.on_read("blender-object://Cube")
         print("not told")

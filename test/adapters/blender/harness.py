@@ -35,6 +35,7 @@ class RecordingLink:
         self.need_scene = False
         self.scene_wanted = True
         self.pictured_at = None
+        self.notes, self.clients = ([], None), []
         self.patches = []
         self.last = None
         self.shown = []
@@ -67,8 +68,8 @@ class RecordingLink:
     def record(self, action, **members):
         self.said.append(("record", (action, members.get("params"))))
 
-    def log(self, message, session_id, **members):
-        self.said.append(("log", (message, members["stream"], members["level"], session_id)))
+    def log(self, message, session_id, _source, stream, level):
+        self.said.append(("log", (message, stream, level, session_id)))
 
     def open_events(self, session_id, **bounds):
         self.said.append(("open_events", (session_id, bounds)))

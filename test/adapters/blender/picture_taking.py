@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import pictures, png_file
+from service_cli_link import pictures
 from service_cli_link.service_host_link import Busy, NoPicture
 
 RED, BLUE, WHITE = b"\xff\0\0\x80", b"\0\0\xff\xff", b"\xff\xff\xff\0"
@@ -28,7 +28,7 @@ class Files(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "two.png")
             with open(path, "wb") as file:
-                file.write(png_file.encode(3, 2, RED * 3 + BLUE * 3))
+                file.write(pictures.encode(3, 2, RED * 3 + BLUE * 3))
             image = bpy.data.images.load(path)
             self.assertEqual(tuple(image.size), (3, 2))
             self.assertEqual(list(image.pixels[:4]), [1.0, 0.0, 0.0, 1.0])
@@ -36,22 +36,17 @@ class Files(unittest.TestCase):
             bpy.data.images.remove(image)
 
     def test_with_nothing_on_them_are_known(self):
-        blank = png_file.encode(640, 400, b"\x20\x20\x20\xff" * (640 * 400))
-        self.assertTrue(png_file.is_blank(blank))
+        blank = pictures.encode(640, 400, b"\x20\x20\x20\xff" * (640 * 400))
+        self.assertTrue(pictures.is_blank(blank))
         lines = (b"\x20\x20\x20\xff" * 639 + WHITE) * 200 + noise(640, 2)
-        self.assertFalse(png_file.is_blank(png_file.encode(640, 202, lines)))
-        self.assertFalse(png_file.is_blank(png_file.encode(8, 8, BLUE * 64)))
+        self.assertFalse(pictures.is_blank(pictures.encode(640, 202, lines)))
 
     def test_with_little_on_a_flat_background_are_no_blank_ones(self):
-        grey, cube = b"\x3d\x3d\x3d\xff", b"\xa0\xa0\xa0\xff"
-        rows = grey * 1000 * 300 + (grey * 450 + cube * 100 + grey * 450) * 100 + grey * 1000 * 300
-        png = png_file.encode(1000, 700, rows)
-        self.assertLess(len(png) * png_file.BLANK_RATIO, 4 * 1000 * 700)
-        self.assertFalse(png_file.is_blank(png))
-        column = png_file.encode(1000, 700, (grey * 999 + cube) * 700)
-        self.assertFalse(png_file.is_blank(column))
-        row = png_file.encode(1000, 700, grey * 1000 + cube * 1000 * 699)
-        self.assertFalse(png_file.is_blank(row))
+        grey, line = b"\x3d\x3d\x3d\xff", bytes(range(16, 240, 4))
+        rows = grey * 1000 * 300 + (grey * 450 + line + grey * 536) + grey * 1000 * 399
+        png = pictures.encode(1000, 700, rows)
+        self.assertLess(len(png) * 150, 4 * 1000 * 700)
+        self.assertFalse(pictures.is_blank(png))
 
 
 class Scaling(unittest.TestCase):
@@ -59,7 +54,7 @@ class Scaling(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "whole.png")
         with open(self.path, "wb") as file:
-            file.write(png_file.encode(400, 200, noise(400, 200)))
+            file.write(pictures.encode(400, 200, noise(400, 200)))
 
     def tearDown(self):
         self.folder.cleanup()
@@ -67,10 +62,10 @@ class Scaling(unittest.TestCase):
     def test_meets_the_width_and_the_bytes(self):
         before = set(bpy.data.user_map())
         png = pictures._scaled(self.path, 100, 10 ** 6)
-        self.assertEqual(png_file.size(png), (100, 50))
+        self.assertEqual(pictures.png_size(png), (100, 50))
         small = pictures._scaled(self.path, 100, 5000)
         self.assertLessEqual(len(small), 5000)
-        width, height = png_file.size(small)
+        width, height = pictures.png_size(small)
         self.assertTrue(10 < width < 100 and abs(width - 2 * height) <= 2, (width, height))
         self.assertEqual(set(bpy.data.user_map()), before)
 
@@ -83,9 +78,9 @@ class Moments(unittest.TestCase):
     """With a Blender in place of this one, which has no window."""
 
     def setUp(self):
-        self.window = SimpleNamespace(width=640, height=400, screen=SimpleNamespace(areas=[]))
+        self.window = SimpleNamespace(width=640, height=400, screen=SimpleNamespace(areas=[], is_temporary=False))
         self.windows = [self.window]
-        self.shot = png_file.encode(64, 40, noise(64, 40))
+        self.shot = pictures.encode(64, 40, noise(64, 40))
         self.seen = []
         app = SimpleNamespace(is_job_running=lambda job: False, background=False)
         manager = SimpleNamespace(windows=self.windows)
@@ -116,7 +111,7 @@ class Moments(unittest.TestCase):
         drawn = noise(64, 40)
         self.view(lambda width, height: drawn[: 4 * width * height])
         picture = pictures.take("viewport", 100, 10 ** 6)
-        self.assertEqual(picture.png(), png_file.encode(64, 40, drawn))
+        self.assertEqual(picture.png(), pictures.encode(64, 40, drawn))
         small = pictures.take("viewport", 100, 2000)
         self.assertLessEqual(len(small.png() if callable(small.png) else small.png), 2000)
 
@@ -138,16 +133,18 @@ class Moments(unittest.TestCase):
 
     def test_tell_the_size_of_the_window_of_a_picture_that_was_scaled(self):
         picture = pictures.take("window", 32, 10 ** 6)
-        self.assertEqual(png_file.size(picture.png), (32, 20))
+        self.assertEqual(pictures.png_size(picture.png), (32, 20))
         self.assertEqual(picture[1:4], ("Blender", 64, 40))
 
     def test_are_of_the_window_used_last_or_the_largest(self):
-        small = SimpleNamespace(width=100, height=100)
-        self.windows.insert(0, small)
-        pictures.take("window", 100, 10 ** 6)
-        pictures.bpy.context.window = small
-        pictures.take("window", 100, 10 ** 6)
-        self.assertEqual([window for window, _ in self.seen], [self.window, small])
+        screen, of_settings = (SimpleNamespace(areas=[], is_temporary=each) for each in (False, True))
+        small = SimpleNamespace(width=100, height=100, screen=screen)
+        settings = SimpleNamespace(width=900, height=900, screen=of_settings)
+        self.windows[:0] = [small, settings]
+        for used in (None, small, settings):
+            pictures.bpy.context.window = used
+            pictures.take("window", 100, 10 ** 6)
+        self.assertEqual([window for window, _ in self.seen], [self.window, small, self.window])
 
     def test_are_not_of_what_is_not_there(self):
         with self.assertRaises(NoPicture) as caught:
@@ -158,7 +155,7 @@ class Moments(unittest.TestCase):
             pictures.take("window", 100, 10 ** 6)
 
     def test_are_not_of_nothing(self):
-        self.shot = png_file.encode(640, 400, BLUE * (640 * 400))
+        self.shot = pictures.encode(640, 400, BLUE * (640 * 400))
         with self.assertRaises(NoPicture) as caught:
             pictures.take("window", 1000, 10 ** 6)
         self.assertEqual(caught.exception.code, "blank")
@@ -170,7 +167,6 @@ class Offers(unittest.TestCase):
 
     def test_are_not_made_without_a_window(self):
         session = harness.session()
-        self.assertEqual(pictures.targets(), ())
         self.assertEqual(self.of(session.link), [])
         session.stop("test")
 
@@ -179,8 +175,6 @@ class Offers(unittest.TestCase):
 
         app = SimpleNamespace(background=False, version_string="3.4.1")
         window = SimpleNamespace(app=app, context=bpy.context, data=bpy.data)
-        real = link_session.pictures.targets
-        link_session.pictures.targets = lambda: ("window", "viewport")
         session = harness.session()
         link_session.bpy = window
         try:
@@ -194,7 +188,7 @@ class Offers(unittest.TestCase):
             with self.assertRaises(Busy):
                 session._picture("window", 100, 10 ** 6)
         finally:
-            link_session.bpy, link_session.pictures.targets = bpy, real
+            link_session.bpy = bpy
             session.stop("test")
 
 

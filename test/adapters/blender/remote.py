@@ -138,6 +138,22 @@ def new():
     bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False)
 
 
+def start_server(program):
+    preferences().program = program
+    bpy.ops.service_cli.start_server()
+
+
+def set_up(client):
+    bpy.ops.service_cli.set_up_client(client=client, write=True)
+
+
+def clients():
+    """What the panel shows of them, and says below."""
+    running = sys.modules[harness.ADDON + ".preferences"].RUNNING
+    lines = sys.modules[harness.ADDON + ".panels"].client_lines(running.session.link.clients)
+    return {"lines": lines, "note": running.note, "failure": running.server.failure}
+
+
 def new_from_template():
     bpy.ops.wm.read_homefile(app_template="2D_Animation")
 
@@ -178,7 +194,7 @@ def operate_often():
 
 
 def render_job():
-    """On a thread of its own, as from the menu; with the frames shared when it is done."""
+    """On a thread of its own, as from the menu; shared when it is done."""
     bpy.context.preferences.addons[harness.ADDON].preferences.share_renders = True
     harness.prepare_render(os.path.join(FOLDER, "job_"))
     bpy.context.scene.frame_end = 3
@@ -281,7 +297,7 @@ _dialog = {"draws": 0, "text": None}
 
 def watch_dialog():
     """Keys begin notes, as menus do; what the dialog shows is noted."""
-    written = sys.modules[harness.ADDON + ".note_operators"]._Written
+    written = sys.modules[harness.ADDON + ".notes"]._Written
     draw = written.draw
 
     def watched(self, context):
@@ -338,7 +354,7 @@ def notes():
     shown, folder = module.all_shown()
     return {
         "states": [each["state"] for each in shown],
-        "lines": [sum(panel.lines_of(each), []) for each in shown],
+        "lines": [sum(panel.note_blocks(each, module.name_now), []) for each in shown],
         "pins": [number for number, _, _ in pins.pins(shown)],
         "folder": folder,
         "none": module.why_none(),

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import preferences, scene_facts, sharing
+from service_cli_link import preferences, scene_facts
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -26,7 +26,6 @@ class Sharing(unittest.TestCase):
         harness.empty_scene()
         self.running = preferences.RUNNING = fresh_running()
         self.session = self.running.session = harness.session()
-        self.session.on_render_began = self.running._began_render
         self.session.on_rendered = self.running._finished_render
         self.addCleanup(self.running.disconnect)
         self.link = self.session.link
@@ -51,7 +50,7 @@ class Sharing(unittest.TestCase):
         self.assertEqual(len(self.link.of("record")), records)
         self.assert_sent_and_gone("application/x-blender", b"BLENDER")
 
-    def test_what_was_said_of_a_document_goes_with_it_or_with_the_link(self):
+    def test_what_was_said_of_a_document_goes_with_it(self):
         self.running.pump()
         self.running.say("Note made")
         self.running.pump()
@@ -60,13 +59,6 @@ class Sharing(unittest.TestCase):
             bpy.ops.wm.read_homefile(use_empty=True)
         self.running.pump()
         self.assertEqual(self.running.note, "")
-        for stays, left in ((False, ""), (True, "Said")):
-            self.link.connected = True
-            self.running.pump()
-            self.running.say("Said", stays)
-            self.link.connected = False
-            self.running.pump()
-            self.assertEqual(self.running.note, left)
 
     def test_a_saved_document_with_what_a_script_changed_since(self):
         path = os.path.join(FOLDER, "saved.blend")
@@ -83,60 +75,16 @@ class Sharing(unittest.TestCase):
         self.assertFalse(os.path.exists(members["path"]))
         self.assertTrue(os.path.exists(path))
 
-    def test_a_painted_image_as_png_in_whatever_format_renders_are(self):
-        bpy.context.scene.render.image_settings.file_format = "JPEG"
-        bpy.data.images.new("Painted", 4, 4)
-        bpy.ops.service_cli.share_image(image="Painted")
-        self.assertEqual(bpy.context.scene.render.image_settings.file_format, "JPEG")
-        self.assert_sent_and_gone("image/png", b"\x89PNG")
-
-    def test_an_image_that_is_a_file_as_that_file(self):
-        path = os.path.join(FOLDER, "tile.png")
-        made = bpy.data.images.new("Made", 4, 4)
-        made.filepath_raw = path
-        made.file_format = "PNG"
-        made.save()
-        loaded = bpy.data.images.load(path, check_existing=False)
-        bpy.ops.service_cli.share_image(image=loaded.name)
-        self.assertEqual(self.sent()[0]["path"], path)
-
     def test_what_does_not_exist_is_refused_with_a_reason(self):
-        for call, words in (
-            (lambda: bpy.ops.service_cli.share_render(), "nothing was rendered"),
-            (lambda: bpy.ops.service_cli.share_image(image="None"), "there is no image None"),
-        ):
-            # A warning of an operator is printed by Blender and ends in CANCELLED.
-            self.assertEqual(call(), {"CANCELLED"}, words)
+        # A warning of an operator is printed by Blender and ends in CANCELLED.
+        self.assertEqual(bpy.ops.service_cli.share_render(), {"CANCELLED"})
         self.assertEqual(self.sent(), [])
 
-    def test_every_frame_that_was_written_when_that_is_switched_on(self):
-        self.session.apply(self.session.settings._replace(renders=True))
-        scene = bpy.context.scene
-        scene.frame_end = 6
-        harness.render(os.path.join(FOLDER, "anim_"), animation=True)
-        self.running.pump()
-        self.assertEqual(len(self.sent()), 4)  # no more at once
-        while self.running._sending or self.running._files:
-            self.sent()[-self.running._sending]["on_done"](Upload)
-            self.running.pump()
-        names = [os.path.basename(each["path"]) for each in self.sent()]
-        self.assertEqual(names, ["anim_%04d.png" % frame for frame in range(1, 7)])
-
-    def test_a_render_that_wrote_no_file_is_shared_as_its_result(self):
+    def test_each_render_is_shared_when_that_is_switched_on(self):
         self.session.apply(self.session.settings._replace(renders=True))
         harness.render()
         self.running.pump()
         self.assert_sent_and_gone("image/png", b"\x89PNG")
-
-
-class Files(unittest.TestCase):
-    def test_written_before_the_render_are_not_of_it(self):
-        old, new = (os.path.join(FOLDER, name) for name in ("old.png", "new.png"))
-        for path, time in ((old, 1000), (new, 2000)):
-            with open(path, "wb"):
-                pass
-            os.utime(path, (time, time))
-        self.assertEqual(sharing.written_since([old, new, new, "/nowhere"], 1990), [new])
 
 
 def fresh_running():

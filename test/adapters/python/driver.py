@@ -122,6 +122,9 @@ def run(command):
     if "freeze" in command:  # Python's lock is kept, as by an application that computes
         ctypes.PyDLL(None).usleep(int(command["freeze"] * 1000000))
         return None
+    if "start_and_flush" in command:
+        link.start()
+        return link.flush(command["start_and_flush"])
     if "get" in command:
         if command["get"] in ("asked", "kept", "statuses", "uploads"):
             found = {"asked": asked, "kept": kept, "statuses": [list(each) for each in statuses],

@@ -46,9 +46,9 @@ export class Desktop {
   }
 
   /** `size` as in 1280x800x24: width, height and bits a pixel. */
-  static async start(size: string): Promise<Desktop> {
+  static async start(size: string, ...more: string[]): Promise<Desktop> {
     // Without -noreset it starts anew, and sends all away, whenever nobody is there for a moment.
-    const args = ['-displayfd', '3', '-screen', '0', size, '-nolisten', 'tcp', '-noreset']
+    const args = ['-displayfd', '3', '-screen', '0', size, '-nolisten', 'tcp', '-noreset', ...more]
     const server = spawn('Xvfb', args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
     const [number] = (await once(server.stdio[3] as Readable, 'data')) as [Buffer]
     return new Desktop(server, String(number).trim())

@@ -3,16 +3,21 @@ import { once } from 'node:events'
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { type Socket, connect } from 'node:net'
 import { WebSocket, type ClientOptions } from 'ws'
-import type { Clock } from '../../../src/lib/util/time.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { createHostEndpoint } from '../../../src/server/host/host-endpoint.ts'
+import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
+import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
+import { createHostEndpoint, type HostParts } from '../../../src/server/host/endpoint.ts'
 import type { LinkedPictures } from '../../../src/server/capture/host-backend.ts'
-import type { Presence } from '../../../src/server/host/link/presence.ts'
+import type { Presence } from '../../../src/server/host/status.ts'
+import { AuditLog, type AuditRecord } from '../../../src/server/resources/audit-log.ts'
+import type { TextContent } from '../../../src/server/resources/producer.ts'
+import type { ResourceRegistry } from '../../../src/server/resources/registry.ts'
+import type { SceneState } from '../../../src/server/resources/scene/state.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { helloOf } from '../../helpers/link.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
-import { MemorySink } from './memory-sink.ts'
+import { MemoryArtefacts } from './memory-artefacts.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 const token = 'host-token-of-this-test'
@@ -31,18 +36,25 @@ export interface Answer {
 export interface LinkServerOptions {
   readonly limits?: Partial<Bounds>
   readonly allowedOrigins?: readonly string[]
-  /** Default: the system's. */
-  readonly clock?: Clock
+  /** Default: a store in memory. */
+  readonly artefacts?: HostParts['artefacts']
+  /** Default: there are none. */
+  readonly notes?: HostParts['notes']
 }
 
-/** The whole server on port 0, with a sink that remembers what arrived. */
+/** The whole server on port 0, which remembers what arrived. */
 export class LinkServer {
-  readonly sink = new MemorySink()
+  readonly scenes: (object | null)[] = []
+  readonly records: AuditRecord[] = []
+  /** Scenes and audit records in the order of their arrival. */
+  readonly journal: string[] = []
+  readonly memory = new MemoryArtefacts()
   readonly presences: Presence[] = []
   readonly refused: RefusedRequest[] = []
   readonly log = recordingLog()
   /** The application as a source of pictures. */
   pictures!: LinkedPictures
+  registry!: ResourceRegistry
   readonly #server: McpHttpServer
   readonly #clients: { terminate(): void }[] = []
   port = 0
@@ -53,27 +65,70 @@ export class LinkServer {
     return server
   }
 
-  private constructor({ limits = {}, allowedOrigins = [], clock }: LinkServerOptions) {
+  private constructor({ limits = {}, allowedOrigins = [], ...stores }: LinkServerOptions) {
     const services = {
       log: this.log,
       accessLog: () => {},
-      host: ({ registry }: { registry: ReturnType<McpHttpServer['resources']> }) => {
-        const room = createHostEndpoint({
-          sink: this.sink,
+      host: ({ registry }: { registry: ResourceRegistry }) => {
+        this.registry = registry
+        this.#recordScenes(registry.scene)
+        const audit = new AuditLog()
+        const endpoint = createHostEndpoint({
           registry,
+          audit: {
+            record: record => {
+              this.records.push(record)
+              this.journal.push(`audit ${record.action}`)
+              return audit.record(record)
+            },
+          },
+          checkpoints: new Checkpoints({
+            document: () => new DocumentFolder('/nowhere'),
+            scene: () => registry.scene.fresh(),
+          }),
+          notes: null,
+          artefacts: this.memory,
+          clients: { rows: () => [], watch: () => () => {} },
           token: new Secret(token),
           log: this.log,
-          identity: { name: 'service-cli', version: '0' },
           limits: boundsWith(limits),
-          ...(clock === undefined ? {} : { clock }),
           onPresence: presence => void this.presences.push(presence),
           onRefused: refused => void this.refused.push(refused),
+          ...stores,
         })
-        this.pictures = room.pictures
-        return room
+        this.pictures = endpoint.pictures
+        return endpoint
       },
     }
     this.#server = new McpHttpServer({ allowedOrigins }, { limits, ...services })
+  }
+
+  #recordScenes(scene: SceneState): void {
+    const replace = scene.replaceText.bind(scene)
+    scene.replaceText = (text, ...rest) => {
+      if (text?.includes('explode')) throw new Error('secret path /etc/shadow')
+      const revision = replace(text, ...rest)
+      this.scenes.push(JSON.parse(text ?? 'null'))
+      this.journal.push(`scene ${text}`)
+      return revision
+    }
+  }
+
+  get scene(): SceneState {
+    return this.registry.scene
+  }
+
+  /** Sessions of events that clients find. */
+  async buffers(): Promise<string[]> {
+    const { descriptors } = await this.registry.page(undefined)
+    const events = descriptors.filter(({ uri }) => uri.startsWith('events:'))
+    return events.map(({ uri }) => decodeURIComponent(uri.slice('events://session/'.length)))
+  }
+
+  /** What a client reads. */
+  async read(uri: string): Promise<any> {
+    const [content] = await this.registry.read(uri)
+    return JSON.parse((content as TextContent).text)
   }
 
   readonly token = token
@@ -133,10 +188,9 @@ export class LinkServer {
   }
 
   expectNothingArrived(): void {
-    expect(this.sink.scenes).to.deep.equal([])
-    expect(this.sink.records).to.deep.equal([])
-    expect([...this.sink.buffers.keys()]).to.deep.equal([])
-    expect(this.sink.memory.stored.size).to.equal(0)
+    expect(this.scenes).to.deep.equal([])
+    expect(this.records).to.deep.equal([])
+    expect(this.memory.stored.size).to.equal(0)
   }
 
   get errors(): string[] {

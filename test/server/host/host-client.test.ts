@@ -127,6 +127,19 @@ describe('the host client in Node', () => {
     ])
   })
 
+  it('gives JPEG and WebP pictures, which clients read as PNG', async () => {
+    const { default: sharp } = await import('sharp')
+    const source = sharp(pngOf(32, 16))
+    for (const made of [source.clone().jpeg(), source.clone().webp()]) {
+      const file = new Blob([Uint8Array.from(await made.toBuffer())])
+      await connect({ picture: async () => file })
+      const { result } = await session.call('resources/read', { uri: 'capture://viewport' })
+      expect(result.contents[0]).to.include({ mimeType: 'image/png' })
+      expect(result.contents[0].blob).to.match(/^iVBORw0KGgo/)
+      await told.link.close()
+    }
+  })
+
   it('says why there is no picture', async () => {
     await connect({
       picture: () => Promise.reject(new HostLinkError('minimised', 'the tab is hidden')),

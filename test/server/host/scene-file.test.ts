@@ -18,8 +18,8 @@ describe('serve --scene-file', () => {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'scene-file-'))
     file = join(folder, 'scene.json')
-    const bounds = ['--bound=sceneFilePollMs=200', '--limit=maxMessageBytes=100000']
-    serve = await serveInProcess({ flags: ['--scene-file', file, ...bounds] })
+    const flags = ['--scene-file', file, '--limit=maxMessageBytes=100000']
+    serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
     await session.call('resources/subscribe', { uri: 'scene://current' })
     events = await session.listen()

@@ -33,6 +33,11 @@ describe('artefact helpers', () => {
       const other = await artefactPutBytes(Buffer.from('x'), { root, sessionId: 's' })
       expect(await artefactList({ root })).to.have.deep.members([file, other])
       expect(await artefactList({ root, sessionId: 's' })).to.deep.equal([other])
+      expect(await artefactList({ root, mime: 'model/gltf', jobId: 'j' })).to.deep.equal([])
+      const { created_at: createdSince } = other
+      expect(await artefactList({ root, createdSince })).to.deep.include(other)
+      const wrong = { root, createdSince: 'x' }
+      expect((await failureOf(() => artefactList(wrong))).code).to.equal('body_invalid')
       expect(Buffer.from(await artefactGetBytes(file.uri, { root })).equals(bytes)).to.equal(true)
       expect(alive()).to.have.members(before)
     }))

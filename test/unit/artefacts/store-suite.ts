@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 import { createHash, randomBytes } from 'node:crypto'
-import type { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
 import { bytesOf, collect, type CreateStore, hexOf, opened, sha256 } from './support.ts'
@@ -199,24 +198,6 @@ function describeStore(create: CreateStore): void {
       const failure = await failureOf(() => store.page(cursor, 3))
       expect(failure.code).to.equal('resource_uri_invalid')
     }
-  })
-
-  it('filters a listing by its members and time', async () => {
-    const clock = settableClock()
-    const { store } = await create({ clock })
-    await store.put(randomBytes(8), { displayName: 'a', mime: 'image/png', sessionId: 's1' })
-    clock.advance(1000)
-    await store.put(randomBytes(8), { displayName: 'b', sessionId: 's1', jobId: 'j' })
-    await store.put(randomBytes(8), { displayName: 'c', toolCallId: 't', correlationId: 'k' })
-    const named = async (filter: Parameters<ArtefactStore['page']>[2]) =>
-      (await store.page(undefined, 10, filter)).refs.map(ref => ref.display_name).toSorted()
-    expect(await named({ sessionId: 's1' })).to.deep.equal(['a', 'b'])
-    expect(await named({ sessionId: 's1', mime: 'image/png' })).to.deep.equal(['a'])
-    expect(await named({ jobId: 'j' })).to.deep.equal(['b'])
-    expect(await named({ toolCallId: 't', correlationId: 'k' })).to.deep.equal(['c'])
-    expect(await named({ createdSince: '2030-01-01T00:00:01Z' })).to.deep.equal(['b', 'c'])
-    expect(await named({ createdSince: new Date(clock.now() + 1) })).to.deep.equal([])
-    expect((await failureOf(() => named({ createdSince: 'x' }))).code).to.equal('body_invalid')
   })
 
   it('finds hashes by prefix', async () => {

@@ -3,8 +3,7 @@ import { expect } from 'chai'
 import { PNG } from 'pngjs'
 import {
   comparePictures,
-  encodeJpeg,
-  encodePng,
+  encode,
   fitPng,
   pictureFacts,
 } from '../../../src/server/capture/pictures.ts'
@@ -15,11 +14,11 @@ const any = { maxWidth: 10_000, maxBytes: 10_000_000 }
 const noise = (width: number, height: number) =>
   rgbPng(randomBytes(width * height * 3), width, height)
 
-describe('encodePng', () => {
+describe('encode', () => {
   it('keeps every pixel of a window, whatever its transparency', async () => {
     const bytes = Buffer.from([255, 0, 0, 255, 0, 0, 255, 0])
-    const made = await encodePng({ bytes, width: 2, height: 1, channels: 4 }, any)
-    const { data } = PNG.sync.read(made?.png ?? expect.fail('not made'))
+    const made = await encode({ bytes, width: 2, height: 1, channels: 4 }, any, 'png')
+    const { data } = PNG.sync.read(made?.data ?? expect.fail('not made'))
     expect([...data]).to.deep.equal([255, 0, 0, 255, 0, 0, 255, 255])
   })
 
@@ -31,13 +30,23 @@ describe('encodePng', () => {
         height: 300,
         channels: 4,
       } as const
-      const { png, ...size } =
-        (await encodePng(raw, { ...any, maxBytes })) ?? expect.fail('not made')
-      expect(png.length).to.be.within(maxBytes / 3, maxBytes)
-      expect(PNG.sync.read(png)).to.include(size)
+      const { data, ...size } =
+        (await encode(raw, { ...any, maxBytes }, 'png')) ?? expect.fail('not made')
+      expect(data.length).to.be.within(maxBytes / 3, maxBytes)
+      expect(PNG.sync.read(data)).to.include(size)
       expect(size.width / size.height).to.be.closeTo(4 / 3, 0.1)
     })
   }
+
+  it('keeps both sides and the bytes of a JPEG file within their bounds', async () => {
+    const bounds = { maxWidth: 500, maxHeight: 300, maxBytes: 60_000 }
+    const picture = { bytes: noise(900, 900), width: 900, height: 900 }
+    const made = (await encode(picture, bounds, 'jpeg')) ?? expect.fail('not made')
+    const facts = { mimeType: 'image/jpeg', width: made.width, height: made.height }
+    expect(pictureFacts(made.data)).to.deep.equal(facts)
+    expect(made.width).to.be.within(50, 300)
+    expect(made.data.length).to.be.at.most(60_000)
+  })
 })
 
 describe('fitPng', () => {
@@ -56,17 +65,6 @@ describe('fitPng', () => {
       expect(await fitPng(file, { ...any, maxWidth: 20 })).to.equal(null)
     })
   }
-})
-
-describe('encodeJpeg', () => {
-  it('keeps both sides and the bytes within their bounds', async () => {
-    const bounds = { maxWidth: 500, maxHeight: 300, maxBytes: 60_000 }
-    const made = (await encodeJpeg(noise(900, 900), bounds)) ?? expect.fail('not made')
-    const facts = { mimeType: 'image/jpeg', width: made.width, height: made.height }
-    expect(pictureFacts(made.data)).to.deep.equal(facts)
-    expect(made.width).to.be.within(50, 300)
-    expect(made.data.length).to.be.at.most(60_000)
-  })
 })
 
 describe('comparePictures', () => {

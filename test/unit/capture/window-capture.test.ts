@@ -176,7 +176,6 @@ describe('WindowCapture', () => {
       const shots: string[] = []
       const viewport = {
         offered: () => true,
-        offersShots: () => true,
         capture: async () => (shots.push('taken'), ok(host.picture(100))),
       }
       await ready([Object.assign(host, { viewport })])

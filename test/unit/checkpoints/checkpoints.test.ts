@@ -1,8 +1,6 @@
 import { expect } from 'chai'
-import {
-  checkpointsToEvict,
-  isCheckpointName,
-} from '../../../src/server/checkpoints/checkpoints.ts'
+import { isCheckpointName } from '../../../src/lib/host-link/messages.ts'
+import { checkpointsToEvict } from '../../../src/server/checkpoints/checkpoints.ts'
 
 const MiB = 1024 * 1024
 

@@ -107,15 +107,8 @@ describe('settings of serve', () => {
   }
 
   it('say where the bucket is', async () => {
-    const found = async (env: Env) =>
-      (await read({ artefacts: 's3://renders/a/b/' }, env)).artefacts
-    const bucket = { bucket: 'renders', prefix: 'a/b/', endpoint: undefined, region: undefined }
-    expect(await found({})).to.deep.equal(bucket)
-    const own = { AWS_ENDPOINT_URL: 'http://a:1', AWS_ENDPOINT_URL_S3: 'https://b:2' }
-    const here = { ...bucket, endpoint: 'https://b:2', region: 'us-east-1' }
-    expect(await found(own)).to.deep.equal(here)
-    const there = { ...here, region: 'eu-1' }
-    expect(await found({ ...own, AWS_REGION: 'eu-1' })).to.deep.equal(there)
+    const { artefacts } = await read({ artefacts: 's3://renders/a/b/' })
+    expect(artefacts).to.deep.equal({ bucket: 'renders', prefix: 'a/b/' })
   })
 
   const refused: [flags: Partial<ServeFlags>, env: Env, message: string][] = [
@@ -138,7 +131,7 @@ describe('settings of serve', () => {
     [{ 'dcc-type': 'Big App' }, {}, '--dcc-type Big App'],
     [{ name: 'a\nb' }, {}, '--name'],
     [{ artefacts: 's3://a:b@renders' }, {}, '--artefacts is not the address'],
-    [{ artefacts: 's3://renders/../x' }, {}, '--artefacts has an invalid prefix'],
+    [{ artefacts: 's3://renders/../x' }, {}, '--artefacts is not the address'],
     [{ capture: 'host', 'capture-title': 'a' }, {}, '--capture-title is not for --capture host'],
     [{ capture: 'auto', 'capture-title': '' }, {}, '--capture-title must be'],
     [{ 'scene-file': '' }, {}, '--scene-file is empty'],

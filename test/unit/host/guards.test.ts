@@ -7,7 +7,6 @@ import {
   checkPeer,
   checkToken,
 } from '../../../src/server/host/guards.ts'
-import { parseSessionId } from '../../../src/server/host/messages.ts'
 
 describe('guards of the host link', () => {
   const peers: [peer: string | undefined, reached: string | undefined, isLetIn: boolean][] = [
@@ -92,29 +91,4 @@ describe('guards of the host link', () => {
       expect(checkArtefactMediaType(type) === null, type).to.equal(isTaken)
     }
   })
-})
-
-describe('parseSessionId', () => {
-  const segments: [segment: string, id: string | null][] = [
-    ['a.b_c~d@e+f-9', 'a.b_c~d@e+f-9'],
-    ['job%3A1', 'job:1'],
-    ['x'.repeat(128), 'x'.repeat(128)],
-    ['x'.repeat(129), null],
-    ['', null],
-    ['.', null],
-    ['...', '...'],
-    ['%2e%2e', null],
-    ['a%2Fb', null],
-    ['a%5Cb', null],
-    ['a%0Ab', null],
-    ['%C3%A4', null],
-    ['%', null],
-    ['%252e', null],
-  ]
-  for (const [segment, id] of segments) {
-    it(`${id === null ? 'refuses' : 'takes'} "${segment.slice(0, 20)}"`, () => {
-      const parsed = parseSessionId(segment)
-      expect(parsed.ok ? parsed.value : null).to.equal(id)
-    })
-  }
 })

@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { until } from '../../helpers/until.ts'
 import type { Logger } from '../../../src/lib/util/logger.ts'
-import { Secret } from '../../../src/lib/util/secret.ts'
-import { writePrivateFile } from '../../../src/lib/config/private-file.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import type { SceneRevision } from '../../../src/server/resources/scene/state.ts'
-import { InstanceFile, scenePatch } from '../../../src/server/host/instance-record.ts'
+import { InstanceFile, sceneTimePatch } from '../../../src/server/host/instance-record.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
 const record: InstanceRecord = {
@@ -31,12 +29,12 @@ const record: InstanceRecord = {
   metadata: {},
 }
 
-describe('scenePatch', () => {
+describe('sceneTimePatch', () => {
   const setAtMs = Date.parse('2026-01-01T00:00:00.000Z')
   const at = (ms: number) => new Date(setAtMs + ms).toISOString()
   const patch = (before: string | null, laterMs = 0, setBy: string | null = null) => {
     const current = { hasScene: true, setAtMs: setAtMs + laterMs } as SceneRevision
-    return scenePatch({ current, setBy }, { scene_set_at: before })
+    return sceneTimePatch({ current, setBy }, { scene_set_at: before })
   }
 
   it('says when a scene was set, and again when a minute has passed', () => {
@@ -51,8 +49,8 @@ describe('scenePatch', () => {
     expect(patch(null, 0, 'run-1')).to.equal(null)
     expect(patch(at(0), 0, 'run-1')).to.deep.equal({ scene_set_at: null })
     const none = { current: { hasScene: false, setAtMs } as SceneRevision, setBy: null }
-    expect(scenePatch(none, { scene_set_at: at(0) })).to.deep.equal({ scene_set_at: null })
-    expect(scenePatch(none, { scene_set_at: null })).to.equal(null)
+    expect(sceneTimePatch(none, { scene_set_at: at(0) })).to.deep.equal({ scene_set_at: null })
+    expect(sceneTimePatch(none, { scene_set_at: null })).to.equal(null)
   })
 })
 
@@ -107,39 +105,12 @@ describe('InstanceFile', () => {
     expect((await stat(file.path)).ino).to.equal(ino)
   })
 
-  it('keeps the token of the run in its file: touched, and written again when it vanished', async () => {
-    await file.remove()
-    const hostToken = new Secret('the-token-of-this-run')
+  it('touches the token of the run at each beat', async () => {
     const path = join(base, `${id}.token`)
-    await writePrivateFile(path, hostToken.reveal())
+    await writeFile(path, 'the-token-of-this-run')
     await utimes(path, 1000, 1000)
-    file = await InstanceFile.create({ ...options(), hostToken })
     await file.beat()
     expect(Date.now() - (await stat(path)).mtimeMs).to.be.below(60_000)
-    for (let round = 0; round < 2; round++) {
-      await rm(path)
-      await file.beat()
-      expect(await readFile(path, 'utf8')).to.equal('the-token-of-this-run')
-      if (process.getuid !== undefined) expect((await stat(path)).mode & 0o777).to.equal(0o600)
-    }
-    expect(warnings).to.deep.equal(['host token file vanished, writing again'])
-    for (const wrong of ['', 'another']) {
-      await writeFile(path, wrong)
-      await file.beat()
-      expect(await readFile(path, 'utf8')).to.equal('the-token-of-this-run')
-    }
-    expect(warnings.slice(1)).to.deep.equal(['host token file is wrong, writing again'])
-    await file.remove()
-    expect(await readdir(base)).to.deep.equal([])
-  })
-
-  it('brings record and token back when the whole folder was removed', async () => {
-    await file.remove()
-    const openFolder = () => mkdir(base, { mode: 0o700 }).catch(() => {})
-    file = await InstanceFile.create({ ...options(), hostToken: new Secret('t'), openFolder })
-    await rm(base, { recursive: true })
-    await file.beat()
-    expect((await readdir(base)).toSorted()).to.deep.equal([`${id}.json`, `${id}.token`])
   })
 
   it('goes on when the folder cannot be written, says so once, and recovers', async () => {
@@ -150,19 +121,8 @@ describe('InstanceFile', () => {
     await file.beat()
     expect(warnings.filter(text => text.includes('cannot be written'))).to.have.length(1)
     await mkdir(later)
-    await file.beat()
-    expect(JSON.parse(await readFile(file.path, 'utf8')).scene).to.equal('a')
-  })
-
-  it('writes again at a beat what a full disk or another program left in the record', async () => {
-    const before = await readFile(file.path)
-    await file.update({ scene: '/shots/020.blend' })
-    for (const wrong of [before, '{"schema_ver', '']) {
-      await writeFile(file.path, wrong)
-      await file.beat()
-      expect((await onDisk()).scene).to.equal('/shots/020.blend')
-    }
-    expect(warnings).to.deep.equal(['instance record is wrong, writing again'])
+    await file.update({ scene: 'b' })
+    expect(JSON.parse(await readFile(file.path, 'utf8')).scene).to.equal('b')
   })
 
   it('removes the record and the token of this run, and nothing comes back', async () => {

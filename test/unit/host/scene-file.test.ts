@@ -44,25 +44,20 @@ describe('SceneFile', () => {
     await rm(base, { recursive: true, force: true })
   })
 
-  function watch(sceneFilePollMs = 1_000_000, sceneFileDebounceMs = 5): void {
+  function watch(): void {
     const log: Logger = {
       debug: () => {},
       info: () => {},
       warn: (_fields, message) => warnings.add(message ?? ''),
       error: () => {},
     }
-    const bounds = { maxMessageBytes: 1000 }
-    const limits = { ...defaultBounds, ...bounds, sceneFileDebounceMs, sceneFilePollMs }
-    const scene = new SceneState(limits)
-    watcher = new SceneFile({
-      path,
-      setSceneText: json => {
-        scene.setText(json)
-        scenes.add(JSON.parse(json))
-      },
-      limits,
-      log,
-    })
+    const maxBytes = 1000
+    const scene = new SceneState({ ...defaultBounds, maxMessageBytes: maxBytes })
+    const setSceneText = (json: string) => {
+      scene.setText(json)
+      scenes.add(JSON.parse(json))
+    }
+    watcher = new SceneFile({ path, setSceneText, isPaused: () => false, maxBytes, log })
   }
   const replace = async (text: string | Buffer) => {
     await writeFile(`${path}.new`, text)
@@ -82,7 +77,6 @@ describe('SceneFile', () => {
     ['half-written', '{"n":', 'not valid JSON'],
     ['empty', '', 'it is empty'],
     ['an array', '[]', 'must be a JSON object, or null'],
-    ['a number too large', '{"n":1e999}', 'holds Infinity'],
     ['too large', JSON.stringify({ n: 'x'.repeat(1000) }), 'larger than 1000 bytes'],
     ['too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, 'deeper than 64'],
     ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'not valid UTF-8'],
@@ -90,7 +84,7 @@ describe('SceneFile', () => {
   for (const [what, content, message] of wrong) {
     it(`keeps the scene while the file is ${what}, and says so once`, async () => {
       await writeFile(path, '{"n":1}')
-      watch(20)
+      watch()
       await scenes.length(1)
       await replace(content)
       const [warning] = await warnings.length(1)
@@ -120,20 +114,10 @@ describe('SceneFile', () => {
     expect(said).to.deep.equal(['not valid JSON', 'empty', 'not valid JSON'])
   })
 
-  it('says so when the file is wrong all the time, each time in another way', async () => {
-    await writeFile(path, '[')
-    watch()
-    for (let n = 0; warnings.items.length === 0; n++) {
-      await writeFile(path, '['.repeat(n % 500))
-      await new Promise(resolve => setTimeout(resolve, 2))
-    }
-    expect(scenes.items).to.deep.equal([])
-  })
-
   it('says nothing of a file that is complete a moment later', async () => {
     await writeFile(path, '{}')
     // A busy machine, too, gets from the one write to the other before the file is looked at again.
-    watch(1_000_000, 50)
+    watch()
     for (let n = 1; n <= 10; n++) {
       await writeFile(path, '{"n":')
       await writeFile(path, `{"n":${n}}`)
@@ -146,7 +130,7 @@ describe('SceneFile', () => {
 
   it('waits for the folder to be made, and watches it when it is made anew', async () => {
     await rm(join(base, 'folder'), { recursive: true })
-    watch(20)
+    watch()
     for (let n = 1; n <= 2; n++) {
       await mkdir(join(base, 'folder'))
       await writeFile(path, `{"n":${n}}`)
@@ -160,7 +144,7 @@ describe('SceneFile', () => {
     // A change behind a symlink into another folder makes no event in the watched one.
     await writeFile(join(base, 'target.json'), '{"n":1}')
     await symlink(join(base, 'target.json'), path)
-    watch(20)
+    watch()
     await scenes.length(1)
     await writeFile(join(base, 'target.json'), '{"n":22}')
     expect(await scenes.length(2)).to.deep.equal([{ n: 1 }, { n: 22 }])
@@ -178,7 +162,7 @@ describe('SceneFile', () => {
 
   it('touches nothing after stop', async () => {
     await writeFile(path, '{"n":1}')
-    watch(5)
+    watch()
     await watcher?.stop()
     const { length } = scenes.items
     await truncate(path)

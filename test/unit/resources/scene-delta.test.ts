@@ -5,8 +5,8 @@ import { contents, payload, registry } from './support.ts'
 describe('scene://delta', () => {
   it('returns a reset when the base belongs to an earlier application', () => {
     const resources = registry()
-    for (const frame of [1, 2]) resources.scene.setText(`{"frame":${frame}}`, 'run-1')
-    resources.scene.setText('{"frame":3}', 'run-2')
+    for (const frame of [1, 2]) resources.scene.replaceText(`{"frame":${frame}}`, 'run-1')
+    resources.scene.replaceText('{"frame":3}', 'run-2')
     for (const query of ['', '?since=1', '?since=2']) {
       const read = payload(resources, `scene://delta${query}`)
       expect(read, query).to.deep.equal({ reset: true, run: resources.scene.run, revision: 3 })

@@ -53,19 +53,17 @@ describe('a scene that is patched', () => {
   for (let level = 0; level < 64; level++) deep = [deep]
   const refused: [why: string, patch: any, message: RegExp][] = [
     ['nothing', {}, /has none of objects, removed, members and unset/],
-    ['another member', { object: [], unset: ['a'] }, /\/object is not known here/],
     ['no list', { objects: {} }, /\/objects must be an array/],
     ['an object without id', { objects: [{ id: 'a' }, {}] }, /\/objects\/1 must be an object with/],
     ['an id twice', { objects: [{ id: 'a' }, { id: 'a' }] }, /\/objects\/1 has an id that came/],
     ['an id set and removed', { objects: [{ id: 'a' }], removed: ['a'] }, /\/removed has an id/],
-    ['removed numbers', { removed: [1] }, /\/removed must be an array of texts/],
+    ['removed numbers', { removed: [1] }, /\/removed\/0 must be a string/],
     ['objects as a member', { members: { objects: [] } }, /\/members must not have "objects"/],
     [
       'a member set and unset',
       { members: { a: 1 }, unset: ['a'] },
       /\/unset has a name of "members"/,
     ],
-    ['infinity', { objects: [{ id: 'a', x: Infinity }] }, /\/objects\/0 has a value without/],
     ['64 levels', { members: { a: deep } }, /the scene is nested deeper than 64 levels/],
   ]
   for (const [why, patch, message] of refused) {

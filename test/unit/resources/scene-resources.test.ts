@@ -80,7 +80,7 @@ describe('the _meta of a scene content', () => {
     resources.listen({ resourceUpdated: uri => void updates.push(uri) })
     const blender = { instanceId: 'run-1', dccType: 'blender' }
     resources.scene.setApplication({ ...blender, connected: true })
-    resources.scene.setText('{"frame":1}', 'run-1')
+    resources.scene.replaceText('{"frame":1}', 'run-1')
     updates.splice(0)
     const states = [false, false, true].map(connected => {
       nowMs += 1000
@@ -101,11 +101,11 @@ describe('the _meta of a scene content', () => {
     const connected = { connected: true, dcc_type: 'blender' }
     resources.scene.setApplication({ instanceId: 'run-1', dccType: 'blender', connected: true })
     expect(meta(resources)).to.have.deep.nested.include({ 'application.connected': true })
-    resources.scene.setText('{"a":1}', 'run-1')
+    resources.scene.replaceText('{"a":1}', 'run-1')
     resources.scene.setApplication({ instanceId: 'run-1', dccType: 'blender', connected: false })
     resources.scene.setApplication({ instanceId: 'run-2', dccType: 'blender', connected: true })
     expect(meta(resources)).to.have.nested.include({ 'application.connected': false })
-    resources.scene.setText('{"a":2}', 'run-2')
+    resources.scene.replaceText('{"a":2}', 'run-2')
     expect((meta(resources) as { application: object }).application).to.include(connected)
     resources.setScene({ a: 3 })
     expect(meta(resources)).to.include({ application: null })

@@ -55,6 +55,8 @@ export class LinkTransport {
       stream.on('error', () => {})
       stream.once('close', () => {
         release()
+        // V8 keeps streams of a session for long, because Node has them in a map.
+        stream.removeAllListeners()
         // Node ends its own stream also when the answer is cut.
         const isEnded = stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded
         if (isEnded && hasBegun && !isCancelled) return body.end(null)

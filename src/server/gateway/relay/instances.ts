@@ -3,7 +3,7 @@ import { plainId } from '../../../lib/instances/select-instance.ts'
 import { controllerWith } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
-import type { Logger } from '../../../lib/util/logger.ts'
+import type { InstanceAccess } from '../../../lib/util/logger.ts'
 import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { withoutSecrets } from '../../../lib/util/secret.ts'
 import { cleanText } from '../../../lib/util/text.ts'
@@ -58,7 +58,7 @@ interface InstancesParts {
    * key. Absent: accesses are not logged.
    */
   readonly viewer?: Viewer | null
-  readonly log: Logger
+  readonly accessLog: (access: InstanceAccess) => void
   /** `uri`: canonical. */
   readonly updated: (uri: string) => void
 }
@@ -82,7 +82,7 @@ export class Instances implements SchemeProducer {
   /** Instance id → what clients follow of it, canonical. */
   readonly #followed = new Map<string, Set<string>>()
   /** Instance id → requests that are open there, of a user from whom it may be hidden. */
-  readonly #open = new Map<string, Set<AbortController>>()
+  readonly #open = new Map<string, AbortController[]>()
   readonly #stop: () => void
 
   constructor(parts: InstancesParts) {
@@ -232,16 +232,17 @@ export class Instances implements SchemeProducer {
     caller: Reader | undefined,
     ask: (reader: Reader) => Promise<Answer>,
   ): Promise<Answer> {
-    const open = this.#open.get(instanceId) ?? new Set()
-    if (open.size >= maxOpen) {
+    const open = this.#open.get(instanceId) ?? []
+    if (open.length >= maxOpen) {
       const message = `${maxOpen} requests of the user are open at the instance; wait for one of them`
       throw new ServiceError('overloaded', message)
     }
     const hidden = new AbortController()
-    this.#open.set(instanceId, open.add(hidden))
+    open.push(hidden)
+    this.#open.set(instanceId, open)
     const close = (): void => {
-      open.delete(hidden)
-      if (open.size === 0) this.#open.delete(instanceId)
+      open.splice(open.indexOf(hidden), 1)
+      if (open.length === 0) this.#open.delete(instanceId)
     }
     const signals = caller === undefined ? [hidden.signal] : [caller.signal, hidden.signal]
     try {
@@ -260,17 +261,15 @@ export class Instances implements SchemeProducer {
     { instanceId, rpc, uri }: Wanted,
     run: () => Promise<Answer>,
   ): Promise<Answer> {
-    const { directory, viewer, log } = this.#parts
+    const { directory, viewer, accessLog } = this.#parts
     if (viewer === undefined) return run()
     const entry = directory.entries.find(({ record }) => record.instance_id === instanceId)
     if (!entry?.record.joined) return run()
     const { owner } = entry.record.joined
     const { username: user = null, accountId = null } = viewer ?? {}
     const facts = { user, account_id: accountId, instance_id: instanceId, owner, rpc }
-    const write = (outcome: string) => {
-      const asked = cleanText(withoutSecrets(uri), 200)
-      log.info({ ...facts, uri: asked, outcome }, 'an instance was accessed')
-    }
+    const write = (outcome: string) =>
+      accessLog({ ...facts, uri: cleanText(withoutSecrets(uri), 200), outcome })
     try {
       const answer = await run()
       write('ok')

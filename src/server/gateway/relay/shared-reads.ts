@@ -11,7 +11,7 @@ type Ask = (cancel: AbortController) => Promise<string | LargeResult>
  */
 export class SharedReads {
   /** For each key the open request, and the one that follows it. */
-  #flights: { readonly key: string; readonly flight: Flight }[] = []
+  readonly #flights: { readonly key: string; readonly flight: Flight }[] = []
 
   /** `ask` sends one request, which `cancel` ends. Rejects as it does, or with `cancelled`. */
   async read(key: string, reader: Reader | undefined, ask: Ask): Promise<RelayedContents> {
@@ -29,8 +29,9 @@ export class SharedReads {
   }
 
   #flight(key: string, ask: Ask): Flight {
-    const [current, next] = this.#flights.filter(each => each.key === key)
-    if (next?.flight.isAbandoned === false) return next.flight
+    const [current, ...others] = this.#flights.filter(each => each.key === key)
+    const next = others.find(each => !each.flight.isAbandoned)
+    if (next !== undefined) return next.flight
     const flight = new Flight(current?.flight, ask)
     const entry = { key, flight }
     this.#flights.push(entry)

@@ -1,4 +1,4 @@
-import type { Logger } from '../../../lib/util/logger.ts'
+import type { InstanceAccess, Logger } from '../../../lib/util/logger.ts'
 import { monotonicClock } from '../../../lib/util/time.ts'
 import type { NodeHandler } from '../../http/app.ts'
 import type { Viewer } from '../../http/authentication.ts'
@@ -30,6 +30,7 @@ export interface ViewParts {
   readonly self: GatewaySelf
   readonly limits: McpLimits
   readonly log: Logger
+  readonly accessLog: (access: InstanceAccess) => void
 }
 
 /**
@@ -53,13 +54,19 @@ export function openView(
   viewer?: Viewer | null,
   ring = new EventRing(),
 ): View {
-  const { connections, tools, limits, log } = parts
+  const { connections, tools, limits, log, accessLog } = parts
   const visible = viewer ? new VisibleInstances(all, viewer) : null
   const directory = visible ?? all
   const clients = new ClientTable()
   const instances =
     connections &&
-    new Instances({ directory, connections, viewer, log, updated: uri => resources.updated(uri) })
+    new Instances({
+      directory,
+      connections,
+      viewer,
+      accessLog,
+      updated: uri => resources.updated(uri),
+    })
   const resources = createGatewayResources({
     ...parts,
     directory,

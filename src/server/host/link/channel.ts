@@ -1,7 +1,7 @@
-import type { HostLimits } from '../limits.ts'
 import type { Socket } from 'node:net'
-import type { RawData, WebSocket } from 'ws'
-import { closeCodes } from '../../../lib/host-link/wire.ts'
+import type { WebSocket } from 'ws'
+import { closeCodes, type ServerMessage } from '../../../lib/host-link/wire.ts'
+import type { HostLimits } from '../limits.ts'
 
 type ChannelLimits = Pick<HostLimits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
 
@@ -13,61 +13,59 @@ export interface ChannelReader {
   closed(code: number): void
 }
 
+/** An answer of the server to a message of the application. */
+interface Answer {
+  readonly type: 'ok' | 'error'
+  readonly id?: string
+  readonly [member: string]: unknown
+}
+
 /**
- * One WebSocket: pings the peer, cuts it when it falls silent, and closes also towards a peer that
- * no longer reads.
+ * One WebSocket: pings the application, cuts it when it falls silent, and closes it when it does not
+ * read.
  */
 export class Channel {
   /** It is a web page: see `refusedFromPages`. */
-  readonly fromPage: boolean
+  readonly isPage: boolean
   readonly #ws: WebSocket
   readonly #socket: Socket
   readonly #limits: ChannelLimits
-  readonly #pinging: NodeJS.Timeout
   #reader: ChannelReader
   /** As seen at the last ping. */
-  #bytesRead = 0
+  #bytesRead: number
   /** Nothing arrived for at least so long. */
   #silentMs = 0
 
   constructor(
     ws: WebSocket,
     socket: Socket,
-    {
-      limits,
-      reader,
-      fromPage = false,
-    }: { limits: ChannelLimits; reader: ChannelReader; fromPage?: boolean },
+    parts: { limits: ChannelLimits; reader: ChannelReader; isPage: boolean },
   ) {
-    this.fromPage = fromPage
+    const { limits, reader, isPage } = parts
+    this.isPage = isPage
     this.#ws = ws
     this.#socket = socket
     this.#limits = limits
     this.#reader = reader
     this.#bytesRead = socket.bytesRead
-    this.#pinging = setInterval(() => this.#look(), limits.linkPingMs)
-    this.#pinging.unref()
-    ws.on('message', (data, isBinary) => this.#arrived(data, isBinary))
+    const pinging = setInterval(() => this.#ping(), limits.linkPingMs).unref()
+    ws.on('message', (data, isBinary) => this.#arrived(data as Buffer, isBinary))
     ws.once('close', code => {
-      clearInterval(this.#pinging)
+      clearInterval(pinging)
       this.#reader.closed(code)
     })
     // Protocol errors and oversize messages: the library closes by itself, with the right code.
     ws.on('error', () => {})
   }
 
-  /** From now on another one hears what arrives: the link has said hello. */
-  handTo(reader: ChannelReader): void {
+  /** From now on another one hears what arrives: the application has said hello. */
+  setReader(reader: ChannelReader): void {
     this.#reader = reader
   }
 
-  get isOpen(): boolean {
-    return this.#ws.readyState === this.#ws.OPEN
-  }
-
   /** False when the channel is not open any more, or had to be closed for what waits on it. */
-  send(message: object): boolean {
-    if (!this.isOpen) return false
+  send(message: ServerMessage | Answer): boolean {
+    if (this.#ws.readyState !== this.#ws.OPEN) return false
     this.#ws.send(JSON.stringify(message))
     if (this.#ws.bufferedAmount <= this.#limits.maxLinkBacklogBytes) return true
     this.close(closeCodes.overloaded, 'the answers are not taken')
@@ -75,10 +73,12 @@ export class Channel {
   }
 
   close(code: number, reason: string): void {
-    this.#ws.close(code, fittingReason(reason))
+    // A longer reason would be an error instead of a close (RFC 6455, section 5.5).
+    const bytes = Buffer.from(reason).subarray(0, 123)
+    this.#ws.close(code, bytes.toString('utf8').replace(/\ufffd+$/, ''))
   }
 
-  /** Reads nothing more: what the peer sends then waits at the peer. */
+  /** Reads nothing more: what the application sends then waits there. */
   pause(): void {
     this.#ws.pause()
   }
@@ -87,15 +87,14 @@ export class Channel {
     this.#ws.resume()
   }
 
-  #arrived(data: RawData, isBinary: boolean): void {
+  #arrived(bytes: Buffer, isBinary: boolean): void {
     // Frames that follow our own close frame are ignored.
-    if (!this.isOpen) return
-    const bytes = data as Buffer
+    if (this.#ws.readyState !== this.#ws.OPEN) return
     if (isBinary) this.#reader.bytes(bytes)
     else this.#reader.text(bytes.toString('utf8'))
   }
 
-  #look(): void {
+  #ping(): void {
     const { linkPingMs, linkSilenceMs } = this.#limits
     const { bytesRead } = this.#socket
     // Any byte counts, also of a large message on its way; while nothing is read, none can come.
@@ -104,19 +103,6 @@ export class Channel {
     // Counted by pings, not by the clock: a machine that slept has not listened meanwhile.
     this.#silentMs = isSilent ? this.#silentMs + linkPingMs : 0
     if (this.#silentMs >= linkSilenceMs) this.#ws.terminate()
-    else if (this.isOpen) this.#ws.ping()
+    else if (this.#ws.readyState === this.#ws.OPEN) this.#ws.ping()
   }
-}
-
-/** The longest reason of a close frame (RFC 6455, section 5.5, without the code). */
-const maxReasonBytes = 123
-
-/** A longer reason would be an error instead of a close. Cut at a character. */
-export function fittingReason(reason: string): string {
-  const bytes = Buffer.from(reason)
-  if (bytes.length <= maxReasonBytes) return reason
-  return `${bytes
-    .subarray(0, maxReasonBytes - 3)
-    .toString('utf8')
-    .replace(/\ufffd+$/, '')}…`
 }

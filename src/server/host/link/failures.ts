@@ -1,9 +1,13 @@
+import { invalidMember } from '../../../lib/host-link/check.ts'
+import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { applicationWords } from '../../resources/errors.ts'
-import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 
 /** Why a read of a resource of the application failed: `data.reason` on the wire. */
-export type HostReason = 'host_busy' | 'host_disconnected' | 'host_timeout' | 'host_failed'
+type HostReason = NoAnswer | 'host_failed'
+
+/** Why a request to the application has no answer. */
+export type NoAnswer = 'host_busy' | 'host_disconnected' | 'host_timeout'
 
 const texts: Readonly<Record<HostReason, readonly [message: string, hint: string]>> = {
   host_busy: ['the application is busy', 'try again when its render, dialog or save is done'],
@@ -22,7 +26,7 @@ export function hostFailure(reason: HostReason, applicationMessage = ''): Servic
   return new ServiceError('resource_failed', message + words, { hint, data: { reason } })
 }
 
-/** Why a message of the application is not taken: its answer, word for word. */
+/** Why a message of the application is not accepted: its answer, word for word. */
 export class LinkRefusal extends Error {
   override readonly name = 'LinkRefusal'
   readonly code: LinkErrorCode
@@ -40,18 +44,28 @@ export function isRetryable(code: LinkErrorCode): boolean {
   return retryable.includes(code)
 }
 
-/** The answer to a message that failed, by its type; null: the server is at fault. */
-export function refusalOf(type: string, error: unknown): LinkRefusal | null {
+const codes: Partial<Record<ServiceError['code'], LinkErrorCode>> = {
+  limit_reached: 'limit',
+  storage_full: 'limit',
+  artefact_too_large: 'limit',
+  scene_stale: 'stale',
+  resource_not_found: 'not_found',
+  resource_not_enabled: 'unsupported',
+}
+
+/** The answer to a message that failed; null: the server is at fault. */
+export function refusalOf(error: unknown): LinkRefusal | null {
   if (error instanceof LinkRefusal) return error
-  if (type === 'scene.patch' && error instanceof TypeError) {
-    return new LinkRefusal('invalid', `/${error.message}`)
-  }
   if (!(error instanceof ServiceError)) return null
-  const { code, message } = error
-  if (code === 'limit_reached' || code === 'storage_full') {
-    return new LinkRefusal('limit', publicMessage(error))
+  const code = codes[error.code] ?? (isLocal(error) ? null : 'invalid')
+  return code && new LinkRefusal(code, publicMessage(error))
+}
+
+/** Calls `change`, whose `TypeError` says what is wrong with the scene of the application. */
+export function changeScene(change: () => number): number {
+  try {
+    return change()
+  } catch (error) {
+    throw error instanceof TypeError ? invalidMember('', error.message) : error
   }
-  if (code === 'scene_stale') return new LinkRefusal('stale', message)
-  if ((type !== 'note' && type !== 'checkpoint') || isLocal(error)) return null
-  return new LinkRefusal(code === 'resource_not_found' ? 'not_found' : 'invalid', message)
 }

@@ -1,4 +1,4 @@
-import { encodeJpeg, fits, pictureFacts } from '../../capture/pictures.ts'
+import { encode, fits, pictureFacts } from '../../capture/pictures.ts'
 import type { BlobContent, StreamedBlob } from '../../resources/producer.ts'
 import type { ToolContent } from './tool.ts'
 
@@ -23,7 +23,7 @@ export async function pictureContent(
   if (file === null || facts === null) return null
   const isFitting = fits(facts, file.length, bounds)
   const isShown = isFitting && facts.mimeType !== 'image/png'
-  const made = isShown ? null : await encodeJpeg(file, bounds)
+  const made = isShown ? null : await encode({ bytes: file, ...facts }, bounds, 'jpeg')
   if (made === null && !isFitting) return null
   const { width, height } = made ?? facts
   const mimeType = made === null ? facts.mimeType : 'image/jpeg'

@@ -197,20 +197,33 @@ export class SceneState {
    * is not a JSON object, refers to itself, is too deep or too large.
    */
   set(scene: object | null): number {
-    return this.#replace(
-      scene === null ? null : serialiseScene(scene, this.#limits.maxMessageBytes),
-      null,
-    )
+    const { maxMessageBytes } = this.#limits
+    return this.replaceText(scene === null ? null : serialiseScene(scene, maxMessageBytes), null)
   }
 
   /** Removes the scene; readers are told the application's reason, when it gave one. */
   clear(reason = ''): number {
-    return this.#replace(null, null, cleanText(reason, 200))
+    return this.replaceText(null, null, cleanText(reason, 200))
   }
 
-  /** The same for a scene that is JSON text already, of the application with this instance id. */
-  setText(json: string, setBy: string | null = null): number {
-    return this.#replace(checkSceneText(json, this.#limits.maxMessageBytes), setBy)
+  /** The same for a scene that is JSON text already. */
+  setText(json: string): number {
+    return this.replaceText(checkSceneText(json, this.#limits.maxMessageBytes), null)
+  }
+
+  /** The same for checked text of a JSON object, of the application with this instance id. */
+  replaceText(text: string | null, setBy: string | null, goneBecause = ''): number {
+    const last = this.#current
+    if (setBy === this.#setBy || last.setAtMs === null) {
+      this.#keep(null, last.text === null ? null : Buffer.from(last.text))
+    } else {
+      // A delta between scenes of different sources would be meaningless.
+      this.#past = []
+      this.#pastBytes = 0
+    }
+    this.#objects = null
+    this.#setBy = setBy
+    return this.#show(text === null ? 0 : Buffer.byteLength(text), text, goneBecause)
   }
 
   /**
@@ -241,20 +254,6 @@ export class SceneState {
     }
     this.#keep(steps, null)
     return this.#show(objects.bytes, () => objects.text)
-  }
-
-  #replace(text: string | null, setBy: string | null, goneBecause = ''): number {
-    const last = this.#current
-    if (setBy === this.#setBy || last.setAtMs === null) {
-      this.#keep(null, last.text === null ? null : Buffer.from(last.text))
-    } else {
-      // A delta between scenes of different sources would be meaningless.
-      this.#past = []
-      this.#pastBytes = 0
-    }
-    this.#objects = null
-    this.#setBy = setBy
-    return this.#show(text === null ? 0 : Buffer.byteLength(text), text, goneBecause)
   }
 
   /** The current scene becomes a past one. */

@@ -30,7 +30,7 @@ describe('what an application tells over the host link', () => {
     app = await LinkClient.connect(serve)
     const docs = await readFile(join(root, 'docs/host-link.md'), 'utf8')
     const [, example = ''] = /#### welcome[^]*?\n\n((?: {4}.*\n)+)/.exec(docs) ?? []
-    const { session: _, server: __, ...facts } = JSON.parse(example)
+    const { server: _, ...facts } = JSON.parse(example)
     expect(app.welcome).to.deep.include(facts)
   })
 
@@ -44,7 +44,7 @@ describe('what an application tells over the host link', () => {
     const first = await app.done({ type: 'scene.set', scene })
     const seen = (uri: string) => events.updates.filter(each => each === uri).length
     await events.until(() => seen('scene://current') === 1 && seen('scene://delta') === 1, 'both')
-    const shown = { ...scene, half: '\ufffd' }
+    const shown = { ...scene, half: '\ufffd', warnings: [{ code: 'text_not_unicode' }] }
     expect(await session.readJson('scene://current')).to.deep.equal(shown)
     const again = await app.done({ type: 'scene.set', scene })
     expect(again.revision).to.equal(first.revision + 1)

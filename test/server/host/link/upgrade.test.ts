@@ -66,7 +66,7 @@ describe('the handshake of the host link', () => {
     ['of a foreign target', 'GET http://evil.example/host', {}, 400, ''],
     ['from an allowed page', get, { Origin: 'https://studio.example' }, 403, 'request-refused'],
     ['of another address', 'GET /hosts', {}, 404, 'route-not-found'],
-    ['below /host', 'GET /host/v2', {}, 405, 'method-not-allowed'],
+    ['below /host', 'GET /host/v1/scene', {}, 405, 'method-not-allowed'],
     ['of the scene', 'POST /host/v2', { 'Content-Length': '0' }, 404, 'route-not-found'],
     ['that is none', get, { Upgrade: null, Connection: null }, 426, 'upgrade-required'],
     ['to something else', get, { Upgrade: 'h2c' }, 426, 'upgrade-required'],

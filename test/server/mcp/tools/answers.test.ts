@@ -54,7 +54,7 @@ describe('answers of tools', () => {
       const { scene } = own.server.resources()
       const app = { instanceId: 'run-1', dccType: 'blender' }
       scene.setApplication({ ...app, connected: true })
-      const since = own.server.resources().scene.setText('{"frame":1}', 'run-1')
+      const since = own.server.resources().scene.replaceText('{"frame":1}', 'run-1')
       const ask = async (name: string, args: Record<string, unknown> = {}): Promise<any> =>
         reader.callTool(toolCall(name, args) as never)
       expect((await ask('query_scene')).structuredContent).to.not.have.property('application')
@@ -77,14 +77,14 @@ describe('answers of tools', () => {
         expect(content.at(-1).text).to.match(/^\nthe application is gone since 2/)
       }
       scene.setApplication({ ...app, instanceId: 'run-2', connected: true })
-      own.server.resources().scene.setText('{"frame":2}', 'run-2')
+      own.server.resources().scene.replaceText('{"frame":2}', 'run-2')
       for (const name of ['wait_for_change', 'scene_changes']) {
         const { structuredContent, content } = await ask(name, { since })
         expect(content[0].text).to.match(/\nthe application connected at 2/)
         expect(structuredContent.application).to.include({ connected: true })
       }
       const seen = own.server.resources().scene.current.revision
-      own.server.resources().scene.setText('{"frame":3}', 'run-2')
+      own.server.resources().scene.replaceText('{"frame":3}', 'run-2')
       expect((await ask('scene_changes', { since: seen })).structuredContent).to.not.have.property(
         'application',
       )

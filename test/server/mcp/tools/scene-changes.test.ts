@@ -80,8 +80,9 @@ describe('scene_changes', () => {
     resources.scene.setText('{"objects":[{"id":9007199254740993,"n":"a","x":1.0}]}')
     resources.scene.setText('{"objects":[{"id":9007199254740993,"n":"\\ud83d","x":1}]}')
     expect(await changes()).to.deep.equal([
-      '1 object or setting changed',
+      '2 objects or settings changed',
       '9007199254740993 n a → \ufffd',
+      'warnings.0 added',
     ])
   })
 

@@ -145,11 +145,11 @@ describe('look at a large window', () => {
   for (const [what, width, height, picture] of windows) {
     it(`has a picture of moderate size of one that is ${what}`, async () => {
       const backend = new MemoryBackend()
-      backend.window = { title: 'large', width, height }
+      backend.window = { width, height }
       backend.picture = maxWidth => {
         const wide = Math.min(maxWidth, width)
         const high = Math.round((wide * height) / width)
-        return { png: picture(wide, high), width: wide, height: high, window: backend.window }
+        return { png: picture(wide, high) }
       }
       const server = await startServer({ enableTools: true }, { capture: backend })
       const session = await RawSession.open(server.url)

@@ -96,7 +96,7 @@ describe('a caller that leaves in the midst of a call', () => {
   })
   after(() => server.stop())
 
-  const change = () => server.server.resources().scene.setText('{"objects":[]}', 'run')
+  const change = () => server.server.resources().scene.replaceText('{"objects":[]}', 'run')
   const begun = (name: string) => {
     if (name === 'wait_for_change') return () => waits.size > 0
     if (name === 'look') return () => backend.takings.length > 0

@@ -168,7 +168,8 @@ describe('wait_for_change', () => {
   describe('of a scene that its application has not confirmed', () => {
     const app = { instanceId: 'run-1', dccType: 'blender' }
     let answer: () => boolean
-    const show = (frame: number) => resources().scene.setText(JSON.stringify({ frame }), 'run-1')
+    const show = (frame: number) =>
+      resources().scene.replaceText(JSON.stringify({ frame }), 'run-1')
     const connect = () => {
       const { scene } = resources()
       scene.markUnconfirmed()

@@ -1,0 +1,83 @@
+import { jsonFault } from '../mcp/json-fault.ts'
+import { endOfString, exceedsDepth, maxJsonDepth, wellFormedJson } from '../util/json.ts'
+
+/** What of a scene had to be replaced. A member of the scene's `warnings`. */
+interface SceneWarning {
+  readonly code: 'number_not_finite' | 'text_not_unicode'
+  readonly count?: number
+}
+
+interface ReadJson {
+  /** Valid JSON, in which what JSON or Unicode lacks is replaced. */
+  readonly text: string
+  readonly value: unknown
+  readonly warnings: readonly SceneWarning[]
+}
+
+/**
+ * Reads JSON of an application. `NaN`, infinities and numbers out of range become null, halves of
+ * surrogate pairs (Python writes them for names that are not UTF-8) become U+FFFD. Throws a
+ * `TypeError` that says what is wrong with any other text.
+ */
+export function readJson(given: string, maxDepth = maxJsonDepth): ReadJson {
+  const text = wellFormedJson(given)
+  const warnings: SceneWarning[] = text === given ? [] : [{ code: 'text_not_unicode' }]
+  if (exceedsDepth(text, maxDepth)) throw new TypeError(`is nested deeper than ${maxDepth} levels`)
+  const value = parsed(text)
+  if (value !== undefined && !hugeNumber.test(text)) return { text, value, warnings }
+  const finite = nullNonFinite(text)
+  const repaired = finite.count === 0 ? value : parsed(finite.text)
+  if (repaired === undefined) throw new TypeError(`is not valid JSON: ${jsonFault(text)}`)
+  if (finite.count > 0) warnings.push({ code: 'number_not_finite', count: finite.count })
+  return { text: finite.text, value: repaired, warnings }
+}
+
+/** The text of a scene with what was replaced in it among its `warnings`. */
+export function withWarnings(scene: string, warnings: readonly SceneWarning[]): string {
+  if (warnings.length === 0 || !scene.trimStart().startsWith('{')) return scene
+  const known: unknown = JSON.parse(scene).warnings
+  const all = JSON.stringify([...(Array.isArray(known) ? known : []), ...warnings])
+  const body = scene.trim().slice(1, -1).trim()
+  // Of members with the same name the last one counts.
+  return `{${body}${body === '' ? '' : ','}"warnings":${all}}`
+}
+
+/** How many numbers of the value `JSON.stringify` writes as null. */
+export function countNonFinite(value: unknown): number {
+  let count = 0
+  JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each === 'number' && !Number.isFinite(each)) count++
+    return each
+  })
+  return count
+}
+
+/** What every number beyond the range of JavaScript has; other texts may have it, too. */
+const hugeNumber = /[eE]\+?\d{3}|\d{200}/
+const suspects = /-?(?:NaN|Infinity)\b|-?\d+(?:\.\d+)?(?:[eE]\+?\d+)?/g
+
+function nullNonFinite(text: string): { text: string; count: number } {
+  const pieces: string[] = []
+  let count = 0
+  const finite = (number: string) => {
+    if (Number.isFinite(Number(number))) return number
+    count++
+    return 'null'
+  }
+  for (let from = 0; from < text.length;) {
+    const quote = text.indexOf('"', from)
+    const end = quote === -1 ? text.length : quote
+    const next = quote === -1 ? text.length : endOfString(text, quote + 1) + 1
+    pieces.push(text.slice(from, end).replace(suspects, finite), text.slice(end, next))
+    from = next
+  }
+  return { text: pieces.join(''), count }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,189 @@
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
+import { maxBatch, type Message } from '../../../lib/host-link/messages.ts'
+import {
+  closeCodes,
+  protocolVersion,
+  subprotocol,
+  type Welcome,
+} from '../../../lib/host-link/wire.ts'
+import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
+import { fail } from '../../../lib/util/result.ts'
+import { version } from '../../../lib/util/version.ts'
+import type { LinkedPictures } from '../../capture/host-backend.ts'
+import { createHandshake, refuseUpgrade } from '../../http/handshake.ts'
+import { toProblem } from '../../http/problem.ts'
+import type { Upgrade } from '../../http/upgrade.ts'
+import { expectToken, findAppOrigin } from '../app-origins.ts'
+import type { HostParts } from '../endpoint.ts'
+import type { EventBuffers } from '../event-buffers.ts'
+import { authorizeHostRequest, checkPlace } from '../guards.ts'
+import type { Presence } from '../status.ts'
+import type { Uploads } from '../uploads.ts'
+import { Channel, type ChannelReader } from './channel.ts'
+import { type Frame, idOf, parseMessage, readFrame } from './frame.ts'
+import { offeredPictures, pictureFailure } from './pictures.ts'
+import { maxInFlight } from './requests.ts'
+import { Schemes } from './schemes.ts'
+import { heartbeatMs, Session } from './session.ts'
+
+interface HostLinkParts extends HostParts {
+  readonly buffers: EventBuffers
+  readonly uploads: Uploads
+}
+
+const noHello = 'the first message must be a hello'
+/** When the server stops, applications come back no sooner than this. */
+const reconnectAfterMs = 1000
+
+/** The WebSockets of applications: one application at a time, the others are refused. */
+export class HostLink {
+  readonly #parts: HostLinkParts
+  readonly #schemes: Schemes
+  readonly #channels = new Set<Channel>()
+  /** That of the application, which may have ended. */
+  #session: Session | null = null
+  #isClosed = false
+
+  constructor(parts: HostLinkParts) {
+    const { registry, log, limits } = parts
+    this.#parts = parts
+    this.#schemes = new Schemes({ registry, log, graceMs: limits.linkGraceMs })
+  }
+
+  /** The application as a source of pictures of itself, whichever is connected. */
+  readonly pictures: LinkedPictures = {
+    offered: (view = 'window') => {
+      const session = this.#session
+      return offeredPictures(session?.isConnected === true ? session.pictures : null, view)
+    },
+    ask: async form => this.#session?.capture(form) ?? fail(pictureFailure('host_disconnected')),
+    captured: view => this.#session?.captured(view),
+  }
+
+  /** Checks who asks for the host link, and opens it. */
+  createUpgrade(): Upgrade {
+    const { token, appOrigins, limits, onRefused } = this.#parts
+    const handshake = createHandshake(subprotocol, limits.maxMessageBytes)
+    return (req, socket, head, peer) => {
+      const page = findAppOrigin(appOrigins, req)
+      const refusal = page === null ? authorizeHostRequest(req, token, null) : checkPlace(req)
+      if (refusal !== null) {
+        const problem = toProblem(refusal.error)
+        onRefused({ status: problem.status, reason: refusal.reason, peer })
+        return refuseUpgrade(req, problem, refusal.headers)
+      }
+      if (this.#channels.size >= limits.maxLinks) {
+        const detail = `${limits.maxLinks} links are open already`
+        const busy = toProblem(new ServiceError('limit_reached', detail))
+        return refuseUpgrade(req, busy, { 'Retry-After': '10' })
+      }
+      handshake(req, socket, head, ws => {
+        if (page !== null) {
+          expectToken(ws, page, () => onRefused({ status: 401, reason: 'token_wrong', peer }))
+        }
+        this.#open(ws, socket, page !== null)
+      })
+    }
+  }
+
+  /** Lets every application know and go. */
+  close(): void {
+    this.#isClosed = true
+    for (const channel of this.#channels) {
+      const reason = 'the server stops'
+      channel.send({ type: 'shutdown', reason, reconnect_after_ms: reconnectAfterMs })
+      channel.close(closeCodes.serverStops, reason)
+    }
+    this.#session?.end(closeCodes.serverStops, 'the server stops')
+    this.#schemes.forget()
+  }
+
+  /** A WebSocket past the handshake: its first message must be a hello. */
+  #open(ws: WebSocket, socket: Socket, isPage: boolean): void {
+    const { limits } = this.#parts
+    const waiting = setTimeout(() => {
+      channel.close(closeCodes.helloMissing, `no hello came within ${limits.linkHelloMs} ms`)
+    }, limits.linkHelloMs).unref()
+    const reader: ChannelReader = {
+      text: text => {
+        clearTimeout(waiting)
+        this.#greet(channel, text)
+      },
+      bytes: () => channel.close(closeCodes.badMessage, noHello),
+      closed: () => clearTimeout(waiting),
+    }
+    const channel = new Channel(ws, socket, { limits, reader, isPage })
+    this.#channels.add(channel)
+    ws.once('close', () => this.#channels.delete(channel))
+    if (this.#isClosed) channel.close(closeCodes.serverStops, 'the server stops')
+  }
+
+  #greet(channel: Channel, text: string): void {
+    let frame: Frame
+    let message: Message | null = null
+    try {
+      frame = readFrame(text)
+      message = frame.type === 'hello' ? parseMessage(frame) : null
+    } catch (error) {
+      const isText = error instanceof TypeError
+      const reason = isText ? `a message ${error.message}` : messageOf(error)
+      return channel.close(closeCodes.badMessage, reason)
+    }
+    if (message?.type !== 'hello') return channel.close(closeCodes.badMessage, noHello)
+    if (!message.protocol.includes(protocolVersion)) {
+      const reason = `the server speaks version ${protocolVersion} of the protocol`
+      return channel.close(closeCodes.versionUnknown, reason)
+    }
+    const { app, instance_id } = message
+    const session = this.#session
+    if (session?.isConnected && session.instanceId !== instance_id) {
+      const reason = `another application is connected: ${session.title}`
+      const { dcc_type, pid } = app
+      this.#parts.log.warn({ dcc_type, pid }, 'a second application was turned away')
+      const refusal = { code: 'host_taken', message: reason, retryable: true }
+      channel.send({ type: 'error', id: idOf(frame), ...refusal })
+      return channel.close(closeCodes.hostTaken, 'another application is connected')
+    }
+    this.#accept(channel, message)
+  }
+
+  /** A connection that the application still has is of no use any more. */
+  #accept(channel: Channel, hello: Message<'hello'>): void {
+    const isBack = this.#session?.instanceId === hello.instance_id
+    this.#session?.end(closeCodes.replaced, 'a newer link of the same instance has its place')
+    if (!isBack) this.#schemes.forget()
+    channel.send(this.#welcome(hello))
+    const schemes = this.#schemes
+    const onChange = (presence: Presence) => this.#changed(hello.instance_id, presence)
+    this.#session = new Session(hello, { ...this.#parts, schemes, channel, onChange })
+    this.#session.start()
+  }
+
+  #changed(instanceId: string, presence: Presence): void {
+    const { connected, app } = presence
+    const dccType = app?.dcc_type ?? 'unknown'
+    this.#parts.registry.scene.setApplication({ instanceId, connected, dccType })
+    this.#parts.onPresence(presence)
+  }
+
+  #welcome({ instance_id, scene_refresh }: Message<'hello'>): Welcome {
+    const { limits, registry, artefacts } = this.#parts
+    return {
+      type: 'welcome',
+      protocol: protocolVersion,
+      server: { name: 'service-cli', version },
+      limits: {
+        max_message_bytes: limits.maxMessageBytes,
+        max_batch: maxBatch,
+        max_in_flight: maxInFlight,
+        max_artefact_bytes: artefacts === null ? null : limits.maxArtefactBytes,
+        max_patched_objects: limits.maxPatchedObjects,
+      },
+      heartbeat_ms: heartbeatMs,
+      // An application that cannot confirm its scene sends it again.
+      need_scene: registry.scene.setBy !== instance_id || scene_refresh !== true,
+      scene_patch: true,
+    }
+  }
+}

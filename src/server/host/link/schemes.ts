@@ -1,0 +1,241 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { z } from 'zod'
+import { invalidMember, orThrow, withoutNulls } from '../../../lib/host-link/check.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
+import { wellFormedJson } from '../../../lib/util/json.ts'
+import type { Logger } from '../../../lib/util/logger.ts'
+import { listedValues } from '../../resources/completion.ts'
+import { descriptorForm, templateForm } from '../../resources/producer-check.ts'
+import type {
+  CompletionContext,
+  Content,
+  Descriptor,
+  Reader,
+  Template,
+} from '../../resources/producer.ts'
+import type { ResourceRegistry } from '../../resources/registry.ts'
+import { isScheme, parseResourceUri, type ResourceUri } from '../../resources/resource-uri.ts'
+import type { SchemeProducer } from '../../resources/scheme-producer.ts'
+import { typedContents } from '../../resources/typed-contents.ts'
+import { hostFailure, LinkRefusal } from './failures.ts'
+import type { Requests } from './requests.ts'
+
+const maxSchemes = 16
+/** Resources, and templates, of one scheme. */
+const maxResources = 2000
+
+interface SchemesParts {
+  readonly registry: ResourceRegistry
+  /** Schemes of a lost link stay listed for this long. */
+  readonly graceMs: number
+  readonly log: Logger
+}
+
+/**
+ * The schemes that the application offers, over all its connections. After the end of one they wait
+ * to be registered again.
+ */
+export class Schemes {
+  readonly #parts: SchemesParts
+  /** In the order of their listing. */
+  readonly #byName = new Map<string, LinkedScheme>()
+  #requests: Requests | null = null
+
+  constructor(parts: SchemesParts) {
+    this.#parts = parts
+  }
+
+  connect(requests: Requests): void {
+    this.#requests = requests
+  }
+
+  /** `producer.register` */
+  register(scheme: string, resources: unknown, templates: unknown): void {
+    const { registry } = this.#parts
+    const listed = resourcesOf(resources ?? [], scheme)
+    const offered = parseList(templates ?? [], '/templates', templateForm(scheme), 'uriTemplate')
+    const known = this.#byName.get(scheme) ?? this.#add(scheme)
+    const isBack = known.requests === null
+    clearTimeout(known.removal)
+    known.requests = this.#requests
+    if (known.replace(listed, offered)) registry.listChanged()
+    if (isBack) registry.schemeUpdated(scheme)
+  }
+
+  /** `producer.unregister` */
+  unregister(scheme: string): void {
+    const known = this.#byName.get(scheme)
+    if (known === undefined) throw unknownScheme(scheme)
+    this.#remove(known)
+  }
+
+  /**
+   * `producer.list_changed`: takes the resources, or asks for them when there are none in the
+   * message. The old ones stay until the answer is there, and when it is wrong or late.
+   */
+  listChanged(scheme: string, resources: unknown): void {
+    const known = this.#connected(scheme)
+    if (resources !== undefined) return this.#replaceList(known, resources)
+    // An answer on its way may be older than this message.
+    known.fetching = known.fetching.then(() => this.#fetchList(known))
+  }
+
+  /** `resource.updated` */
+  updated(uri: string): void {
+    const parsed = parseResourceUri(uri)
+    if (!parsed.ok) throw invalidMember('/uri', parsed.failure.replace(/^uri /, ''))
+    this.#connected(parsed.value.scheme)
+    this.#parts.registry.notifyUpdated(parsed.value.text)
+  }
+
+  /** The connection is lost: its schemes stay listed for a while. */
+  disconnect(): void {
+    const { registry, graceMs } = this.#parts
+    for (const known of this.#byName.values()) {
+      if (known.requests === null) continue
+      known.requests = null
+      known.removal = setTimeout(() => this.#remove(known), graceMs).unref()
+      registry.schemeUpdated(known.scheme)
+    }
+  }
+
+  /** The application does not come back. */
+  forget(): void {
+    for (const known of [...this.#byName.values()]) this.#remove(known)
+  }
+
+  #add(scheme: string): LinkedScheme {
+    const { registry } = this.#parts
+    if (!isScheme(scheme)) {
+      const form = 'a lower-case letter, then letters, digits, "+", "-" or "."'
+      throw invalidMember('/scheme', `must be ${form}, at most 64 characters`)
+    }
+    const state = registry.schemeState(scheme)
+    if (state === 'reserved') {
+      throw new LinkRefusal('scheme_reserved', `${scheme}:// is the server's own`)
+    }
+    if (state === 'taken') {
+      throw new LinkRefusal('scheme_taken', `${scheme}:// is served by another producer`)
+    }
+    if (this.#byName.size >= maxSchemes) {
+      throw new LinkRefusal('limit', `there are ${maxSchemes} schemes already`)
+    }
+    const added = new LinkedScheme(scheme)
+    this.#byName.set(scheme, added)
+    registry.attach(scheme, added)
+    return added
+  }
+
+  #connected(scheme: string): LinkedScheme {
+    const known = this.#byName.get(scheme)
+    if (known === undefined || known.requests === null) throw unknownScheme(scheme)
+    return known
+  }
+
+  #replaceList(known: LinkedScheme, resources: unknown): void {
+    const listed = resourcesOf(resources, known.scheme)
+    if (known.replace(listed, known.templates())) this.#parts.registry.listChanged()
+  }
+
+  async #fetchList(known: LinkedScheme): Promise<void> {
+    const { requests, scheme } = known
+    try {
+      const resources = await requests?.list(scheme)
+      // What an earlier connection said is of no interest to this one.
+      if (requests === known.requests) this.#replaceList(known, resources)
+    } catch (error) {
+      this.#parts.log.warn(
+        { scheme, trouble: messageOf(error) },
+        'the application did not list its resources: the old list stays',
+      )
+    }
+  }
+
+  #remove(known: LinkedScheme): void {
+    clearTimeout(known.removal)
+    known.requests = null
+    this.#byName.delete(known.scheme)
+    this.#parts.registry.detach(known.scheme)
+  }
+}
+
+/** One scheme as clients see it: the lists are what the application said last, a read asks it. */
+class LinkedScheme implements SchemeProducer {
+  readonly scheme: string
+  /** Null while the application that offered it is not connected. */
+  requests: Requests | null = null
+  removal: NodeJS.Timeout | undefined
+  /** The last question for the list. */
+  fetching = Promise.resolve()
+  #resources: readonly Descriptor[] = Object.freeze([])
+  #templates: readonly Template[] = Object.freeze([])
+
+  constructor(scheme: string) {
+    this.scheme = scheme
+  }
+
+  list(): readonly Descriptor[] {
+    return this.#resources
+  }
+
+  templates(): readonly Template[] {
+    return this.#templates
+  }
+
+  async read({ text: uri }: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
+    if (this.requests === null) throw hostFailure('host_disconnected')
+    const contents = await this.requests.read(uri, reader?.signal)
+    const typeOf = (of: string) => this.#resources.find(each => each.uri === of)?.mimeType
+    // Contents are for the URI that was asked for, however the application spells it.
+    const answer = typedContents(contents, typeOf).map((content, at) => {
+      const isJson = 'text' in content && content.mimeType?.includes('json')
+      const text = isJson ? { text: wellFormedJson(content.text) } : {}
+      return Object.freeze({ ...content, ...text, uri: at > 0 ? content.uri : uri })
+    })
+    return Object.freeze(answer)
+  }
+
+  /** Completes from the list of resources, without a request to the application. */
+  complete(variable: string, prefix: string, context: CompletionContext): readonly string[] {
+    return listedValues(this.#resources, variable, prefix, context)
+  }
+
+  /** False when it says the same as before: then the arrays stay the identical ones. */
+  replace(resources: readonly Descriptor[], templates: readonly Template[]): boolean {
+    const isSame = isDeepStrictEqual([resources, templates], [this.#resources, this.#templates])
+    if (isSame) return false
+    this.#resources = resources
+    this.#templates = templates
+    return true
+  }
+}
+
+function resourcesOf(value: unknown, scheme: string): readonly Descriptor[] {
+  return parseList(value, '/resources', descriptorForm(scheme), 'uri')
+}
+
+/**
+ * A list of the application. Of several items with one `key` the first counts. Frozen, so that the
+ * server serialises an unchanged list once.
+ */
+function parseList<Key extends string, Item extends Readonly<Record<Key, string>>>(
+  value: unknown,
+  pointer: string,
+  form: z.ZodType<Item>,
+  key: Key,
+): readonly Item[] {
+  if (!Array.isArray(value)) throw invalidMember(pointer, 'must be an array')
+  if (value.length > maxResources) {
+    throw new LinkRefusal('limit', `${pointer} must not have more than ${maxResources} entries`)
+  }
+  const items = new Map<string, Item>()
+  for (const [at, given] of value.entries()) {
+    const item = orThrow(form, withoutNulls(given), `${pointer}/${at}`)
+    if (!items.has(item[key])) items.set(item[key], Object.freeze(item))
+  }
+  return Object.freeze([...items.values()])
+}
+
+function unknownScheme(scheme: string): LinkRefusal {
+  return new LinkRefusal('not_found', `no producer of ${scheme}:// is registered`)
+}

@@ -1,0 +1,377 @@
+import { invalidMember } from '../../../lib/host-link/check.ts'
+import {
+  type AppIdentity,
+  type Message,
+  noPictures,
+  type OpenDocument,
+  type PictureOffer,
+} from '../../../lib/host-link/messages.ts'
+import { closeCodes, type PictureTarget } from '../../../lib/host-link/wire.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
+import { numberOf } from '../../../lib/util/exact-json.ts'
+import type { JsonObject } from '../../../lib/util/json.ts'
+import { fail, type Result } from '../../../lib/util/result.ts'
+import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
+import type { CaptureFailure } from '../../capture/backend.ts'
+import { notePost } from '../../notes/note-posts.ts'
+import { refusedFromPages } from '../app-origins.ts'
+import type { HostParts } from '../endpoint.ts'
+import type { EventBuffers } from '../event-buffers.ts'
+import type { Presence } from '../status.ts'
+import { LinkUploads, type Uploads } from '../uploads.ts'
+import type { Channel, ChannelReader } from './channel.ts'
+import { changeScene, isRetryable, LinkRefusal, refusalOf } from './failures.ts'
+import { type Frame, idOf, parseMessage, readFrame, sceneText } from './frame.ts'
+import { pictureFailure } from './pictures.ts'
+import { Requests } from './requests.ts'
+import type { Schemes } from './schemes.ts'
+
+/** The application is told to send a heartbeat this often. */
+export const heartbeatMs = 5000
+
+/** The main thread of the application counts as busy when it is away for longer. */
+const busyMs = 2000
+
+/** Bytes of the notes that are sent to the application; clients of the link take 8 MiB. */
+const maxNotesBytes = 4 * 1024 * 1024
+
+export interface SessionParts extends HostParts {
+  readonly buffers: EventBuffers
+  readonly uploads: Uploads
+  readonly schemes: Schemes
+  readonly channel: Channel
+  /** Something is known of the application that was not before. */
+  onChange(presence: Presence): void
+}
+
+/** One connection of an application, from its hello on: its messages, in the order of their arrival. */
+export class Session implements ChannelReader {
+  readonly instanceId: string
+  readonly #parts: SessionParts
+  readonly #requests: Requests
+  readonly #uploads: LinkUploads
+  /** Sessions of events that this connection opened, also those it closed. */
+  readonly #eventSessions = new Set<string>()
+  #app: AppIdentity
+  #document: OpenDocument
+  #pictures: PictureOffer
+  /** As its newest heartbeat says. */
+  #isBusy = false
+  /** An answer whose picture must be the next frame: nothing else tells it from an artefact. */
+  #announced: { members: JsonObject; bytes: number } | null = null
+  readonly #hello: Message<'hello'>
+  /** End what is shown in the application. */
+  readonly #stops: (() => void)[] = []
+  #isConnected = true
+  #hasCleared = false
+
+  constructor(hello: Message<'hello'>, parts: SessionParts) {
+    const { channel, limits, log } = parts
+    this.#hello = hello
+    this.instanceId = hello.instance_id
+    this.#parts = parts
+    this.#app = hello.app
+    this.#document = hello.document ?? null
+    this.#pictures = hello.capture ?? noPictures
+    this.#uploads = new LinkUploads(parts.uploads, limits, channel)
+    const isBusy = () => this.#isBusy
+    this.#requests = new Requests({ send: message => channel.send(message), isBusy, limits, log })
+  }
+
+  /** The application is welcome: its messages are taken from now on. */
+  start(): void {
+    const { channel, log, schemes, registry } = this.#parts
+    const { app, scene_refresh, notes } = this.#hello
+    // The scene may have changed while the application was away.
+    registry.scene.markUnconfirmed()
+    if (scene_refresh === true) {
+      registry.scene.demand.supply({
+        refresh: () => this.#requests.refresh(),
+        demand: scene => void channel.send({ type: 'demand', scene }),
+      })
+    }
+    if (notes === true && !channel.isPage) {
+      this.#stops.push(this.#showNotes(), this.#showClients())
+    }
+    schemes.connect(this.#requests)
+    channel.setReader(this)
+    const { dcc_type, version, mode, pid } = app
+    log.info({ dcc_type, version, mode, pid }, 'application connected')
+    this.#changed()
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected
+  }
+
+  /** What pictures of itself the application offers now. */
+  get pictures(): PictureOffer {
+    return this.#pictures
+  }
+
+  /** For people: `blender 3.4.1, process 4711`. */
+  get title(): string {
+    const { dcc_type, version, pid } = this.#app
+    const named = version === undefined ? dcc_type : `${dcc_type} ${version}`
+    return pid === undefined ? named : `${named}, process ${pid}`
+  }
+
+  /** Asks the application for a picture. Never rejects. */
+  async capture(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>> {
+    const { targets, denied, shots } = this.#pictures
+    if (!this.#isConnected) return fail(pictureFailure('host_disconnected'))
+    if (denied) return fail(pictureFailure('permission'))
+    if (form.shot !== undefined && shots !== true) return fail(noShots)
+    if (targets.includes(form.view)) return this.#requests.capture(form)
+    const message = `the application takes no picture of its ${form.view}`
+    return fail({ reason: 'failed', message })
+  }
+
+  /** A client got a picture of the application. */
+  captured(target: PictureTarget): void {
+    this.#parts.channel.send({ type: 'captured', target })
+  }
+
+  text(text: string): void {
+    if (this.#announced) return this.#break('the picture that was announced did not follow')
+    let frame: Frame
+    try {
+      frame = readFrame(text)
+    } catch (error) {
+      return this.#break(`a message ${messageOf(error)}`)
+    }
+    if (frame.type === 'ok' || frame.type === 'error') this.#answered(frame.value)
+    else void this.#receive(frame)
+  }
+
+  bytes(bytes: Buffer): void {
+    const announced = this.#announced
+    this.#announced = null
+    if (announced === null) {
+      const wrong = this.#uploads.feed(bytes)
+      if (wrong !== null) this.#break(wrong)
+    } else if (announced.bytes === bytes.length) {
+      this.#requests.settle(announced.members, bytes)
+    } else {
+      const came = `a picture of ${bytes.length} bytes came`
+      this.#break(`${came}, ${announced.bytes} were announced`)
+    }
+  }
+
+  closed(code: number): void {
+    if (!this.#isConnected) return
+    this.#parts.log.warn({ close_code: code }, 'application disconnected')
+    this.end(closeCodes.bye, 'closed')
+    this.#changed()
+  }
+
+  /**
+   * Nothing more is taken. Not left to the close of the channel, which may come late: by then a
+   * newer connection may have opened the same buffers.
+   */
+  end(code: number, reason: string): void {
+    if (!this.#isConnected) return
+    this.#isConnected = false
+    const { registry, schemes, buffers, channel } = this.#parts
+    registry.scene.demand.supply(null)
+    for (const stop of this.#stops) stop()
+    schemes.disconnect()
+    this.#uploads.close()
+    for (const sessionId of this.#eventSessions) buffers.abandon(sessionId)
+    this.#requests.disconnect()
+    channel.close(code, reason)
+  }
+
+  #answered(members: JsonObject): void {
+    const bytes = members['type'] === 'ok' ? (members['png_bytes'] ?? null) : null
+    if (bytes === null) return this.#requests.settle(members, null)
+    if (!Number.isSafeInteger(bytes) || Number(bytes) < 1) {
+      return this.#break('/png_bytes must be a whole number, 1 or more')
+    }
+    this.#announced = { members, bytes: Number(bytes) }
+  }
+
+  #break(reason: string): void {
+    this.#parts.channel.close(closeCodes.badMessage, reason)
+  }
+
+  /** Handles the message at once, and answers when that is done. Never rejects. */
+  async #receive(frame: Frame): Promise<void> {
+    const { channel, log } = this.#parts
+    let id: string | undefined
+    let message: Message | null = null
+    try {
+      id = idOf(frame)
+      message = parseMessage(frame)
+      if (message === null && id === undefined) return
+      if (message === null) {
+        const type = frame.type.slice(0, 64)
+        throw new LinkRefusal('unknown_type', `there is no message "${type}"`)
+      }
+      if (channel.isPage && refusedFromPages.has(message.type)) {
+        throw new LinkRefusal('unsupported', 'a web page sends no audit records and no notes')
+      }
+      const done = this.#handle(message, frame)
+      // A message that is handled at once is answered before the next one is read.
+      const body = done instanceof Promise ? await done : done
+      if (id !== undefined) channel.send({ type: 'ok', id, ...body })
+      if (message.type === 'bye') this.#left(message)
+    } catch (error) {
+      const { type } = frame
+      if (type === 'scene.set' || type === 'scene.patch') {
+        this.#parts.registry.scene.markUnconfirmed()
+      }
+      const announced = numberOf(frame.value['size']) ?? 0
+      // The bytes of an invalid artefact.put may be on their way already.
+      if (type === 'artefact.put' && message === null && announced > 0) {
+        if (Number.isSafeInteger(announced)) this.#uploads.skip(announced)
+      }
+      const refusal = refusalOf(error)
+      if (refusal === null) log.error({ err: error, type }, 'a message of the application failed')
+      const { code, message: reason } =
+        refusal ?? new LinkRefusal('internal', 'the server failed; its log has the reason')
+      channel.send({ type: 'error', id, code, message: reason, retryable: isRetryable(code) })
+    }
+  }
+
+  /** Returns the members of the answer. */
+  #handle(message: Message, frame: Frame): object | Promise<object> {
+    const { registry, buffers, schemes, audit, checkpoints } = this.#parts
+    switch (message.type) {
+      case 'scene.set': {
+        const text = message.scene === null ? null : sceneText(frame)
+        return { revision: registry.scene.replaceText(text, this.instanceId) }
+      }
+      case 'scene.patch': {
+        const { patch, base = null } = message
+        return { revision: changeScene(() => registry.scene.patch(patch, base, this.instanceId)) }
+      }
+      case 'app.update':
+        if (message.document !== undefined) this.#document = message.document
+        if (message.mode !== undefined) this.#app = { ...this.#app, mode: message.mode }
+        if (message.capture !== undefined) this.#pictures = message.capture
+        this.#changed()
+        return {}
+      case 'heartbeat': {
+        const isBusy = message.main_idle_ms > busyMs || message.busy !== undefined
+        const isNews = isBusy !== this.#isBusy
+        this.#isBusy = isBusy
+        if (isNews) this.#changed()
+        return {}
+      }
+      case 'audit.record':
+        for (const record of message.records) audit.record(record)
+        return { count: message.records.length }
+      case 'events.open': {
+        const { session_id, maxlen, max_message_bytes } = message
+        this.#eventSessions.add(session_id)
+        return { next_cursor: buffers.open(session_id, maxlen, max_message_bytes).newestCursor }
+      }
+      case 'events.append': {
+        this.#eventSessions.add(message.session_id)
+        const buffer = buffers.open(message.session_id)
+        for (const event of message.events) buffer.append(event)
+        return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
+      }
+      case 'events.close':
+        if (buffers.end(message.session_id)) return {}
+        throw new LinkRefusal('not_found', 'there is no such session of events')
+      case 'producer.register':
+        schemes.register(message.scheme, message.resources, message.templates)
+        return {}
+      case 'producer.unregister':
+        schemes.unregister(message.scheme)
+        return {}
+      case 'producer.list_changed':
+        schemes.listChanged(message.scheme, message.resources)
+        return {}
+      case 'resource.updated':
+        schemes.updated(message.uri)
+        return {}
+      case 'artefact.put':
+        return this.#uploads.put(message)
+      case 'artefact.abort':
+        this.#uploads.abort(message.upload)
+        return {}
+      case 'checkpoint.add':
+        return checkpoints
+          .add(message)
+          .then(({ name, as_of, connected }) => ({ checkpoint: { name, as_of, connected } }))
+      case 'note.add':
+        return this.#writeNote('notes', message.note, '/note')
+      case 'note.act': {
+        const { note, action, by, text } = message
+        return this.#writeNote(`notes/${note}/${action}`, { by, text })
+      }
+      case 'bye':
+        if (message.clear === true) this.#clear(message.reason)
+        return {}
+      case 'hello':
+        throw new LinkRefusal('invalid', 'hello was said already')
+    }
+  }
+
+  /** As the post to this address below `/host/v1/` does. */
+  async #writeNote(address: string, body: unknown, at = ''): Promise<object> {
+    const { notes } = this.#parts
+    const post = notePost(address)
+    if (post === null) throw invalidMember('/note', 'must name a note')
+    const write = post(body, at)
+    if (notes === null) throw new LinkRefusal('unsupported', 'notes are switched off')
+    const { id, number, state } = await write(notes)
+    return { note: { id, number, state } }
+  }
+
+  /** Nothing that it shared may stay, except artefacts and the audit. */
+  #clear(reason: string | undefined): void {
+    const { buffers, registry } = this.#parts
+    for (const sessionId of this.#eventSessions) buffers.remove(sessionId)
+    this.#eventSessions.clear()
+    this.#document = null
+    this.#hasCleared = true
+    if (registry.scene.setBy === this.instanceId) registry.scene.clear(reason)
+  }
+
+  #left({ reason }: Message<'bye'>): void {
+    this.#parts.log.info({ reason }, 'application said good-bye')
+    this.end(closeCodes.bye, 'bye')
+    this.#parts.schemes.forget()
+    this.#changed()
+  }
+
+  /** Sends the notes of the open document, now and whenever they change. Returns the end. */
+  #showNotes(): () => void {
+    const { notes, log, channel } = this.#parts
+    if (notes === null) return () => {}
+    // One after the other: a slow read for the previous document must not end last.
+    let showing = Promise.resolve()
+    const show = () => {
+      showing = showing.then(async () => {
+        const shown = await notes.shown(maxNotesBytes).catch((error: unknown) => {
+          log.warn({ reason: messageOf(error) }, 'the notes cannot be shown')
+          // The application may still show those of another document.
+          return { notes: [], pictures: '' }
+        })
+        channel.send({ type: 'notes', ...shown })
+      })
+    }
+    show()
+    return notes.watch(show)
+  }
+
+  /** Sends the clients that there are, now and whenever that changes. Returns the end. */
+  #showClients(): () => void {
+    const { clients, channel } = this.#parts
+    const show = () => channel.send({ type: 'clients', clients: clients.rows() })
+    show()
+    return clients.watch(() => void show())
+  }
+
+  #changed(): void {
+    const connected = this.#isConnected
+    const busy = connected && this.#isBusy
+    const pictures = connected ? this.#pictures : noPictures
+    const presence = { connected, app: this.#app, document: this.#document, busy, pictures }
+    this.#parts.onChange(this.#hasCleared ? { ...presence, cleared: true } : presence)
+  }
+}

@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
+import { invalidMember, orThrow } from '../../lib/host-link/check.ts'
+import { type Message, sidecar } from '../../lib/host-link/messages.ts'
+import { readJson } from '../../lib/host-link/read-json.ts'
+import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { parseExact } from '../../lib/util/exact-json.ts'
+import { PutOptionInvalid } from '../artefacts/put-options.ts'
+import type { ArtefactOptions, ArtefactStore } from '../artefacts/store.ts'
+import { bodyStream } from '../http/body.ts'
+import { switchedOff } from './guards.ts'
+import type { HostLimits } from './limits.ts'
+import { LinkRefusal } from './link/failures.ts'
+
+export type UploadLimits = Pick<HostLimits, 'maxArtefactBytes' | 'maxUploads' | 'bodyTimeoutMs'>
+
+/** The artefacts that are being stored, so many at a time. */
+export class Uploads {
+  readonly #store: Pick<ArtefactStore, 'put'> | null
+  readonly #limits: UploadLimits
+  #running = 0
+
+  /** `store` is null when artefacts are switched off. */
+  constructor(store: Pick<ArtefactStore, 'put'> | null, limits: UploadLimits) {
+    this.#store = store
+    this.#limits = limits
+  }
+
+  /** Stores the body of a post. Rejects with a `ServiceError`; nothing stays of a broken upload. */
+  receive(req: IncomingMessage): Promise<object> {
+    const { maxArtefactBytes, bodyTimeoutMs: timeoutMs } = this.#limits
+    const options = optionsOf(querySidecar(req.url ?? ''), req.headers['content-type'])
+    // 0 is the store's word for "no bound".
+    return this.put(bodyStream(req, { maxBytes: maxArtefactBytes || Infinity, timeoutMs }), options)
+  }
+
+  async put(bytes: AsyncIterable<Uint8Array>, options: ArtefactOptions): Promise<object> {
+    const { maxUploads } = this.#limits
+    if (this.#store === null) {
+      switchedOff('artefacts are', '--no-artefacts')
+    }
+    if (this.#running >= maxUploads) {
+      const message = `${maxUploads} artefacts are being received already`
+      throw new ServiceError('limit_reached', message, {
+        hint: 'send it again when another one is done',
+      })
+    }
+    this.#running++
+    try {
+      const { ref, existed } = await this.#store.put(bytes, options)
+      return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
+    } catch (error) {
+      throw error instanceof PutOptionInvalid ? invalidOption(error) : error
+    } finally {
+      this.#running--
+    }
+  }
+}
+
+type Put = Message<'artefact.put'>
+
+/** An artefact whose bytes are coming. */
+interface Arriving {
+  readonly id: string
+  /** Null: the bytes are skipped. */
+  readonly stream: PassThrough | null
+  missing: number
+}
+
+/** What waits for the store before the application is asked to wait. */
+const maxWaitingBytes = 1024 * 1024
+
+/** The artefacts of one connection: their bytes come one after the other, in binary frames. */
+export class LinkUploads {
+  readonly #uploads: Uploads
+  readonly #limits: UploadLimits
+  readonly #channel: { pause(): void; resume(): void }
+  #current: Arriving | null = null
+  /** Streams that are full: one that has all of its bytes may be, beside the current one. */
+  readonly #full = new Set<PassThrough>()
+
+  constructor(uploads: Uploads, limits: UploadLimits, channel: { pause(): void; resume(): void }) {
+    this.#uploads = uploads
+    this.#limits = limits
+    this.#channel = channel
+  }
+
+  /** Rejects with a `LinkRefusal` or `ServiceError`. Gives up a put that lacks bytes. */
+  async put({ id, size, sha256, mime, ...members }: Put): Promise<object> {
+    const stream = new PassThrough({ highWaterMark: maxWaitingBytes })
+    // The store may have stopped to read.
+    stream.on('error', () => {})
+    stream.on('drain', () => this.#drained(stream)).on('close', () => this.#drained(stream))
+    this.#begin({ id, stream, missing: size })
+    const { maxArtefactBytes: most } = this.#limits
+    try {
+      if (most > 0 && size > most) {
+        const message = `the artefact has ${size} bytes, at most ${most} bytes are taken`
+        throw new LinkRefusal('limit', message)
+      }
+      return await this.#uploads.put(checked(stream, sha256), optionsOf(members, mime))
+    } finally {
+      stream.destroy()
+    }
+  }
+
+  /** Skips the bytes of a put that was refused. */
+  skip(bytes: number): void {
+    this.#begin({ id: '', stream: null, missing: bytes })
+  }
+
+  abort(id: string): void {
+    if (this.#current?.id !== id) {
+      throw new LinkRefusal('not_found', 'there is no such artefact on its way')
+    }
+    this.#giveUp('the application gave it up')
+  }
+
+  /** What is wrong with the bytes, as a reason to close the link; null: nothing. */
+  feed(bytes: Buffer): string | null {
+    const current = this.#current
+    if (current === null) return 'a binary frame came without an artefact.put before it'
+    if (bytes.length > current.missing) return 'an artefact has more bytes than were announced'
+    current.missing -= bytes.length
+    const { stream } = current
+    if (stream?.writable && !stream.write(bytes)) {
+      this.#full.add(stream)
+      this.#channel.pause()
+    }
+    this.#endComplete()
+    return null
+  }
+
+  close(): void {
+    this.#giveUp('the link is closed')
+  }
+
+  #begin(next: Arriving): void {
+    this.#giveUp('another artefact.put came before all of its bytes')
+    this.#current = next
+    this.#endComplete()
+  }
+
+  #endComplete(): void {
+    if (this.#current?.missing !== 0) return
+    this.#current.stream?.end()
+    this.#current = null
+  }
+
+  #giveUp(why: string): void {
+    const failure = new LinkRefusal('mismatch', `the artefact is given up: ${why}`)
+    this.#current?.stream?.destroy(failure)
+    this.#current = null
+  }
+
+  #drained(stream: PassThrough): void {
+    if (this.#full.delete(stream) && this.#full.size === 0) this.#channel.resume()
+  }
+}
+
+/** The bytes of the stream. Throws at their end when they have another hash than was announced. */
+async function* checked(
+  stream: PassThrough,
+  sha256: string | undefined,
+): AsyncGenerator<Uint8Array> {
+  const hash = createHash('sha256')
+  for await (const piece of stream) {
+    if (sha256 !== undefined) hash.update(piece)
+    yield piece
+  }
+  if (sha256 !== undefined && hash.digest('hex') !== sha256) {
+    throw new LinkRefusal('mismatch', 'the bytes have another sha256 than was announced')
+  }
+}
+
+function optionsOf(
+  members: Omit<Put, 'type' | 'id' | 'size' | 'sha256' | 'mime'>,
+  mime: string | undefined,
+): ArtefactOptions {
+  const { display_name, session_id, tool_call_id, job_id, correlation_id, expires_at } = members
+  return {
+    mime,
+    displayName: display_name,
+    sessionId: session_id,
+    toolCallId: tool_call_id,
+    jobId: job_id,
+    correlationId: correlation_id,
+    expiresAt: expires_at,
+    metadata: members.metadata,
+  }
+}
+
+/** What the store refused, under the name that the application used. */
+function invalidOption({ option, detail }: PutOptionInvalid): ServiceError {
+  if (option === 'mime') return invalidMember('', `the media type ${detail}`)
+  const name = option.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+  return invalidMember(`/${name}`, detail)
+}
+
+function querySidecar(url: string) {
+  const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
+  const parameters: Record<string, unknown> = Object.fromEntries(new URLSearchParams(query))
+  const { metadata } = parameters
+  if (typeof metadata === 'string') parameters['metadata'] = metadataOf(metadata)
+  return orThrow(sidecar, parameters)
+}
+
+function metadataOf(json: string): unknown {
+  try {
+    return parseExact(readJson(json).text)
+  } catch (error) {
+    throw invalidMember('/metadata', messageOf(error))
+  }
+}

@@ -1,0 +1,201 @@
+import { expect } from 'chai'
+import { until } from '../../../helpers/until.ts'
+import { LinkServer, type Message, hello } from '../harness.ts'
+
+const text = (message: Message) => JSON.stringify(message)
+const without = (name: string) => text({ ...hello(), [name]: undefined })
+
+describe('the first message of a link', () => {
+  let server: LinkServer
+  before(async () => (server = await LinkServer.start()))
+  after(() => server.stop())
+
+  const noHello = 'the first message must be a hello'
+  const wrong: [what: string, first: string | Buffer, code: number, reason: string][] = [
+    ['no JSON', '{', 4400, 'a message is not valid JSON: unexpected end'],
+    ['no type', '{}', 4400, 'a message has no type'],
+    ['another message', '{"type":"heartbeat","main_idle_ms":1}', 4400, noHello],
+    ['another message, wrong itself', '{"type":"heartbeat"}', 4400, noHello],
+    ['an answer', '{"type":"ok","id":"s1"}', 4400, noHello],
+    ['a binary frame', Buffer.from(text(hello())), 4400, noHello],
+    ['no versions', without('protocol'), 4400, '/protocol is required'],
+    ['no application', without('app'), 4400, '/app is required'],
+    [
+      'version 2 only',
+      text(hello('a', { protocol: [2] })),
+      4406,
+      'the server speaks version 1 of the protocol',
+    ],
+  ]
+  it('closes the link when it is no hello', async () => {
+    for (const [what, first, code, reason] of wrong) {
+      const peer = await server.open()
+      peer.send(first)
+      peer.send(hello())
+      const closed = await peer.closed
+      expect(closed.code, what).to.equal(code)
+      expect(closed.reason, what).to.contain(reason)
+      expect(peer.received, what).to.deep.equal([])
+    }
+    expect(server.presences).to.deep.equal([])
+  })
+
+  it('is a hello, which is welcomed', async () => {
+    const { welcome } = await server.join()
+    expect(welcome).to.deep.include({ type: 'welcome', protocol: 1, need_scene: true })
+  })
+
+  it('may name newer versions and say more, once', async () => {
+    const document = { path: '/a.blend', frames: 250 }
+    const peer = await server.join('run-1', { protocol: [3, 2, 1], more: { x: 1 }, document })
+    expect(peer.welcome.type).to.equal('welcome')
+    expect(server.presence?.document).to.deep.equal({ path: '/a.blend' })
+    const answer = await peer.ask(hello())
+    expect(answer).to.include({ type: 'error', code: 'invalid', retryable: false })
+    await peer.settled()
+  })
+})
+
+describe('the welcome of a link', () => {
+  let server: LinkServer
+  beforeEach(async () => (server = await LinkServer.start()))
+  afterEach(() => server.stop())
+
+  it('asks for a scene where there is none, or the one of another application', async () => {
+    const needs: unknown[] = []
+    for (const instance of ['a', 'a', 'b', 'b', 'a']) {
+      const peer = await server.join(instance, { scene_refresh: true })
+      needs.push(peer.welcome['need_scene'])
+      await peer.ask({ type: 'scene.set', scene: { of: instance } })
+      peer.send({ type: 'bye' })
+      await peer.closed
+    }
+    expect(needs).to.deep.equal([true, false, true, false, true])
+  })
+
+  it('asks for the scene where another source has replaced it meanwhile', async () => {
+    const peer = await server.join('a')
+    await peer.ask({ type: 'scene.set', scene: { of: 'a' } })
+    peer.ws.terminate()
+    await until(() => server.presence?.connected === false)
+    server.scene.setText('{"of":"a post"}')
+    const { welcome } = await server.join('a', { scene_refresh: true })
+    expect(welcome['need_scene']).to.equal(true)
+  })
+})
+
+describe('a link without a hello', () => {
+  it('is closed with 4408 in time, and stays when it came', async () => {
+    const server = await LinkServer.start({ limits: { linkHelloMs: 1000 } })
+    try {
+      const silent = await server.open()
+      const joined = await server.join()
+      expect(await silent.closed).to.deep.equal({
+        code: 4408,
+        reason: 'no hello came within 1000 ms',
+      })
+      await joined.settled()
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+describe('the place of the application', () => {
+  let server: LinkServer
+  beforeEach(async () => (server = await LinkServer.start()))
+  afterEach(() => server.stop())
+
+  it('is taken over by a newer link of the same instance', async () => {
+    const older = await server.join('run-1')
+    const newer = await server.join('run-1')
+    expect((await older.closed).code).to.equal(4409)
+    await newer.settled()
+    expect(server.presence).to.have.property('connected', true)
+  })
+
+  it('is refused to another instance, which may have it later', async () => {
+    const first = await server.join('run-1')
+    const second = await server.open()
+    second.send(hello('run-2', { id: '1' }))
+    expect(await second.next()).to.deep.equal({
+      type: 'error',
+      id: '1',
+      code: 'host_taken',
+      retryable: true,
+      message: 'another application is connected: blender 3.4.1, process 4711',
+    })
+    expect((await second.closed).code).to.equal(4423)
+    await first.settled()
+    first.ws.terminate()
+    await until(() => server.presence?.connected === false)
+    expect((await server.join('run-2')).welcome.type).to.equal('welcome')
+  })
+
+  it('is left with bye, and what was said before it holds', async () => {
+    const peer = await server.join()
+    peer.send({ type: 'scene.set', scene: { a: 1 } })
+    peer.send({ type: 'bye', id: '9', reason: 'quit' })
+    peer.send({ type: 'scene.set', scene: { a: 2 } })
+    expect((await peer.closed).code).to.equal(1000)
+    expect(peer.received.at(-1)).to.deep.equal({ type: 'ok', id: '9' })
+    expect(server.scenes).to.deep.equal([{ a: 1 }])
+    expect(server.presence).to.have.property('connected', false)
+    expect((await server.join('run-1')).welcome.type).to.equal('welcome')
+  })
+
+  it('keeps the scene after bye, and removes what was shared after bye with clear', async () => {
+    const shared = async (clear: boolean) => {
+      const peer = await server.join('run-1', { document: { name: 'a.blend' } })
+      await peer.ask({ type: 'scene.set', scene: { a: 1 } })
+      await peer.ask({ type: 'events.open', session_id: 'console' })
+      await peer.ask({ type: 'events.open', session_id: 'closed' })
+      await peer.ask({ type: 'events.close', session_id: 'closed' })
+      const bye = { type: 'bye', clear, reason: 'the user left' }
+      expect(await peer.ask(bye)).to.deep.equal({ type: 'ok' })
+      await peer.closed
+      const document = server.presence?.document
+      return {
+        scene: server.scene.current.text !== null,
+        buffers: await server.buffers(),
+        document,
+      }
+    }
+    const everything = { scene: true, buffers: ['console', 'closed'] }
+    expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
+    expect(await shared(true)).to.deep.equal({ scene: false, buffers: [], document: null })
+    expect(server.scene.current.goneBecause).to.equal('the user left')
+  })
+
+  it('leaves the scene of another source alone after bye with clear', async () => {
+    const peer = await server.join()
+    server.scene.setText('{"posted":true}')
+    await peer.ask({ type: 'bye', clear: true })
+    expect(server.scene.current.text !== null).to.equal(true)
+  })
+
+  it('tells of the application as it changes, and nothing twice', async () => {
+    const peer = await server.join('run-1', { document: { path: '/a.blend' } })
+    expect(server.presence).to.deep.equal({
+      connected: true,
+      app: { dcc_type: 'blender', mode: 'gui', version: '3.4.1', pid: 4711 },
+      document: { path: '/a.blend' },
+      busy: false,
+      pictures: { targets: [], shots: undefined, denied: false },
+    })
+    const changes: [message: Message, presence: object][] = [
+      [{ type: 'app.update', document: { name: 'b' } }, { document: { name: 'b' } }],
+      [{ type: 'app.update', mode: 'background' }, { document: { name: 'b' } }],
+      [{ type: 'heartbeat', main_idle_ms: 2001 }, { busy: true }],
+      [{ type: 'heartbeat', main_idle_ms: 2000 }, { busy: false }],
+    ]
+    for (const [message, presence] of changes) {
+      expect(await peer.ask(message)).to.deep.equal({ type: 'ok' })
+      expect(server.presence).to.deep.include(presence)
+    }
+    expect(server.presence?.app?.mode).to.equal('background')
+    const told = server.presences.length
+    await peer.ask({ type: 'heartbeat', main_idle_ms: 1000 })
+    expect(server.presences.length).to.equal(told)
+  })
+})

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
+
+/** A store that remembers what arrived. */
+export class MemoryArtefacts {
+  readonly stored = new Map<string, { bytes: Buffer; options: ArtefactOptions }>()
+  /** Puts that were begun and did not end well. */
+  broken = 0
+  /** Called when a put has taken its first bytes. */
+  onFirstBytes: () => void = () => {}
+  onBroken: () => void = () => {}
+
+  async put(source: AsyncIterable<Uint8Array>, options: ArtefactOptions = {}): Promise<PutResult> {
+    const chunks: Uint8Array[] = []
+    try {
+      for await (const chunk of source) {
+        if (chunks.push(chunk) === 1) this.onFirstBytes()
+      }
+    } catch (error) {
+      this.broken++
+      this.onBroken()
+      throw error
+    }
+    const bytes = Buffer.concat(chunks)
+    const hex = createHash('sha256').update(bytes).digest('hex')
+    const existed = this.stored.has(hex)
+    this.stored.set(hex, { bytes, options })
+    const ref = {
+      uri: `artefact://sha256/${hex}`,
+      mime: options.mime ?? 'application/octet-stream',
+      size_bytes: bytes.length,
+      display_name: null,
+      digest: `sha256:${hex}`,
+      session_id: null,
+      tool_call_id: null,
+      job_id: null,
+      correlation_id: null,
+      instance_id: null,
+      dcc_type: null,
+      created_at: '2026-01-01T00:00:00.000Z',
+      expires_at: null,
+      metadata: null,
+    }
+    return { ref, existed }
+  }
+
+  async remove(hex: string): Promise<boolean> {
+    return this.stored.delete(hex)
+  }
+}
