@@ -6,14 +6,15 @@ import { usage } from '../lib/util/errors.ts'
 import type { GatewayOptions } from '../server/gateway.ts'
 import { type AuthMode, authFlags, authModes, describeAccess, openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
-import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
 import { checkPath } from './path-flags.ts'
 import {
   addressFlags,
-  aggregateFlag,
+  aggregateDescription,
+  type McpServerFlags,
   offFlags,
-  runFlags,
   type OutputFlags,
+  readMcpServerSettings,
+  runFlags,
 } from './server-flags.ts'
 import {
   type Access,
@@ -46,7 +47,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
   ]
 
   static override flags = {
-    ...addressFlags({ port: defaultPorts.gateway, server: 'gateway' }),
+    ...addressFlags(defaultPorts.gateway),
     'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
     catalog: Flags.string({
       description: 'file that replaces the built-in catalog of adapters and packages',
@@ -55,7 +56,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
     'no-standby': Flags.boolean({
       description: 'exit with 1 when another gateway is active, instead of standing by',
     }),
-    aggregate: aggregateFlag,
+    aggregate: Flags.boolean({ description: aggregateDescription }),
     'accept-joins': Flags.string({
       description: 'let instances join with tokens of this accounts server (--aggregate)',
       helpValue: 'URL',
@@ -66,7 +67,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
       description: 'none, api-key, oauth or accounts (users of --accept-joins see what is theirs)',
       helpValue: 'MODE',
     }),
-    ...runFlags('maxSessions=20000'),
+    ...runFlags,
   }
 
   override async run(): Promise<void> {
@@ -110,7 +111,7 @@ function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['
     if (mode !== 'accounts') return undefined
     throw usage('--auth accounts needs an accounts server', 'name it with --accept-joins URL')
   }
-  if (flags.aggregate !== true) throw usage('--accept-joins is for --aggregate', 'add --aggregate')
+  if (!flags.aggregate) throw usage('--accept-joins is for --aggregate', 'add --aggregate')
   if (mode === 'none' && flags.auth !== 'none') {
     throw usage(
       '--accept-joins would let every user of this machine read the instances that join',

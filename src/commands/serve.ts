@@ -6,7 +6,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import {
   type OutputFlags,
   addressFlags,
-  aggregateFlag,
+  aggregateDescription,
   offFlags,
   runFlags,
 } from './server-flags.ts'
@@ -77,7 +77,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
   ]
 
   static override flags = {
-    ...addressFlags({ port: defaultPorts.serve, server: 'server' }),
+    ...addressFlags(defaultPorts.serve),
     stdio: Flags.boolean({
       description: 'serve one client over stdio; join the running server or start one',
       default: false,
@@ -144,7 +144,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       min: 1,
       max: 65_535,
     }),
-    aggregate: aggregateFlag,
+    aggregate: Flags.boolean({ description: aggregateDescription }),
     join: Flags.string({
       description: 'gateway of the studio to join; nothing listens here for it (repeatable)',
       helpValue: 'URL',
@@ -154,12 +154,14 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     'join-token-file': Flags.string({
       description: 'file with the token for --join; overrides SERVICE_JOIN_TOKEN',
       helpValue: 'FILE',
+      dependsOn: ['join'],
     }),
     'visible-to': Flags.option({ options: visibilities })({
       description: 'users of that gateway who see this instance [default: owner]',
+      dependsOn: ['join'],
     }),
     ...authFlags,
-    ...runFlags('maxSessions=20000'),
+    ...runFlags,
   }
 
   override async run(): Promise<void> {

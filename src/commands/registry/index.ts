@@ -23,7 +23,7 @@ export function readAccountsSettings(flags: AccountsFlags, env: NodeJS.ProcessEn
     ...readAddress(flags),
     ...readDataFlags(flags, env),
     registration: flags.registration,
-    limits: readLimitFlags(flags.limit ?? [], { accessTokenMs: undefined }),
+    limits: readLimitFlags(flags.limit, { accessTokenMs: undefined }),
   }
 }
 
@@ -36,17 +36,13 @@ invitation, and commonly guessed passwords are refused.`
   static override examples = ['<%= config.bin %> registry']
 
   static override flags = {
-    ...addressFlags({
-      port: defaultPorts.registry,
-      server: 'accounts server',
-      publicUrl: 'address that clients use, if different; also the issuer',
-    }),
+    ...addressFlags(defaultPorts.registry),
     ...dataFlags,
     registration: Flags.option({ options: registrationModes })({
       description: 'open, invite or closed [default: open on this machine, else invite]',
       helpValue: 'MODE',
     }),
-    ...runFlags('accessTokenMs=3600000'),
+    ...runFlags,
   }
 
   override async run(): Promise<void> {
