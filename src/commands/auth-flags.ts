@@ -30,7 +30,6 @@ export const authFlags = {
   }),
   'allow-unauthenticated': Flags.boolean({
     description: 'allow other machines to connect without authentication',
-    default: false,
   }),
   'oauth-issuer': Flags.string({
     description: 'the OAuth provider whose tokens are accepted, with --auth oauth',

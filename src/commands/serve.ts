@@ -26,12 +26,9 @@ import { systemTimer, within } from '../lib/util/time.ts'
 import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
 import { runServer } from './run-server.ts'
 
-/** Runs the resource server until a signal ends it. */
 export default class Serve extends BaseCommand {
   static override summary = 'Serve the live state of an application to AI clients'
-
   static override usage = 'serve [FLAGS]'
-
   static override description = `Runs beside the application, receives its scene, audit records, \
 events and files over the host link, and offers them as MCP resources on /mcp. Listens only on this \
 machine by default; see --host. With --artefacts the files are in a bucket that several servers share.
@@ -42,45 +39,21 @@ there is a new key or service-cli keys off is run.
 Environment: SERVICE_MCP_API_KEY (a key for clients, beside those of service-cli \
 keys create), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \
 default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
-
   static override examples = [
-    { description: 'start with the defaults', command: '<%= config.bin %> serve' },
-    {
-      description: 'require a key, kept in a file only you can read',
-      command: '<%= config.bin %> serve --api-key-file ~/.config/mcp.key',
-    },
-    {
-      description: 'require a named key from clients, made with service-cli keys create',
-      command: '<%= config.bin %> serve --auth api-key',
-    },
-    {
-      description: 'serve a scene that another program writes to a file',
-      command: '<%= config.bin %> serve --dcc-type houdini --scene-file ./scene.json',
-    },
-    {
-      description: 'start from a script: a free port, one JSON line when it listens',
-      command: '<%= config.bin %> serve --port 0 --json',
-    },
-    {
-      description: 'for a client that starts its servers and uses stdio',
-      command: '<%= config.bin %> serve --stdio',
-    },
-    {
-      description: 'join the gateway of the studio',
-      command:
-        '<%= config.bin %> serve --join https://gateway.example.com --join-token-file ~/.config/join.token',
-    },
-    {
-      description: 'raise one limit',
-      command: '<%= config.bin %> serve --limit maxSessions=20000',
-    },
+    '<%= config.bin %> serve',
+    '<%= config.bin %> serve --api-key-file ~/.config/mcp.key',
+    '<%= config.bin %> serve --auth api-key',
+    '<%= config.bin %> serve --dcc-type houdini --scene-file ./scene.json',
+    '<%= config.bin %> serve --port 0 --json',
+    '<%= config.bin %> serve --stdio',
+    '<%= config.bin %> serve --join https://studio.example --join-token-file join.token',
+    '<%= config.bin %> serve --limit maxSessions=20000',
   ]
 
   static override flags = {
     ...addressFlags(defaultPorts.serve),
     stdio: Flags.boolean({
       description: 'serve one client over stdio; join the running server or start one',
-      default: false,
     }),
     'dcc-type': Flags.string({
       description: 'kind of application, such as blender',
@@ -101,16 +74,10 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       description: 'folder of notes and checkpoints on a project share [default: your own]',
       helpValue: 'DIR',
     }),
-    'no-artefacts': Flags.boolean({ description: 'serve no artefacts', default: false }),
-    'no-resources': Flags.boolean({
-      description: 'serve no resources and no tools',
-      default: false,
-    }),
+    'no-artefacts': Flags.boolean({ description: 'serve no artefacts' }),
+    'no-resources': Flags.boolean({ description: 'serve no resources and no tools' }),
     ...offFlags,
-    'no-notes': Flags.boolean({
-      description: 'keep no notes of people about the document',
-      default: false,
-    }),
+    'no-notes': Flags.boolean({ description: 'keep no notes of people about the document' }),
     'scene-file': Flags.string({
       description: 'watch a JSON file and serve it as the scene',
       helpValue: 'FILE',
@@ -136,7 +103,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     }),
     gateway: Flags.boolean({
       description: 'also run the gateway, or take over when the current one stops',
-      default: false,
     }),
     'gateway-port': Flags.integer({
       description: `TCP port of the gateway, with --gateway [default: ${defaultPorts.gateway}]`,

@@ -4,29 +4,16 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { quoteArgument } from '../../lib/cli/format.ts'
 import { checkOutput, outputFlags, writeProduct } from './output.ts'
 
-/** Writes the Blender add-on as the zip that Blender installs. */
 export default class AdapterBlender extends BaseCommand {
   static override summary = 'Write the Blender add-on as an installable zip'
-
   static override usage = 'adapter blender [-o FILE] [-f]'
-
   static override description = `The add-on connects Blender to \`service-cli serve\`: scene, \
 operators, console and renders appear as resources. It needs only Blender. The same \
 version of service-cli always writes the same bytes.`
-
   static override examples = [
-    {
-      description: 'write service-cli-blender-<version>.zip into this folder',
-      command: '<%= config.bin %> adapter blender',
-    },
-    {
-      description: 'replace the file of an older version',
-      command: '<%= config.bin %> adapter blender --out ~/addons/service-cli.zip --force',
-    },
-    {
-      description: 'from a script: one JSON line with the path and the hash',
-      command: '<%= config.bin %> adapter blender --out addon.zip --force --json',
-    },
+    '<%= config.bin %> adapter blender',
+    '<%= config.bin %> adapter blender --out ~/addons/service-cli.zip --force',
+    '<%= config.bin %> adapter blender --out addon.zip --force --json',
   ]
 
   static override flags = outputFlags

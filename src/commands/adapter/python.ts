@@ -7,25 +7,15 @@ import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
 import { errnoOf, ServiceError, usage } from '../../lib/util/errors.ts'
 
-/** Writes the Python client of the host link: a folder that needs nothing else. */
 export default class AdapterPython extends BaseCommand {
   static override summary = 'Write the Python client for your own application'
-
   static override usage = 'adapter python [-o FOLDER] [-f]'
-
   static override description = `Writes a folder to put beside your own code. It connects the \
 application to \`service-cli serve\` and needs only Python 3.7 or newer, which Maya, Houdini, Nuke \
 and others include.`
-
   static override examples = [
-    {
-      description: `write the folder ${pythonClient} here`,
-      command: '<%= config.bin %> adapter python',
-    },
-    {
-      description: 'replace the files of an older version',
-      command: `<%= config.bin %> adapter python --out ~/maya/scripts/${pythonClient} --force`,
-    },
+    '<%= config.bin %> adapter python',
+    `<%= config.bin %> adapter python --out ~/maya/scripts/${pythonClient} --force`,
   ]
 
   static override flags = {

@@ -17,10 +17,7 @@ const keyFlag = {
 /** The flags of a command that talks to a server: its key, and where running servers are. */
 export const accessFlags = {
   ...keyFlag,
-  'allow-http': Flags.boolean({
-    description: 'send the key unencrypted to another machine',
-    default: false,
-  }),
+  'allow-http': Flags.boolean({ description: 'send the key unencrypted to another machine' }),
   ...registryDirFlag,
 }
 

@@ -93,17 +93,8 @@ async function show(
 /** Removes control characters: text from a server must not change the terminal. */
 function screenText(text: string, mimeType: string | null): string {
   const parsed = isJsonType(mimeType) ? parseJson(text, 200, parseExact) : null
-  const clean = cleanLines(parsed?.ok ? prettyJson(parsed.value) : text)
+  const clean = cleanLines(parsed?.ok ? JSON.stringify(parsed.value, null, 2) : text)
   return clean.endsWith('\n') || clean === '' ? clean : `${clean}\n`
-}
-
-/** Short arrays and objects stay on one line; numbers stay as they were written. */
-function prettyJson(value: unknown): string {
-  // The innermost ones: a line break in a string is escaped.
-  return JSON.stringify(value, null, 2).replace(/[[{]\n[^[\]{}]*[\]}]/g, found => {
-    const line = found.replace(/\n */g, ' ').replace(/^\[ | \]$/g, edge => edge.trim())
-    return line.length > 72 ? found : line
-  })
 }
 
 function describe({ length }: Buffer, mimeType: string | null | undefined): string {
