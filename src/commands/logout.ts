@@ -12,7 +12,7 @@ server cannot be reached. With --all the token stays until every session has end
   static override examples = ['<%= config.bin %> logout', '<%= config.bin %> logout --all']
 
   static override flags = {
-    all: Flags.boolean({ description: 'end every session, on every machine' }),
+    all: Flags.boolean({ default: false, description: 'end every session, on every machine' }),
   }
 
   override async run(): Promise<void> {
