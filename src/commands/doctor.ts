@@ -3,7 +3,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { hasColour, processOutput, terminalWidth } from '../lib/cli/output.ts'
 import { reportText } from './doctor/finding.ts'
 import { readJoinToken } from './join-token.ts'
-import { readStateDirectory } from './path-flags.ts'
+import { readStateDirectory, registryDirFlag } from './path-flags.ts'
 
 export default class Doctor extends BaseCommand {
   static override summary = 'Check this machine and suggest fixes'
@@ -19,7 +19,7 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed; 
   ]
 
   static override flags = {
-    'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
+    ...registryDirFlag,
     'join-token-file': Flags.string({
       description: 'token of serve --join; overrides SERVICE_JOIN_TOKEN',
       helpValue: 'FILE',

@@ -6,7 +6,7 @@ import { usage } from '../lib/util/errors.ts'
 import type { GatewayOptions } from '../server/gateway.ts'
 import { type AuthMode, authFlags, authModes, describeAccess, openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
-import { checkPath } from './path-flags.ts'
+import { checkPath, registryDirFlag } from './path-flags.ts'
 import {
   addressFlags,
   aggregateDescription,
@@ -48,7 +48,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
 
   static override flags = {
     ...addressFlags(defaultPorts.gateway),
-    'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
+    ...registryDirFlag,
     catalog: Flags.string({
       description: 'file that replaces the built-in catalog of adapters and packages',
       helpValue: 'FILE',

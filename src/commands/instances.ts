@@ -7,7 +7,7 @@ import { processOutput, warningsTo } from '../lib/cli/output.ts'
 import { usage } from '../lib/util/errors.ts'
 import { jsonLine } from '../lib/util/text.ts'
 import { changeLine, emptyText, instanceTable } from './instances/lines.ts'
-import { readStateDirectory } from './path-flags.ts'
+import { readStateDirectory, registryDirFlag } from './path-flags.ts'
 
 export default class Instances extends BaseCommand {
   static override summary = 'List the running servers of this machine and their state'
@@ -30,7 +30,7 @@ With --watch it then prints changes until Ctrl-C.`
     }),
     all: Flags.boolean({ description: 'include instances whose process has ended' }),
     watch: Flags.boolean({ char: 'w', description: 'keep running and print changes' }),
-    'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
+    ...registryDirFlag,
   }
 
   override async run(): Promise<void> {

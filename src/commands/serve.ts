@@ -24,6 +24,7 @@ import {
 import { paint } from '../lib/cli/output.ts'
 import { systemTimer, within } from '../lib/util/time.ts'
 import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
+import { registryDirFlag } from './path-flags.ts'
 import { runServer } from './run-server.ts'
 
 export default class Serve extends BaseCommand {
@@ -61,10 +62,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'TYPE',
     }),
     name: Flags.string({ description: 'display name of this instance', helpValue: 'TEXT' }),
-    'registry-dir': Flags.string({
-      description: 'state directory: instance records, tokens and artefacts',
-      helpValue: 'DIR',
-    }),
+    ...registryDirFlag,
     artefacts: Flags.string({
       description: 'keep artefacts in this bucket',
       helpValue: 's3://BUCKET/PREFIX',

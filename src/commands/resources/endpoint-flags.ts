@@ -1,11 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-
-const registryDirFlag = {
-  'registry-dir': Flags.string({
-    description: 'state directory; overrides SERVICE_REGISTRY_DIR',
-    helpValue: 'DIR',
-  }),
-}
+import { registryDirFlag } from '../path-flags.ts'
 
 const keyFlag = {
   'api-key-file': Flags.string({
