@@ -4,7 +4,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { GatewayOptions } from '../server/gateway.ts'
-import { type AuthMode, authFlags, authModes, describeAccess, openWarning } from './auth-flags.ts'
+import { type AuthMode, authFlags, authModes, openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { checkPath, registryDirFlag } from './path-flags.ts'
 import {
@@ -16,14 +16,7 @@ import {
   readMcpServerSettings,
   runFlags,
 } from './server-flags.ts'
-import {
-  type Access,
-  checkedText,
-  clientText,
-  dirFlag,
-  labelled,
-  pageText,
-} from '../lib/cli/banner.ts'
+import { clientText, dirFlag, labelled, pageText, type Shown } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { runServer } from './run-server.ts'
 
@@ -146,7 +139,6 @@ async function runGateway(settings: GatewaySettings, output: OutputFlags): Promi
           namedDir: settings.registryDir,
           acceptsJoins,
           page: pageLogin(),
-          ...describeAccess(settings),
           ...shown,
         })
       },
@@ -155,7 +147,8 @@ async function runGateway(settings: GatewaySettings, output: OutputFlags): Promi
   )
 }
 
-export interface GatewayBannerFacts extends Access {
+export interface GatewayBannerFacts extends Shown {
+  readonly page: string | null
   readonly registryDir: string
   /** Instances of other machines can join. */
   readonly acceptsJoins: boolean
@@ -169,7 +162,6 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
 ${labelled('Gateway', url, colour)}
 ${pageText(page, colour)}\
 ${labelled('Instances', `those of ${registryDir}`, colour)}${joins}
-${checkedText(facts, '')}
 
 ${clientText(facts, ' --gateway')}
 

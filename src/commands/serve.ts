@@ -10,17 +10,10 @@ import {
   offFlags,
   runFlags,
 } from './server-flags.ts'
-import { authFlags, describeAccess, openWarning } from './auth-flags.ts'
+import { authFlags, openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings, type ServeSettings } from './serve-settings.ts'
-import {
-  type Access,
-  checkedText,
-  clientText,
-  dirFlag,
-  labelled,
-  pageText,
-} from '../lib/cli/banner.ts'
+import { clientText, dirFlag, labelled, pageText, type Shown } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { systemTimer, within } from '../lib/util/time.ts'
 import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
@@ -167,7 +160,6 @@ async function runServe(settings: ServeSettings, output: OutputFlags): Promise<v
           page: pageLogin(),
           joins: settings.join?.gateways ?? [],
           capture,
-          ...describeAccess(settings),
           ...shown,
         })
       },
@@ -191,7 +183,9 @@ function describeAppOrigins(origins: ServeHandle['appOrigins']) {
 /** The banner waits this long for a window that is named by its title. */
 const lookMs = 500
 
-export interface BannerFacts extends Access {
+export interface BannerFacts extends Shown {
+  /** A link that logs a browser in to the page, once. Null: there is no page. */
+  readonly page: string | null
   readonly hostUrl: string
   /** Null when the token came from the environment. */
   readonly hostTokenFile: string | null
@@ -217,7 +211,6 @@ ${pageText(page, colour, { later: `; later: service-cli page${dirFlag(facts)}` }
 ${labelled('Host link', hostUrl, colour)}
 ${labelled('Host token', hostTokenFile ?? 'from SERVICE_HOST_TOKEN', colour)}
 ${joined.join('')}\
-${checkedText(facts, ', the host token')}
 ${labelled('Window', captureSentence(facts.capture), colour)}
 
 ${clientText(facts, '')}
