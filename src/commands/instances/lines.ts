@@ -6,13 +6,6 @@ import { cleanText } from '../../lib/util/text.ts'
 
 type InstanceRow = import('../../server/gateway/instance-rows.ts').InstanceRow
 
-/** The shown part of a row. */
-export type ShownRow = Pick<
-  InstanceRow,
-  'instance_short' | 'dcc_type' | 'version' | 'display_name' | 'status' | 'health' | 'reason'
-> &
-  Pick<InstanceRow, 'scene' | 'scene_set_at' | 'mcp_url' | 'application'>
-
 const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
 /** The URL is dropped last because clients need it, and the ID never. */
 const drop = ['HEALTH', 'SCENE', 'NAME', 'STATUS', 'URL']
@@ -23,7 +16,7 @@ const indent = ' '.repeat(10)
 
 /** What is wrong with a row stands below the table. */
 export function instanceTable(
-  rows: readonly ShownRow[],
+  rows: readonly InstanceRow[],
   width = terminalWidth(process.stdout),
 ): string {
   const table = columns(names, rows.map(cellsOf), { drop, width })
@@ -33,7 +26,7 @@ export function instanceTable(
   return [table, ...troubles].join('\n')
 }
 
-function cellsOf(row: ShownRow): string[] {
+function cellsOf(row: InstanceRow): string[] {
   const { dcc_type, version } = row
   return [
     row.instance_short,
@@ -47,7 +40,7 @@ function cellsOf(row: ShownRow): string[] {
 }
 
 /** The health, with the reason where something is wrong: a live server may lack its application. */
-function healthText({ health, reason, application }: ShownRow): string {
+function healthText({ health, reason, application }: InstanceRow): string {
   if (health !== 'live') return `${health}: ${reason}`
   const absence = absenceText(application)
   return absence === null ? health : `${health}: ${absence}`
@@ -57,14 +50,14 @@ function healthText({ health, reason, application }: ShownRow): string {
 export function sceneText({
   scene,
   scene_set_at: setAt,
-}: Pick<ShownRow, 'scene' | 'scene_set_at'>): string {
+}: Pick<InstanceRow, 'scene' | 'scene_set_at'>): string {
   if (scene === null) return setAt === null ? '' : `set ${ageText(setAt)}`
   const path = cleanText(scene, 4096)
   return path.length > maxSceneChars ? `…${path.slice(1 - maxSceneChars)}` : path
 }
 
 /** One change: `12:30:05  changed   1a2b3c4d  blender 4.2  …`. */
-export function changeLine(event: string, row: ShownRow, time = new Date()): string {
+export function changeLine(event: string, row: InstanceRow, time = new Date()): string {
   const cells = cellsOf(row)
   cells[names.indexOf('HEALTH')] = healthText(row)
   const shown = cells.map(cell => cleanText(cell) || '-')

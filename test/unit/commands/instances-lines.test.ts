@@ -1,12 +1,8 @@
 import { expect } from 'chai'
-import {
-  changeLine,
-  emptyText,
-  instanceTable,
-  type ShownRow,
-} from '../../../src/commands/instances/lines.ts'
+import { changeLine, emptyText, instanceTable } from '../../../src/commands/instances/lines.ts'
+import type { InstanceRow } from '../../../src/server/gateway/instance-rows.ts'
 
-const row: ShownRow = {
+const row = {
   instance_short: '38e471f8',
   dcc_type: 'blender',
   version: '4.2.0',
@@ -18,13 +14,13 @@ const row: ShownRow = {
   scene_set_at: null,
   application: { connected: true, since: null },
   mcp_url: 'http://127.0.0.1:8765/mcp',
-}
+} as InstanceRow
 
 const since = '2026-03-04T05:06:07.250Z'
 const gone = { ...row, version: null, application: { connected: false, since } }
 
 describe('instanceTable', () => {
-  const stale: ShownRow = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat' }
+  const stale: InstanceRow = { ...row, health: 'stale', status: 'stale', reason: 'no heartbeat' }
 
   it('says why something is not well, and not why it is', () => {
     const [head, first, , trouble] = instanceTable([row, stale]).split('\n')
