@@ -2,6 +2,8 @@
  * A client of the host link for applications in JavaScript: web pages, Electron, Node. The built
  * file imports nothing; docs/host-link.md has an example.
  */
+import type { z } from 'zod'
+import type { auditPost, eventsPost } from './lib/host-link/messages.ts'
 import type { Mode, ServerMessage, Welcome } from './lib/host-link/wire.ts'
 import type { JsonObject } from './lib/util/json.ts'
 
@@ -31,26 +33,8 @@ export interface SceneChanges {
   members?: JsonObject
 }
 
-export interface AuditInput {
-  action: string
-  actor?: string
-  outcome?: 'success' | 'timeout' | { denied: { reason: string } } | { error: { message: string } }
-  params?: unknown
-  duration_ms?: number
-  session_id?: string
-  timestamp?: string
-}
-
-export interface EventInput {
-  source: string
-  stream: string
-  message: string
-  level?: 'trace' | 'debug' | 'info' | 'warning' | 'error'
-  tool_call_id?: string
-  job_id?: string
-  correlation_id?: string
-  metadata?: unknown
-}
+export type AuditInput = z.input<typeof auditPost>['records'][number]
+export type EventInput = z.input<typeof eventsPost>['events'][number]
 
 export type LinkState = 'connecting' | 'connected' | 'waiting' | 'ended'
 export type PictureRequest = Extract<ServerMessage, { type: 'capture' }>
@@ -66,14 +50,11 @@ export interface Picture {
 export interface HostClientOptions {
   /** The `host_url` of the server. Default: `http://127.0.0.1:8765/host`. */
   url?: string
-  /**
-   * The host token; in a page the token that `serve --app-origin` printed. A function is called
-   * before every attempt, because a restarted server has another token.
-   */
+  /** Or a function, called before every attempt: a restarted server has another token. */
   token: string | (() => string | Promise<string>)
   app: { dcc_type: string; mode?: Mode; version?: string; display_name?: string; pid?: number }
   document?: { path?: string; name?: string; modified?: boolean } | null
-  /** `error`: why the link waits for its next attempt, or has ended for good. */
+  /** `error`: why the link waits for its next attempt, or has ended. */
   onStatus?: (state: LinkState, error: HostLinkError | null) => void
   /** The server refused a scene or another message without an answer. Default: `console.error`. */
   onError?: (error: HostLinkError) => void
@@ -124,7 +105,6 @@ export class HostClient {
   #greeting = Promise.withResolvers<void>()
   #retryMs = firstRetryMs
   #retryTimer: ReturnType<typeof setTimeout> | undefined
-  #heartbeat: ReturnType<typeof setInterval> | undefined
   #sending: Promise<void> | null = null
   #sceneTimer: ReturnType<typeof setTimeout> | undefined
   #sentAtMs = 0
@@ -149,10 +129,7 @@ export class HostClient {
     this.#schedule()
   }
 
-  /**
-   * Resolves once the server is connected and has the newest scene. Rejects when it refuses that, when
-   * the connection is lost meanwhile, and when the link has ended.
-   */
+  /** Resolves once the server has the newest scene. Rejects when it refuses that or the link ends. */
   async flush(): Promise<void> {
     await this.#greeting.promise
     // It may have begun before the last change.
@@ -191,11 +168,10 @@ export class HostClient {
   async close({ clear = false } = {}): Promise<void> {
     if (this.#isEnded) return
     const socket = this.#socket
-    const isGreeted = this.#welcome !== null
+    if (this.#welcome !== null) this.#say({ type: 'bye', reason: 'quit', clear })
     this.#end(null)
     if (socket === null) return
     const closed = new Promise(resolve => socket.addEventListener('close', resolve))
-    if (isGreeted) this.#say({ type: 'bye', reason: 'quit', clear })
     socket.close()
     await closed
   }
@@ -219,10 +195,8 @@ export class HostClient {
       const address = url.replace(/^http/, 'ws')
       // A page cannot send headers with a WebSocket: its hello has the token.
       const isPage = pageOrigin !== undefined
-      const socket = new WebSocket(
-        address,
-        isPage ? subprotocol : { protocols: subprotocol, headers },
-      )
+      const form = isPage ? subprotocol : { protocols: subprotocol, headers }
+      const socket = new WebSocket(address, form)
       let isOpen = false
       this.#socket = socket
       socket.onopen = () => {
@@ -231,7 +205,9 @@ export class HostClient {
       }
       socket.onmessage = ({ data }) => this.#receive(JSON.parse(data))
       socket.onclose = ({ code, reason }) => {
-        void this.#closed(isOpen ? closeError(code, reason) : whyNotOpen(url, headers))
+        const text = reason || `the connection was closed (${code})`
+        const said = new HostLinkError(closes[code] ?? 'disconnected', text)
+        void this.#closed(isOpen ? said : whyNotOpen(url, headers))
       }
     } catch (error) {
       void this.#closed(new HostLinkError('unreachable', String(error)))
@@ -243,7 +219,6 @@ export class HostClient {
     return {
       type: 'hello',
       protocol: [1],
-      client: { name: 'host-client', version: '1' },
       app: { mode: 'gui', ...app },
       instance_id: this.#instanceId,
       document: this.#document,
@@ -257,7 +232,6 @@ export class HostClient {
     this.#socket = null
     if (this.#welcome !== null && !this.#isEnded) this.#greeting = Promise.withResolvers()
     this.#welcome = null
-    clearInterval(this.#heartbeat)
     clearTimeout(this.#sceneTimer)
     const error = await reason
     for (const { reject } of this.#questions.values()) reject(error)
@@ -322,9 +296,6 @@ export class HostClient {
     this.#greeting.resolve()
     this.#retryMs = firstRetryMs
     this.#isFollowed = true
-    const beat = () => this.#say({ type: 'heartbeat', main_idle_ms: 0 })
-    beat()
-    this.#heartbeat = setInterval(beat, welcome.heartbeat_ms)
     this.#scene.forgetSent()
     this.#options.onStatus?.('connected', null)
     this.#schedule()
@@ -467,11 +438,6 @@ class SceneCopy {
     this.isWhole = true
     this.isDirty = this.#scene !== undefined && this.refusal === null
   }
-}
-
-function closeError(code: number, reason: string): HostLinkError {
-  const text = reason === '' ? `the connection was closed (${code})` : reason
-  return new HostLinkError(closes[code] ?? 'disconnected', text)
 }
 
 /** The handshake of a WebSocket does not say why it failed; a plain request does. */

@@ -76,7 +76,7 @@ describe('an agent that only uses tools, beside a Blender with a window', functi
     expect(items).to.deep.equal([{ id: 'Cube', translate: [1, 0, 0] }])
 
     const { content } = await call('look', { max_width: 320 })
-    expect(content[0]).to.include({ type: 'image', mimeType: 'image/png' })
+    expect(content[0]).to.include({ type: 'image', mimeType: 'image/jpeg' })
     expect(content[1].text).to.match(/^window, 320 × \d+ pixels, scene revision \d+$/)
 
     const again = call('wait_for_change', { since: await settled() })

@@ -24,7 +24,7 @@ export class NoteFolder {
   document: DocumentFolder
   #folder: DocumentFolder
   readonly #log: Logger
-  readonly #told: (changed: readonly Note[]) => void
+  readonly #onChanged: (changed: readonly Note[]) => void
   /** As read last, by number: a note is the identical one until there is another file of it. */
   #known = new Map<number, KnownNote>()
   #hasLooked = false
@@ -33,12 +33,16 @@ export class NoteFolder {
   #next: Promise<readonly Note[]> | null = null
   #writing: Promise<unknown> = Promise.resolve()
 
-  /** `told` is called when a look finds other notes than the one before, whoever wrote them. */
-  constructor(document: DocumentFolder, log: Logger, told: (changed: readonly Note[]) => void) {
+  /** `onChanged` is called when a look finds that notes changed, also those of another server. */
+  constructor(
+    document: DocumentFolder,
+    log: Logger,
+    onChanged: (changed: readonly Note[]) => void,
+  ) {
     this.document = document
     this.#folder = document.folder('notes')
     this.#log = log
-    this.#told = told
+    this.#onChanged = onChanged
   }
 
   get path(): string {
@@ -152,7 +156,7 @@ export class NoteFolder {
     const before = new Set(this.#notes)
     this.#known = new Map(found.map(each => [each.number, each]))
     const changed = this.#notes.filter(note => !before.has(note))
-    if (this.#hasLooked && changed.length > 0) this.#told(changed)
+    if (this.#hasLooked && changed.length > 0) this.#onChanged(changed)
     this.#hasLooked = true
     return this.#notes
   }

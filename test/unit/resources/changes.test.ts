@@ -28,7 +28,9 @@ function listened(hasArtefacts = true) {
 describe('resource updates', () => {
   it('do not come for a scene that was refused', () => {
     const { resources, updates } = listened()
-    expect(() => resources.setScene({ a: NaN })).to.throw(TypeError)
+    const circle: { self?: object } = {}
+    circle.self = circle
+    expect(() => resources.setScene(circle)).to.throw(TypeError)
     expect(() => resources.scene.setText('{')).to.throw(TypeError)
     expect(updates).to.deep.equal([])
   })

@@ -53,7 +53,9 @@ describe('hints of the built-in resources', () => {
     const set = later()
     resources.setScene({ a: 1 })
     later()
-    expect(() => resources.setScene({ a: NaN })).to.throw(TypeError)
+    const circle: { self?: object } = {}
+    circle.self = circle
+    expect(() => resources.setScene(circle)).to.throw(TypeError)
     expect([await modified('scene://current'), await modified('scene://delta')]).to.deep.equal([
       set,
       set,
