@@ -12,7 +12,6 @@ import {
   aggregateDescription,
   type McpServerFlags,
   offFlags,
-  type OutputFlags,
   readMcpServerSettings,
   runFlags,
 } from './server-flags.ts'
@@ -66,7 +65,35 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
   override async run(): Promise<void> {
     const { flags } = await this.parse(Gateway)
     const settings = await readGatewaySettings(flags, process.env)
-    await runGateway(settings, flags)
+    await runServer(
+      {
+        settings,
+        warning: openWarning(settings, process.env),
+        async start(options, cancelled, say) {
+          const { startGateway } = await import('../server/gateway.ts')
+          const onElection = ({ event, ...facts }: { event: string }) =>
+            say({ event, pid: process.pid, ...facts })
+          return startGateway({ ...options, onElection }, cancelled)
+        },
+        listening: ({ url, instanceId, registryDir }) => ({
+          url,
+          instance_id: instanceId,
+          registry_dir: registryDir,
+        }),
+        banner: ({ url, registryDir, pageLogin }, shown) => {
+          const acceptsJoins = settings.acceptJoins !== undefined
+          return renderGatewayBanner({
+            url,
+            registryDir,
+            namedDir: settings.registryDir,
+            acceptsJoins,
+            page: pageLogin(),
+            ...shown,
+          })
+        },
+      },
+      flags,
+    )
   }
 }
 
@@ -112,39 +139,6 @@ function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['
     )
   }
   return requireAccountsUrl(accounts, '--accept-joins')
-}
-
-/** Runs the gateway until a signal ends it; stands by while another one is active. */
-async function runGateway(settings: GatewaySettings, output: OutputFlags): Promise<void> {
-  await runServer(
-    {
-      settings,
-      warning: openWarning(settings, process.env),
-      async start(options, cancelled, say) {
-        const { startGateway } = await import('../server/gateway.ts')
-        const onElection = ({ event, ...facts }: { event: string }) =>
-          say({ event, pid: process.pid, ...facts })
-        return startGateway({ ...options, onElection }, cancelled)
-      },
-      listening: ({ url, instanceId, registryDir }) => ({
-        url,
-        instance_id: instanceId,
-        registry_dir: registryDir,
-      }),
-      banner: ({ url, registryDir, pageLogin }, shown) => {
-        const acceptsJoins = settings.acceptJoins !== undefined
-        return renderGatewayBanner({
-          url,
-          registryDir,
-          namedDir: settings.registryDir,
-          acceptsJoins,
-          page: pageLogin(),
-          ...shown,
-        })
-      },
-    },
-    output,
-  )
 }
 
 export interface GatewayBannerFacts extends Shown {

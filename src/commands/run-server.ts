@@ -54,10 +54,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
     const early = await Promise.race([signals.received, starting.then(() => null)])
     if (early !== null) {
       cancel.abort()
-      const undone = starting.then(
-        handle => handle.stop(),
-        () => {},
-      )
+      const undone = starting.then(handle => handle.stop()).catch(() => {})
       return await ending(early, undone, log)
     }
     const handle = await starting

@@ -3,16 +3,10 @@ import { quoteArgument } from '../lib/cli/format.ts'
 import { captureModes } from '../server/capture/backend.ts'
 import { visibilities } from '../lib/instances/join-wire.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import {
-  type OutputFlags,
-  addressFlags,
-  aggregateDescription,
-  offFlags,
-  runFlags,
-} from './server-flags.ts'
+import { addressFlags, aggregateDescription, offFlags, runFlags } from './server-flags.ts'
 import { authFlags, openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
-import { readServeSettings, type ServeSettings } from './serve-settings.ts'
+import { readServeSettings } from './serve-settings.ts'
 import { clientText, dirFlag, labelled, pageText, type Shown } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { systemTimer, within } from '../lib/util/time.ts'
@@ -129,46 +123,41 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       return runServeStdio(flags, given, process.env)
     }
     const settings = await readServeSettings(flags, process.env)
-    await runServe(settings, flags)
-  }
-}
-
-/** Runs the resource server until a signal ends it. */
-async function runServe(settings: ServeSettings, output: OutputFlags): Promise<void> {
-  await runServer(
-    {
-      settings,
-      warning: openWarning(settings, process.env),
-      async start(options, cancelled) {
-        const { startServe } = await import('../server/serve.ts')
-        return startServe(options, cancelled)
-      },
-      listening: ({ url, hostUrl, hostTokenFile, instanceId }) => ({
-        url,
-        host_url: hostUrl,
-        host_token_file: hostTokenFile,
-        instance_id: instanceId,
-      }),
-      secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
-      banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
-        await within(capture?.look() ?? Promise.resolve(), lookMs, systemTimer, () => {})
-        return renderBanner({
+    await runServer(
+      {
+        settings,
+        warning: openWarning(settings, process.env),
+        async start(options, cancelled) {
+          const { startServe } = await import('../server/serve.ts')
+          return startServe(options, cancelled)
+        },
+        listening: ({ url, hostUrl, hostTokenFile, instanceId }) => ({
           url,
-          hostUrl,
-          hostTokenFile,
-          namedDir: settings.registryDir,
-          page: pageLogin(),
-          joins: settings.join?.gateways ?? [],
-          capture,
-          ...shown,
-        })
+          host_url: hostUrl,
+          host_token_file: hostTokenFile,
+          instance_id: instanceId,
+        }),
+        secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
+        banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
+          await within(capture?.look() ?? Promise.resolve(), lookMs, systemTimer, () => {})
+          return renderBanner({
+            url,
+            hostUrl,
+            hostTokenFile,
+            namedDir: settings.registryDir,
+            page: pageLogin(),
+            joins: settings.join?.gateways ?? [],
+            capture,
+            ...shown,
+          })
+        },
+        addition: async ({ gatewayPageLogin }, { colour }) => {
+          return pageText(await gatewayPageLogin(), colour, { label: 'Gateway page' })
+        },
       },
-      addition: async ({ gatewayPageLogin }, { colour }) => {
-        return pageText(await gatewayPageLogin(), colour, { label: 'Gateway page' })
-      },
-    },
-    output,
-  )
+      flags,
+    )
+  }
 }
 
 /** No other output has the tokens. */
