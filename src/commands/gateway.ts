@@ -4,17 +4,10 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { GatewayOptions } from '../server/gateway.ts'
-import { type AuthMode, authFlags, authModes, openWarning } from './auth-flags.ts'
+import { type AuthMode, authModes, openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
-import { checkPath, registryDirFlag } from './path-flags.ts'
-import {
-  addressFlags,
-  aggregateDescription,
-  type McpServerFlags,
-  offFlags,
-  readMcpServerSettings,
-  runFlags,
-} from './server-flags.ts'
+import { checkPath } from './path-flags.ts'
+import { type McpServerFlags, mcpServerFlags, readMcpServerSettings } from './server-flags.ts'
 import { clientText, dirFlag, labelled, pageText, type Shown } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { runServer } from './run-server.ts'
@@ -39,8 +32,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
   ]
 
   static override flags = {
-    ...addressFlags(defaultPorts.gateway),
-    ...registryDirFlag,
+    ...mcpServerFlags(defaultPorts.gateway),
     catalog: Flags.string({
       description: 'file that replaces the built-in catalog of adapters and packages',
       helpValue: 'FILE',
@@ -48,18 +40,14 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
     'no-standby': Flags.boolean({
       description: 'exit with 1 when another gateway is active, instead of standing by',
     }),
-    aggregate: Flags.boolean({ description: aggregateDescription }),
     'accept-joins': Flags.string({
       description: 'let instances join with tokens of this accounts server (--aggregate)',
       helpValue: 'URL',
     }),
-    ...offFlags,
-    ...authFlags,
     auth: Flags.option({ options: [...authModes, 'accounts'] as const })({
       description: 'none, api-key, oauth or accounts (users of --accept-joins see what is theirs)',
       helpValue: 'MODE',
     }),
-    ...runFlags,
   }
 
   override async run(): Promise<void> {

@@ -3,15 +3,14 @@ import { quoteArgument } from '../lib/cli/format.ts'
 import { captureModes } from '../server/capture/backend.ts'
 import { visibilities } from '../lib/instances/join-wire.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { addressFlags, aggregateDescription, offFlags, runFlags } from './server-flags.ts'
-import { authFlags, openWarning } from './auth-flags.ts'
+import { mcpServerFlags } from './server-flags.ts'
+import { openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
 import { readServeSettings } from './serve-settings.ts'
 import { clientText, dirFlag, labelled, pageText, type Shown } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { systemTimer, within } from '../lib/util/time.ts'
 import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
-import { registryDirFlag } from './path-flags.ts'
 import { runServer } from './run-server.ts'
 
 export default class Serve extends BaseCommand {
@@ -39,7 +38,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
   ]
 
   static override flags = {
-    ...addressFlags(defaultPorts.serve),
+    ...mcpServerFlags(defaultPorts.serve),
     stdio: Flags.boolean({
       description: 'serve one client over stdio; join the running server or start one',
     }),
@@ -49,7 +48,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'TYPE',
     }),
     name: Flags.string({ description: 'display name of this instance', helpValue: 'TEXT' }),
-    ...registryDirFlag,
     artefacts: Flags.string({
       description: 'keep artefacts in this bucket',
       helpValue: 's3://BUCKET/PREFIX',
@@ -61,7 +59,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     }),
     'no-artefacts': Flags.boolean({ description: 'serve no artefacts' }),
     'no-resources': Flags.boolean({ description: 'serve no resources and no tools' }),
-    ...offFlags,
     'no-notes': Flags.boolean({ description: 'keep no notes of people about the document' }),
     'scene-file': Flags.string({
       description: 'watch a JSON file and serve it as the scene',
@@ -95,7 +92,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       min: 1,
       max: 65_535,
     }),
-    aggregate: Flags.boolean({ description: aggregateDescription }),
     join: Flags.string({
       description: 'gateway of the studio to join; nothing listens here for it (repeatable)',
       helpValue: 'URL',
@@ -111,8 +107,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       description: 'users of that gateway who see this instance [default: owner]',
       dependsOn: ['join'],
     }),
-    ...authFlags,
-    ...runFlags,
   }
 
   override async run(): Promise<void> {

@@ -6,8 +6,8 @@ import { checkLimits, defaultLimits } from '../lib/config/limits.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
 import { parseNetwork, parseOrigin, withoutBrackets } from '../lib/util/net.ts'
 import type { ListenOptions } from '../server/http/listen-options.ts'
-import { type AuthFlags, readAuth } from './auth-flags.ts'
-import { checkPath } from './path-flags.ts'
+import { authFlags, type AuthFlags, readAuth } from './auth-flags.ts'
+import { checkPath, registryDirFlag } from './path-flags.ts'
 
 /** From the most to the least verbose. */
 const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -128,15 +128,6 @@ function checkTrustedProxy(value: string): string {
   )
 }
 
-/** Of `serve` and `gateway`. */
-export const offFlags = {
-  'no-tools': Flags.boolean({ description: 'offer no tools to agents' }),
-  'no-page': Flags.boolean({ description: 'serve no live page at /' }),
-}
-
-export const aggregateDescription =
-  'serve the resources of all instances at the gateway, as instance://ID/…'
-
 export const logFlags = {
   'log-level': Flags.option({ options: logLevels })({
     description: 'least severe log line [default: info, with --quiet: warn]',
@@ -151,6 +142,21 @@ export const runFlags = {
     description: 'change one limit of docs/limits.md (repeatable)',
     helpValue: 'NAME=NUMBER',
   }),
+}
+
+/** The flags that `serve` and `gateway` share. */
+export function mcpServerFlags(port: number) {
+  return {
+    ...addressFlags(port),
+    ...registryDirFlag,
+    aggregate: Flags.boolean({
+      description: 'serve the resources of all instances at the gateway, as instance://ID/…',
+    }),
+    'no-tools': Flags.boolean({ description: 'offer no tools to agents' }),
+    'no-page': Flags.boolean({ description: 'serve no live page at /' }),
+    ...authFlags,
+    ...runFlags,
+  }
 }
 
 /** Parses all `--limit NAME=NUMBER`. Throws `usage_invalid`, naming the flag. */
@@ -170,14 +176,10 @@ export function readLimitFlags(
   }
 }
 
-/** The flags of every server of MCP clients, as the parser returns them. */
+/** Those flags as the parser returns them. */
 export type McpServerFlags = AddressFlags &
-  AuthFlags & {
-    'registry-dir'?: string
-    'no-tools'?: boolean
-    'no-page'?: boolean
-    limit?: string[]
-  }
+  AuthFlags &
+  Omit<Partial<Interfaces.InferredFlags<ReturnType<typeof mcpServerFlags>>>, 'auth'>
 
 /** The settings that `serve` and `gateway` share. Throws as those of each do. */
 export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.ProcessEnv) {

@@ -73,16 +73,14 @@ invitation, and commonly guessed passwords are refused.`
   }
 }
 
-export interface AccountsBannerFacts extends Shown {
-  readonly registration: RegistrationMode
-  /** Only this machine can reach it. */
-  readonly local: boolean
-  readonly dataDir: string
-  /** Host and name of a PostgreSQL database. */
-  readonly database?: string
+/** `local`: only this machine can reach it; `database`: host and name, of PostgreSQL. */
+export type AccountsBannerFacts = Shown & {
+  registration: RegistrationMode
+  local: boolean
+  dataDir: string
+  database?: string
 }
 
-/** The banner of `registry`. */
 export function renderAccountsBanner(facts: AccountsBannerFacts): string {
   const { url, registration, local, dataDir, database, colour } = facts
   const where = local ? ', on this machine' : ', here or elsewhere'
