@@ -230,7 +230,6 @@ export const messages = {
     max_message_bytes: optional(integer(1, 64 * 1024)),
   }),
   'events.append': eventsPost.extend({ session_id: sessionId }),
-  'events.close': z.object({ session_id: sessionId }),
   // Their lists are checked with the scheme that they are of.
   'producer.register': scheme.extend({ resources: anything, templates: anything }),
   'producer.unregister': scheme,

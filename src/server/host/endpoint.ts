@@ -52,8 +52,7 @@ export function createHostEndpoint(
   const { registry, limits, artefacts } = given
   const appOrigins = makeAppOrigins(given.appOrigins)
   const parts = { ...given, appOrigins }
-  const { maxEventBuffers: max, linkGraceMs: graceMs } = limits
-  const buffers = new EventBuffers(registry, { max, graceMs })
+  const buffers = new EventBuffers(registry)
   const uploads = new Uploads(artefacts, limits)
   const link = new HostLink({ ...parts, buffers, uploads })
   return {

@@ -50,7 +50,7 @@ export class Session implements ChannelReader {
   readonly #parts: SessionParts
   readonly #requests: Requests
   readonly #uploads: LinkUploads
-  /** Sessions of events that this connection opened, also those it closed. */
+  /** Sessions of events that this connection opened. */
   readonly #eventSessions = new Set<string>()
   #app: AppIdentity
   #document: OpenDocument
@@ -167,17 +167,16 @@ export class Session implements ChannelReader {
 
   /**
    * Nothing more is taken. Not left to the close of the channel, which may come late: by then a
-   * newer connection may have opened the same buffers.
+   * newer connection may be there.
    */
   end(code: number, reason: string): void {
     if (!this.#isConnected) return
     this.#isConnected = false
-    const { registry, schemes, buffers, channel } = this.#parts
+    const { registry, schemes, channel } = this.#parts
     registry.scene.demand.supply(null)
     for (const stop of this.#stops) stop()
     schemes.disconnect()
     this.#uploads.close()
-    for (const sessionId of this.#eventSessions) buffers.abandon(sessionId)
     this.#requests.disconnect()
     channel.close(code, reason)
   }
@@ -273,9 +272,6 @@ export class Session implements ChannelReader {
         for (const event of message.events) buffer.append(event)
         return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
       }
-      case 'events.close':
-        if (buffers.end(message.session_id)) return {}
-        throw new LinkRefusal('not_found', 'there is no such session of events')
       case 'producer.register':
         schemes.register(message.scheme, message.resources, message.templates)
         return {}

@@ -44,7 +44,6 @@ describe('what an application tells', () => {
   const refusals: [message: Message, code: string, retryable: boolean, said: string][] = [
     [scene(5), 'invalid', false, '/scene must be a JSON object, or null to clear it'],
     [scene({ explode: 1 }), 'internal', true, 'the server failed; its log has the reason'],
-    [{ type: 'events.close', session_id: 'x' }, 'not_found', false, 'no such session'],
     [{ type: 'artefact.abort', upload: 'x' }, 'not_found', false, 'no such artefact'],
     [{ type: 'new' }, 'unknown_type', false, 'there is no message "new"'],
     [
@@ -128,32 +127,6 @@ describe('what an application tells', () => {
     }
     await peer.settled()
     expect(server.memory.stored.size).to.equal(0)
-  })
-})
-
-describe('the session events of a link', () => {
-  let server: LinkServer
-  beforeEach(async () => (server = await LinkServer.start({ limits: { maxEventBuffers: 1 } })))
-  afterEach(() => server.stop())
-
-  const event = { source: 's', stream: 'stdout', message: 'saved' }
-  const open = (id: string): Message => ({ type: 'events.open', session_id: id })
-  const append = (id: string): Message => ({
-    type: 'events.append',
-    session_id: id,
-    events: [event, event],
-  })
-
-  it('stay open when a newer link of the instance opened them, however late the older closes', async () => {
-    const older = await server.join()
-    await older.ask(append('a'))
-    older.ws.pause()
-    const newer = await server.join()
-    await newer.ask(append('a'))
-    older.ws.resume()
-    expect((await older.closed).code).to.equal(4409)
-    await newer.settled()
-    expect(await newer.ask(open('b'))).to.include({ type: 'error', code: 'limit' })
   })
 })
 
