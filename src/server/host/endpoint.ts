@@ -56,7 +56,7 @@ export function createHostEndpoint(
   const uploads = new Uploads(artefacts, limits)
   const link = new HostLink({ ...parts, buffers, uploads })
   return {
-    handle: createHostRoutes({ ...parts, buffers, uploads }),
+    routes: createHostRoutes({ ...parts, buffers, uploads }),
     upgrade: link.createUpgrade(),
     close: () => link.close(),
     pictures: link.pictures,

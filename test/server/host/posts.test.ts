@@ -130,6 +130,18 @@ describe('PATCH /host/v1/scene', () => {
     expect(current()).to.deep.equal({ objects })
   })
 
+  it('warns of numbers that became null, once, until a whole scene comes', async () => {
+    await post()
+    const send = (body: string) => host.send('PATCH', '/host/v1/scene', json, body)
+    await send('{"objects":[{"id":"Cube","x":NaN}]}')
+    await send('{"members":{"lens":Infinity,"half":"\\udcff"}}')
+    await send('{"members":{"frame":2}}')
+    const warnings = [{ code: 'text_not_unicode' }, { code: 'number_not_finite', count: 1 }]
+    expect(current()).to.deep.include({ warnings, lens: null, half: '\ufffd' })
+    await post()
+    expect(current()).to.deep.equal(scene)
+  })
+
   it('returns 409 on another revision, without a scene, and while an application holds it', async () => {
     expect((await patch({ unset: ['a'] })).body).to.include({ code: 'scene-stale', status: 409 })
     await post()

@@ -242,7 +242,8 @@ export class Session implements ChannelReader {
         return { revision: registry.scene.replaceText(text, this.instanceId) }
       }
       case 'scene.patch': {
-        const { patch, base = null } = message
+        const { base = null } = message
+        const patch = { ...message.patch, warnings: frame.warnings }
         return { revision: changeScene(() => registry.scene.patch(patch, base, this.instanceId)) }
       }
       case 'app.update':

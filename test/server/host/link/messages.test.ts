@@ -118,11 +118,11 @@ describe('a message of an application', () => {
     peer.send(
       '{"type":"scene.set","id":"2","scene":{"objects":[],"lens":NaN,"text":"NaN","x":1.0}}',
     )
-    peer.send('{"type":"scene.patch","id":"3","members":{"energy":Infinity}}')
+    peer.send('{"type":"scene.patch","id":"3","members":{"energy":[Infinity,-1e999]}}')
     for (const id of ['1', '2', '3']) expect(await peer.next()).to.include({ type: 'ok', id })
-    const warning = '"warnings":[{"code":"number_not_finite","count":1}]'
+    const warning = '"warnings":[{"code":"number_not_finite","count":2}]'
     expect(server.scene.current.text).to.equal(
-      `{"objects":[],"lens":null,"text":"NaN","x":1.0,${warning},"energy":null}`,
+      `{"objects":[],"lens":null,"text":"NaN","x":1.0,${warning},"energy":[null,null]}`,
     )
   })
 })
