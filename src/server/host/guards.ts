@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { AppOrigin } from './app-origins.ts'
-import { isMediaType } from '../artefacts/put-options.ts'
 import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
+import { mediaType } from '../../lib/host-link/messages.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'
@@ -82,7 +82,8 @@ export function checkJsonMediaType(contentType = ''): void {
 export function checkArtefactMediaType(contentType: string | undefined): void {
   if (contentType === undefined) return
   const hint = 'send the raw bytes with their own type, for example "Content-Type: image/png"'
-  if (!isMediaType(contentType)) throw unsupported('the content type is malformed', hint)
+  if (!mediaType.safeParse(contentType).success)
+    throw unsupported('the content type is malformed', hint)
   const form = /^(multipart\/form-data|application\/x-www-form-urlencoded)\b/i
   if (form.test(contentType)) throw unsupported('a form is not an artefact', hint)
 }
