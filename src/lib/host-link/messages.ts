@@ -265,10 +265,8 @@ export const messages = {
     id: name,
     mime: mediaType,
     size: integer(0),
-    sha256: optional(z.string().regex(/^[0-9a-f]{64}$/, must('be 64 lower-case hex digits'))),
     ...sidecarMembers,
   }),
-  'artefact.abort': z.object({ upload: z.string() }),
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),

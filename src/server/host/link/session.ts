@@ -8,7 +8,6 @@ import {
 } from '../../../lib/host-link/messages.ts'
 import { closeCodes, type PictureTarget } from '../../../lib/host-link/wire.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
-import { numberOf } from '../../../lib/util/exact-json.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
 import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
@@ -73,7 +72,7 @@ export class Session implements ChannelReader {
     this.#app = hello.app
     this.#document = hello.document ?? null
     this.#pictures = hello.capture ?? noPictures
-    this.#uploads = new LinkUploads(parts.uploads, limits, channel)
+    this.#uploads = new LinkUploads(parts.uploads, limits.maxArtefactBytes, channel)
     const isBusy = () => this.#isBusy
     this.#requests = new Requests({ send: message => channel.send(message), isBusy, limits, log })
   }
@@ -220,11 +219,6 @@ export class Session implements ChannelReader {
       if (type === 'scene.set' || type === 'scene.patch') {
         this.#parts.registry.scene.markUnconfirmed()
       }
-      const announced = numberOf(frame.value['size']) ?? 0
-      // The bytes of an invalid artefact.put may be on their way already.
-      if (type === 'artefact.put' && message === null && announced > 0) {
-        if (Number.isSafeInteger(announced)) this.#uploads.skip(announced)
-      }
       const refusal = refusalOf(error)
       if (refusal === null) log.error({ err: error, type }, 'a message of the application failed')
       const { code, message: reason } =
@@ -287,9 +281,6 @@ export class Session implements ChannelReader {
         return {}
       case 'artefact.put':
         return this.#uploads.put(message)
-      case 'artefact.abort':
-        this.#uploads.abort(message.upload)
-        return {}
       case 'checkpoint.add':
         return checkpoints
           .add(message)
