@@ -23,7 +23,7 @@ import {
 } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { systemTimer, within } from '../lib/util/time.ts'
-import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
+import type { ServeHandle } from '../server/host/serve-options.ts'
 import { runServer } from './run-server.ts'
 
 /** Runs the resource server until a signal ends it. */
@@ -232,7 +232,7 @@ export interface BannerFacts extends Access {
   /** The gateways that it joins. */
   readonly joins: readonly string[]
   /** Null: window capture is off. */
-  readonly capture: Pick<ServeCaptureState, 'unavailable'> | null
+  readonly capture: Pick<NonNullable<ServeHandle['capture']>, 'unavailable'> | null
 }
 
 /** The banner of `serve`. */
