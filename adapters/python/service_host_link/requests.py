@@ -72,7 +72,7 @@ class ServerError(object):
     def __init__(self, message):
         self.code = str(message.get("code"))
         self.text = "%s (%s)" % (one_line(message.get("message"), 300), one_line(self.code, 64))
-        self.retryable = message.get("retryable") is True or self.code == "limit"
+        self.retryable = self.code in ("limit", "busy", "internal")
 
 
 class Outbox(object):

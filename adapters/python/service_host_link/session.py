@@ -151,7 +151,7 @@ class Session(object):
                     on_answer(message, error)
             elif error is not None and id is None:
                 link._fail("server", "the server said: %s" % error.text)
-        elif kind in ("read", "list", "capture", "refresh"):
+        elif kind in ("read", "capture", "refresh"):
             self._ask(kind, id, message)
         elif kind == "cancel":
             self._drop(lambda question: question.id == id)
@@ -179,15 +179,13 @@ class Session(object):
         with link._lock:
             link._told_app = (link._document, link._pictures)
             self._send(omit_none(
-                type="hello", protocol=[1], app=link._app,
+                type="hello", app=link._app,
                 instance_id=link._instance_id, document=link._document,
                 capture=link._pictures if link._pictures != {"targets": []} else None,
                 scene_refresh=link._on_refresh is not None or None,
                 notes=link._shows_notes or None))
 
     def _welcome(self, message):
-        if message["protocol"] != 1:
-            raise ConnectionLost("the server speaks no common version of the protocol", final=True)
         link, server = self.link, message.get("server", {})
         self.limits.update(message["limits"])
         self._heartbeat = message["heartbeat_ms"] / 1000.0

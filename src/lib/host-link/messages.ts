@@ -196,7 +196,6 @@ const scheme = z.object({ scheme: z.string() })
 /** The messages of the WebSocket by their type, without `type` and `id`. */
 export const messages = {
   hello: z.object({
-    protocol: z.array(z.int(), must('be an array of whole numbers')),
     app: identity,
     instance_id: name,
     document: document.optional(),
@@ -234,7 +233,6 @@ export const messages = {
   // Their lists are checked with the scheme that they are of.
   'producer.register': scheme.extend({ resources: anything, templates: anything }),
   'producer.unregister': scheme,
-  'producer.list_changed': scheme.extend({ resources: anything }),
   'resource.updated': z.object({ uri: z.string() }),
   'artefact.put': z.object({
     id: name,

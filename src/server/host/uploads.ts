@@ -63,8 +63,7 @@ type Put = Message<'artefact.put'>
 /** An artefact whose bytes are coming. */
 interface Arriving {
   readonly id: string
-  /** Null: the bytes are skipped. */
-  readonly stream: PassThrough | null
+  readonly stream: PassThrough
   missing: number
 }
 
@@ -105,11 +104,6 @@ export class LinkUploads {
     }
   }
 
-  /** Skips the bytes of a put that was refused. */
-  skip(bytes: number): void {
-    this.#begin({ id: '', stream: null, missing: bytes })
-  }
-
   abort(id: string): void {
     if (this.#current?.id !== id) {
       throw new LinkRefusal('not_found', 'there is no such artefact on its way')
@@ -117,14 +111,17 @@ export class LinkUploads {
     this.#giveUp('the application gave it up')
   }
 
-  /** What is wrong with the bytes, as a reason to close the link; null: nothing. */
+  /**
+   * What is wrong with the bytes, as a reason to close the link; null: nothing. Those of a put that
+   * was refused are skipped.
+   */
   feed(bytes: Buffer): string | null {
     const current = this.#current
-    if (current === null) return 'a binary frame came without an artefact.put before it'
+    if (current === null) return null
     if (bytes.length > current.missing) return 'an artefact has more bytes than were announced'
     current.missing -= bytes.length
     const { stream } = current
-    if (stream?.writable && !stream.write(bytes)) {
+    if (stream.writable && !stream.write(bytes)) {
       this.#full.add(stream)
       this.#channel.pause()
     }
@@ -144,13 +141,13 @@ export class LinkUploads {
 
   #endComplete(): void {
     if (this.#current?.missing !== 0) return
-    this.#current.stream?.end()
+    this.#current.stream.end()
     this.#current = null
   }
 
   #giveUp(why: string): void {
     const failure = new LinkRefusal('mismatch', `the artefact is given up: ${why}`)
-    this.#current?.stream?.destroy(failure)
+    this.#current?.stream.destroy(failure)
     this.#current = null
   }
 

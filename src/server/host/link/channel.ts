@@ -1,13 +1,15 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { closeCodes, type ServerMessage } from '../../../lib/host-link/wire.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
 import type { HostLimits } from '../limits.ts'
+import { type Frame, readFrame } from './frame.ts'
 
 type ChannelLimits = Pick<HostLimits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
 
 /** Receives what arrives on a channel. Must not throw. */
 export interface ChannelReader {
-  text(text: string): void
+  message(frame: Frame): void
   bytes(bytes: Buffer): void
   /** Once, however the channel ended. `code` is the WebSocket close code, 1006 for a cut. */
   closed(code: number): void
@@ -90,8 +92,14 @@ export class Channel {
   #arrived(bytes: Buffer, isBinary: boolean): void {
     // Frames that follow our own close frame are ignored.
     if (this.#ws.readyState !== this.#ws.OPEN) return
-    if (isBinary) this.#reader.bytes(bytes)
-    else this.#reader.text(bytes.toString('utf8'))
+    if (isBinary) return this.#reader.bytes(bytes)
+    let frame: Frame
+    try {
+      frame = readFrame(bytes.toString('utf8'))
+    } catch (error) {
+      return this.close(closeCodes.badMessage, `a message ${messageOf(error)}`)
+    }
+    this.#reader.message(frame)
   }
 
   #ping(): void {

@@ -78,10 +78,10 @@ describe('artefacts over the host link', () => {
     expect(tooMuch).to.include({ type: 'error', code: 'invalid' })
     expect(tooMuch.message).to.match(/^\/metadata must be at most \d+ bytes of JSON$/)
     const otherHash = await put(bytes, { sha256: 'a'.repeat(64) })
-    expect(otherHash).to.include({ type: 'error', code: 'mismatch', retryable: false })
+    expect(otherHash).to.include({ type: 'error', code: 'mismatch' })
     const size = 32 * KiB * KiB + 1
     const tooLarge = await app.ask({ type: 'artefact.put', mime: 'image/png', size })
-    expect(tooLarge).to.include({ type: 'error', code: 'limit', retryable: true })
+    expect(tooLarge).to.include({ type: 'error', code: 'limit' })
     for (let sent = 0; sent < size; sent += pieceBytes) {
       app.ws.send(Buffer.alloc(Math.min(pieceBytes, size - sent)))
     }
