@@ -6,12 +6,12 @@ import socket
 import threading
 import time
 
-from .search import Candidate, check_token, find_candidates, os_reason, parse_url
+from .search import Candidate, find_candidates, os_reason, parse_url
 from .session import Session, Stopped
 from .texts import omit_none
 from .websocket import ConnectionLost, connect
 
-SEARCH_SECONDS = 2.0  # looking into a folder is cheap: do it more often than connecting
+SEARCH_SECONDS = 1.0  # looking into a folder is cheap: do it more often than connecting
 
 # poll() where there is one: select() fails for descriptors over 1023.
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
@@ -30,7 +30,6 @@ class Worker(threading.Thread):
         self.link, self.turns = link, link._turns
         self.stopping = None  # (bye message, deadline)
         self.told = False  # the server has received the bye
-        self.ended = False
         self._is_last_try = False
         self._own_server = None
         self._waker, self._woken = socket.socketpair()
@@ -85,32 +84,30 @@ class Worker(threading.Thread):
         except Stopped:
             pass
         finally:
-            self.ended = True
             self._waker.close()
             self._woken.close()
 
     def _run(self):
-        failures = searches = 0
+        failures = 0
         while True:
-            candidates, reasons, final = self._search()
-            if final:
-                self.link._fail("link", reasons[0])
-                return self.say("refused", "Not linked: %s." % reasons[0])
+            try:
+                candidates, reasons = self._search()
+            except ValueError as error:
+                self.link._fail("link", str(error))
+                return self.say("refused", "Not linked: %s." % error)
             if not candidates:
                 self.say("searching", reasons[-1][0].upper() + reasons[-1][1:])
-                self._pause(min(SEARCH_SECONDS, back_off_seconds(searches, random.random())))
-                searches += 1
+                self._pause(SEARCH_SECONDS)
                 continue
-            searches = 0
-            for candidate in candidates[:4]:
+            for candidate in candidates:
+                url = candidate.address.url
                 lost, was_welcomed = self._attempt(candidate)
                 if was_welcomed or lost.final:
                     break
-            url = candidate.address.url
             self.link._fail("link", lost.text)
             if lost.final:
                 return self.say("refused", "Not linked to %s: %s." % (url, lost.text), url)
-            if was_welcomed and not lost.back_off:
+            if was_welcomed:
                 failures = 0
             delay = max(back_off_seconds(failures, random.random()), lost.delay or 0.0)
             failures += 1
@@ -119,19 +116,16 @@ class Worker(threading.Thread):
             self._pause(delay)
 
     def _search(self):
-        """(candidates, reasons, whether to give up)"""
+        """(candidates, reasons). Raises ValueError where what was given is invalid."""
         link, reasons = self.link, []
         url, token = link._given
+        if url and token:
+            return [Candidate(parse_url(url), token)], reasons
         if url or token:
-            try:
-                if not url or not token:
-                    raise ValueError("a host URL and a host token must be given together")
-                return [Candidate(parse_url(url), check_token(token))], [], False
-            except ValueError as error:
-                return [], [str(error)], True
+            raise ValueError("a host URL and a host token must be given together")
         found = find_candidates(
             link._app["dcc_type"], link._registry_dir, link._env, reasons, self._own_server)
-        return found, reasons, False
+        return found, reasons
 
     def _attempt(self, candidate):
         """(how it ended, whether it was welcomed)"""
@@ -144,15 +138,16 @@ class Worker(threading.Thread):
         except OSError as error:
             return ConnectionLost(os_reason(error)), False
         with connection.sock:
-            self._own_server = candidate.instance_id
             session = Session(self, connection, url)
             lost = session.run()
-        if lost.delay is not None:
-            self._own_server = None  # another application is linked there, or it stops
+        if session.welcomed:
+            self._own_server = candidate.instance_id
         return lost, session.welcomed
 
     def say(self, state, text, url=None):
-        self.link._set_state(state, text, url, self)
+        with self.link._lock:
+            if self.link._worker is self:  # else it was stopped and has not ended yet
+                self.link._set_state(state, text, url)
 
     @property
     def leaves_scene(self):

@@ -7,9 +7,9 @@ import type { BucketSettings } from './bucket-url.ts'
 import {
   type ArtefactFiles,
   type Body,
-  type Shard,
   shardNames,
   type StoredSidecar,
+  type Versions,
 } from './files.ts'
 import type { Spooled } from './spool.ts'
 
@@ -81,7 +81,7 @@ export class ArtefactBucket implements ArtefactFiles {
 
   async open(): Promise<void> {}
 
-  async *changedShards(): AsyncGenerator<Shard> {
+  async changedShards(): Promise<ReadonlyMap<string, Versions>> {
     const { s3, client, settings } = this.#parts
     const start = `${settings.prefix}sha256/`
     const etags = new Map<string, string>()
@@ -96,16 +96,11 @@ export class ArtefactBucket implements ArtefactFiles {
       const [, name = '', hex = ''] = /^([0-9a-f]{2})\/(\1[0-9a-f]{62})\.json$/.exec(key) ?? []
       if (etags.has(`${name}/${hex}`)) shards.get(name)?.set(hex, versionOf(etag))
     }
-    for (const [name, versions] of shards) yield { name, versions }
+    return shards
   }
 
   hasNews(): boolean {
     return false
-  }
-
-  /** The next listing tells when another server has changed it. */
-  isCurrent(): boolean {
-    return true
   }
 
   sidecar(hex: string): Promise<StoredSidecar | null> {
@@ -143,16 +138,13 @@ export class ArtefactBucket implements ArtefactFiles {
     })
   }
 
-  remove(hex: string): Promise<boolean> {
+  remove(hex: string): Promise<void> {
     const { s3, client } = this.#parts
     return this.#orBucketError('the artefact was not removed', async () => {
-      const sidecar = this.#at(`${hex}.json`)
-      const found = await orMissing(client.send(new s3.HeadObjectCommand(sidecar)))
       // In this order: without its sidecar it is no artefact, whatever happens to the body.
-      for (const object of [sidecar, this.#at(hex)]) {
-        await orMissing(client.send(new s3.DeleteObjectCommand(object)))
+      for (const name of [`${hex}.json`, hex]) {
+        await orMissing(client.send(new s3.DeleteObjectCommand(this.#at(name))))
       }
-      return found !== null
     })
   }
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { AppOrigin } from './app-origins.ts'
-import { isMediaType } from '../artefacts/put-options.ts'
 import { isLocalPeer, findForwardingHeader } from '../http/trusted-proxies.ts'
+import { mediaType } from '../../lib/host-link/messages.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'
@@ -116,7 +116,8 @@ export function checkJsonMediaType(contentType: string | undefined): Refusal | n
 export function checkArtefactMediaType(contentType: string | undefined): Refusal | null {
   if (contentType === undefined) return null
   const hint = 'send the raw bytes with their own type, for example "Content-Type: image/png"'
-  if (!isMediaType(contentType)) return unsupported('the content type is malformed', hint)
+  if (!mediaType.safeParse(contentType).success)
+    return unsupported('the content type is malformed', hint)
   const form = /^(multipart\/form-data|application\/x-www-form-urlencoded)\b/i
   if (form.test(contentType)) return unsupported('a form is not an artefact', hint)
   return null

@@ -6,8 +6,7 @@ import { type Message, sidecar } from '../../lib/host-link/messages.ts'
 import { readJson } from '../../lib/host-link/read-json.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
-import { PutOptionInvalid } from '../artefacts/put-options.ts'
-import type { ArtefactOptions, ArtefactStore } from '../artefacts/store.ts'
+import type { ArtefactFields, ArtefactStore } from '../artefacts/store.ts'
 import { bodyStream } from '../http/body.ts'
 import { switchedOff } from './guards.ts'
 import type { HostLimits } from './limits.ts'
@@ -30,12 +29,12 @@ export class Uploads {
   /** Stores the body of a post. Rejects with a `ServiceError`; nothing stays of a broken upload. */
   receive(req: IncomingMessage): Promise<object> {
     const { maxArtefactBytes, bodyTimeoutMs: timeoutMs } = this.#limits
-    const options = optionsOf(querySidecar(req.url ?? ''), req.headers['content-type'])
+    const fields = { ...querySidecar(req.url ?? ''), mime: req.headers['content-type'] }
     // 0 is the store's word for "no bound".
-    return this.put(bodyStream(req, { maxBytes: maxArtefactBytes || Infinity, timeoutMs }), options)
+    return this.put(bodyStream(req, { maxBytes: maxArtefactBytes || Infinity, timeoutMs }), fields)
   }
 
-  async put(bytes: AsyncIterable<Uint8Array>, options: ArtefactOptions): Promise<object> {
+  async put(bytes: AsyncIterable<Uint8Array>, fields: ArtefactFields): Promise<object> {
     const { maxUploads } = this.#limits
     if (this.#store === null) {
       switchedOff('artefacts are', '--no-artefacts')
@@ -48,10 +47,8 @@ export class Uploads {
     }
     this.#running++
     try {
-      const { ref, existed } = await this.#store.put(bytes, options)
+      const { ref, existed } = await this.#store.put(bytes, fields)
       return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
-    } catch (error) {
-      throw error instanceof PutOptionInvalid ? invalidOption(error) : error
     } finally {
       this.#running--
     }
@@ -86,7 +83,7 @@ export class LinkUploads {
   }
 
   /** Rejects with a `LinkRefusal` or `ServiceError`. Gives up a put that lacks bytes. */
-  async put({ id, size, sha256, mime, ...members }: Put): Promise<object> {
+  async put({ type: _, id, size, sha256, ...fields }: Put): Promise<object> {
     const stream = new PassThrough({ highWaterMark: maxWaitingBytes })
     // The store may have stopped to read.
     stream.on('error', () => {})
@@ -98,7 +95,7 @@ export class LinkUploads {
         const message = `the artefact has ${size} bytes, at most ${most} bytes are taken`
         throw new LinkRefusal('limit', message)
       }
-      return await this.#uploads.put(checked(stream, sha256), optionsOf(members, mime))
+      return await this.#uploads.put(checked(stream, sha256), fields)
     } finally {
       stream.destroy()
     }
@@ -169,30 +166,6 @@ async function* checked(
   if (sha256 !== undefined && hash.digest('hex') !== sha256) {
     throw new LinkRefusal('mismatch', 'the bytes have another sha256 than was announced')
   }
-}
-
-function optionsOf(
-  members: Omit<Put, 'type' | 'id' | 'size' | 'sha256' | 'mime'>,
-  mime: string | undefined,
-): ArtefactOptions {
-  const { display_name, session_id, tool_call_id, job_id, correlation_id, expires_at } = members
-  return {
-    mime,
-    displayName: display_name,
-    sessionId: session_id,
-    toolCallId: tool_call_id,
-    jobId: job_id,
-    correlationId: correlation_id,
-    expiresAt: expires_at,
-    metadata: members.metadata,
-  }
-}
-
-/** What the store refused, under the name that the application used. */
-function invalidOption({ option, detail }: PutOptionInvalid): ServiceError {
-  if (option === 'mime') return invalidMember('', `the media type ${detail}`)
-  const name = option.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
-  return invalidMember(`/${name}`, detail)
 }
 
 function querySidecar(url: string) {

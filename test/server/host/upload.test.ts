@@ -41,14 +41,14 @@ describe('POST /host/v1/artefacts', () => {
       metadata: '{"frame":[1]}',
     })
     await host.post(`/host/v1/artefacts?${query}`, bytes, png)
-    expect(store.stored.get(hex)?.options).to.deep.equal({
+    expect(store.stored.get(hex)?.fields).to.deep.equal({
       mime: 'image/png',
-      displayName: 'frame 0001 + ä.png',
-      sessionId: 's',
-      toolCallId: 't',
-      jobId: 'j',
-      correlationId: 'c',
-      expiresAt: '2030-01-02T03:04:05.000Z',
+      display_name: 'frame 0001 + ä.png',
+      session_id: 's',
+      tool_call_id: 't',
+      job_id: 'j',
+      correlation_id: 'c',
+      expires_at: '2030-01-02T03:04:05.000Z',
       metadata: { frame: [1] },
     })
   })
@@ -77,7 +77,6 @@ describe('POST /host/v1/artefacts', () => {
         const answer = await wide.post(`/host/v1/artefacts?${name}=${long}`, bytes, png)
         expect(answer.status).to.equal(400)
         expect(answer.body.errors?.[0]?.pointer).to.equal(`/${name}`)
-        expect(answer.text).not.to.match(/[a-z](Name|Id)/)
       }
       const type = `a/b; c=${long}`
       const answer = await wide.post('/host/v1/artefacts', bytes, { ...png, 'Content-Type': type })

@@ -76,7 +76,9 @@ describe('artefacts over the host link', () => {
     const bytes = randomBytes(600 * KiB)
     const tooMuch = await put(bytes, { metadata: 'x'.repeat(70_000) })
     expect(tooMuch).to.include({ type: 'error', code: 'invalid' })
-    expect(tooMuch.message).to.match(/^\/metadata must be at most \d+ bytes of JSON$/)
+    expect(tooMuch.message).to.match(
+      /^\/metadata must be at most \d+ bytes of JSON, 64 levels deep$/,
+    )
     const otherHash = await put(bytes, { sha256: 'a'.repeat(64) })
     expect(otherHash).to.include({ type: 'error', code: 'mismatch' })
     const size = 32 * KiB * KiB + 1

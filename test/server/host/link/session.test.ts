@@ -112,7 +112,7 @@ describe('what an application tells', () => {
     expect(rest).to.include({ type: 'ok', id: 'a', existed: false })
     const [stored] = server.memory.stored.values()
     expect(stored?.bytes.toString()).to.equal('abcd')
-    expect(stored?.options).to.include({ mime: 'text/plain', displayName: 'x' })
+    expect(stored?.fields).to.include({ mime: 'text/plain', display_name: 'x' })
   })
 
   it('is refused as a wrong artefact, and bytes that were not announced are dropped', async () => {
