@@ -234,6 +234,8 @@ export const messages = {
   heartbeat: z.object({
     main_idle_ms: z.number().min(0, must('be a number of milliseconds, 0 or more')),
     busy: optional(name),
+    /** For so long nothing may come: no thread of the application runs. */
+    silent_ms: optional(integer(1, 600_000)),
   }),
   'scene.set': z.object({
     scene: z.custom<JsonObject | null>(

@@ -37,6 +37,8 @@ export class Channel {
   #bytesRead: number
   /** Nothing arrived for at least so long. */
   #silentMs = 0
+  /** The application said that it may be silent for so much longer. */
+  #allowedMs = 0
 
   constructor(
     ws: WebSocket,
@@ -72,6 +74,11 @@ export class Channel {
     if (this.#ws.bufferedAmount <= this.#limits.maxLinkBacklogBytes) return true
     this.close(closeCodes.overloaded, 'the answers are not taken')
     return false
+  }
+
+  /** Until the next heartbeat. */
+  allowSilence(ms: number): void {
+    this.#allowedMs = ms
   }
 
   close(code: number, reason: string): void {
@@ -110,7 +117,7 @@ export class Channel {
     this.#bytesRead = bytesRead
     // Counted by pings, not by the clock: a machine that slept has not listened meanwhile.
     this.#silentMs = isSilent ? this.#silentMs + linkPingMs : 0
-    if (this.#silentMs >= linkSilenceMs) this.#ws.terminate()
+    if (this.#silentMs >= linkSilenceMs + this.#allowedMs) this.#ws.terminate()
     else if (this.#ws.readyState === this.#ws.OPEN) this.#ws.ping()
   }
 }

@@ -197,7 +197,7 @@ export class Session implements ChannelReader {
 
   /** Returns the members of the answer. */
   #handle(message: Message, frame: Frame): object | Promise<object> {
-    const { registry, buffers, schemes, audit, checkpoints } = this.#parts
+    const { registry, buffers, schemes, audit, checkpoints, channel } = this.#parts
     switch (message.type) {
       case 'scene.set': {
         const text = message.scene === null ? null : sceneText(frame)
@@ -217,6 +217,7 @@ export class Session implements ChannelReader {
         const isBusy = message.main_idle_ms > busyMs || message.busy !== undefined
         const isNews = isBusy !== this.#isBusy
         this.#isBusy = isBusy
+        channel.allowSilence(message.silent_ms ?? 0)
         if (isNews) this.#changed()
         return {}
       }
