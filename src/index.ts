@@ -51,12 +51,13 @@ export {
 } from './server/resources/session-event-buffer.ts'
 export {
   type ArtefactFilter,
+  type ArtefactOptions,
   artefactGetBytes,
   artefactList,
   artefactPutBytes,
   artefactPutFile,
 } from './server/artefacts/helpers.ts'
-export type { ArtefactOptions, ArtefactRef } from './server/artefacts/store.ts'
+export type { ArtefactRef } from './server/artefacts/store.ts'
 export { apiKeyPolicy } from './server/http/authentication.ts'
 export type { AuthOutcome, AuthPolicy, Caller } from './server/http/authentication.ts'
 export { ApiKeyConfig, type ApiKeyOptions, generateApiKey } from './lib/auth/api-key-config.ts'

@@ -116,7 +116,6 @@ describe('completion/complete', () => {
         templates: () => [{ uriTemplate: 'shot://{sequence}/{shot}', name: 'Shot' }],
       })
   })
-  const { root } = section
   before(() => {
     const buffer = new SessionEventBuffer({ sessionId: 'render 12' })
     section.server.resources().registerSessionEventBuffer(buffer)
@@ -124,13 +123,10 @@ describe('completion/complete', () => {
   })
 
   it('knows the values of each variable', async () => {
-    const { digest } = await artefactPutBytes(Buffer.from('c'), { root })
-    const hex = digest.slice('sha256:'.length)
     const revision = section.server.resources().setScene({})
     const table: [string, string, string, string[]][] = [
       ['scene://delta{?since,run}', 'since', `${revision}`, [`${revision}`]],
       [eventsTemplate, 'session_id', 'ren', ['render 12']],
-      ['artefact://sha256/{hex}', 'hex', hex.slice(0, 6), [hex]],
       [
         'item://{number}',
         'number',
@@ -148,11 +144,6 @@ describe('completion/complete', () => {
     const items = await completed(section.session, 'item://{number}', 'number')
     expect(items.values).to.have.length(100)
     expect(items.hasMore).to.equal(true)
-    const put = (n: number) => artefactPutBytes(Buffer.from(`${n}`), { root })
-    await Promise.all(Array.from({ length: 101 }, (_, n) => put(n)))
-    const artefacts = await completed(section.session, 'artefact://sha256/{hex}', 'hex')
-    expect(artefacts.values).to.have.length(100)
-    expect(artefacts.hasMore).to.equal(true)
   })
 
   it('narrows values by those chosen for the other variables', async () => {

@@ -73,7 +73,7 @@ describe('artefacts in a bucket', () => {
   it('are files as in a folder, which an S3 tool copies in both directions', () =>
     withFolder(async folder => {
       const inFolder = await openFolder(join(folder, 'one'))
-      const small = (await inFolder.put(Buffer.from('small'), { displayName: 'small.txt' })).ref
+      const small = (await inFolder.put(Buffer.from('small'), { display_name: 'small.txt' })).ref
       const large = (await inFolder.put(randomBytes(20_000_000), { metadata: { frame: 7 } })).ref
       await inFolder.close()
       const prefix = newPrefix()
@@ -105,12 +105,12 @@ describe('artefacts in a bucket', () => {
   it('of another server are found at once, and listed after the next look', async () => {
     const prefix = newPrefix()
     const [one, two] = [await open(prefix), await open(prefix)]
-    const { ref } = await one.put(randomBytes(100), { displayName: 'first' })
+    const { ref } = await one.put(randomBytes(100), { display_name: 'first' })
     expect(await two.find(hexOf(ref))).to.deep.equal(ref)
     const other = await one.put(randomBytes(100))
     await two.refresh()
     expect((await two.page(undefined, 9)).refs).to.have.deep.members([ref, other.ref])
-    await one.put(await bytesOf(one, hexOf(ref)), { displayName: 'renamed' })
+    await one.put(await bytesOf(one, hexOf(ref)), { display_name: 'renamed' })
     await one.remove(hexOf(other.ref))
     expect(await two.open(hexOf(other.ref))).to.equal(null)
     await two.refresh()
@@ -122,7 +122,7 @@ describe('artefacts in a bucket', () => {
     const prefix = newPrefix()
     const servers = [await open(prefix), await open(prefix)]
     const bytes = randomBytes(1000)
-    await Promise.all(servers.map((store, at) => store.put(bytes, { displayName: `of ${at}` })))
+    await Promise.all(servers.map((store, at) => store.put(bytes, { display_name: `of ${at}` })))
     const third = await open(prefix)
     const { refs } = await third.page(undefined, 9)
     expect(refs).to.have.length(1)

@@ -10,8 +10,8 @@ script, or into it, and import it from there. It runs inside the application, te
     link.pump()                     # on the main thread, a few times a second
     link.stop()
 
-HostLink(dcc_type, app_version, mode, display_name, pid, url, token, registry_dir, on_read,
-         on_refresh, env, turns, shows_notes)
+HostLink(dcc_type, app_version, mode, display_name, url, token, registry_dir, on_read, on_refresh,
+         env, turns, shows_notes)
     life: start, stop(reason, timeout, clear), flush(timeout), pump(budget_seconds),
         status() -> LinkStatus(state, text, url, last_error), connected, limits
     scene: set_scene(scene), patch_scene(members, objects, whole), scene_settled, need_scene,

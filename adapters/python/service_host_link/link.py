@@ -2,46 +2,45 @@
 
 import atexit
 import collections
-import json
 import os
-import re
 import threading
 import time
 import uuid
 
-from .requests import Job, Outbox, answer_of, call_on_done
-from .scene import MAX_METADATA_BYTES, Feed, Scene, event_text, record_text
+from .requests import Job, Outbox, answer_of
+from .scene import Feed, Scene
 from .session import AWAY_SECONDS, DEFAULT_LIMITS
 from .texts import (
-    CLEARED, NOT_TOLD, OFF, LinkStatus, any_json, omit_none, one_line, rfc3339, whole_text,
+    CLEARED, NOT_TOLD, OFF, LinkStatus, clean_text, json_text, omit_none, one_line, plain_json,
+    rfc3339,
 )
 from .thread import Worker
 
 MAX_UPLOADS = 32  # waiting
+MAX_PARAMS_BYTES = 256 * 1024
+MAX_METADATA_BYTES = 4096
+MAX_EVENT_CHARS = 65536  # the server keeps no longer message
+LEVELS = ("trace", "debug", "info", "warning", "warn", "error")
 BUSY_SECONDS = 0.05  # that set_busy() waits for the server to be told
 
 
 class HostLink(object):
     """The link of one application. All but pump() may be called from any thread."""
 
-    def __init__(self, dcc_type, app_version=None, mode="gui", display_name=None, pid=None,
-                 url=None, token=None, registry_dir=None, on_read=None, on_refresh=None,
-                 env=os.environ, turns=None, shows_notes=False):
+    def __init__(self, dcc_type, app_version=None, mode="gui", display_name=None, url=None,
+                 token=None, registry_dir=None, on_read=None, on_refresh=None, env=os.environ,
+                 turns=None, shows_notes=False):
         """url and token given: only those. Else the environment, else the instance records.
 
-        on_read(uri) -> contents: a list of {"uri", "mimeType", "text" or "blob"}; also one of
-        them, a text, or bytes. It may raise NotFound or Busy.
+        on_read(uri) -> contents of MCP: a list of {"uri", "mimeType", "text"}, or "blob" in base64
+        in place of the text. It may raise NotFound or Busy.
         on_refresh() hands over the newest scene, because a reader waits for it: True when that is
         done, False to be asked again by the next pump(). With it `scene_wanted` tells whether a
         client follows the scene. Both are called from pump().
         shows_notes: the server tells of the notes of the open document and of its clients.
         turns: a Turns, for an application in which no other thread may run Python now and then."""
-        if not isinstance(dcc_type, str) or not re.match(r"[a-z0-9][a-z0-9_-]{0,63}\Z", dcc_type):
-            raise ValueError("dcc_type must be lower-case letters, digits, _ and -")
-        if mode not in ("gui", "background"):
-            raise ValueError("mode must be gui or background")
         self._app = omit_none(dcc_type=dcc_type, mode=mode, version=one_line(app_version),
-                              display_name=one_line(display_name), pid=pid or os.getpid())
+                              display_name=one_line(display_name), pid=os.getpid())
         self._instance_id = uuid.uuid4().hex
         self._given, self._registry_dir, self._env = (url, token), registry_dir, env
         self._turns, self._shows_notes = turns, shows_notes
@@ -61,11 +60,12 @@ class HostLink(object):
         self._worker = None
         self._state = ("off", OFF, None)
         self._errors = collections.OrderedDict()
-        self._document = self._told_app = None
+        self._document = None
         self._pictures = {"targets": []}
         self._busy = self._busy_told = (None, None)  # (text, silent_ms)
         self._scene = Scene(self._lock, lambda text: self._fail("scene", text))
-        self._audit, self._events = Feed("audit"), Feed("events")
+        self._audit = Feed("audit.record", "records")
+        self._events = Feed("events.append", "events")
         self._outbox = Outbox(self._fail)
         self._questions = []  # of the server, until their answers are sent
         self._main_seen = time.monotonic()
@@ -74,7 +74,7 @@ class HostLink(object):
     def start(self):
         """Begins to look for the server and to stay linked to it. A second call does nothing."""
         with self._lock:
-            if self._worker is not None and not self._worker.ended:
+            if self._worker is not None and self._state[0] != "refused":
                 return
             self._main_seen = time.monotonic()
             self._set_state("searching", "Looking for the server.")
@@ -140,11 +140,10 @@ class HostLink(object):
     def connected(self):
         return self._state[0] == "connected"
 
-    def _set_state(self, state, text, url=None, worker=None):
+    def _set_state(self, state, text, url=None):
         with self._changed:
-            if worker is None or worker is self._worker:  # else it was stopped and has not ended yet
-                self._state = (state, text, url)
-                self._changed.notify_all()
+            self._state = (state, text, url)
+            self._changed.notify_all()
 
     def _fail(self, kind, text):
         """Keeps the newest error of each kind; text None: it is over."""
@@ -189,7 +188,8 @@ class HostLink(object):
         saved_from: when it was just saved under this path: the path, or the name without one, that
         it had before. Its notes come with it."""
         document = omit_none(
-            path=whole_text(path), name=whole_text(name), saved_from=whole_text(saved_from),
+            path=path and clean_text(path), name=name and clean_text(name),
+            saved_from=saved_from and clean_text(saved_from),
             modified=None if modified is None else bool(modified))
         with self._lock:
             before = self._document or {}
@@ -214,9 +214,12 @@ class HostLink(object):
 
     def record(self, action, outcome="success", actor=None, params=None, duration_ms=None,
                session_id=None, timestamp=None):
-        """One entry of the audit: something was done. The time is now when none is given."""
-        self._add(self._audit, None, record_text(
-            action, outcome, actor, params, duration_ms, session_id, timestamp))
+        """One entry of the audit: something was done, now or at `timestamp`, seconds since the epoch."""
+        self._add(self._audit, None, omit_none(
+            action=one_line(action) or "unknown", actor=one_line(actor),
+            outcome=plain_json(outcome, MAX_METADATA_BYTES),
+            params=plain_json(params, MAX_PARAMS_BYTES), session_id=one_line(session_id),
+            duration_ms=duration_ms, timestamp=rfc3339(time.time() if timestamp is None else timestamp)))
 
     def open_events(self, session_id, maxlen=None, max_message_bytes=None):
         """Makes the buffer of a session with these bounds; log() alone makes one, too."""
@@ -227,10 +230,15 @@ class HostLink(object):
     def log(self, message, session_id, source, stream="log", level="info", tool_call_id=None,
             job_id=None, correlation_id=None, metadata=None):
         """One event of a session, such as a line that the application printed."""
-        self._add(self._events, str(session_id), event_text(
-            message, source, stream, level, tool_call_id, job_id, correlation_id, metadata))
+        self._add(self._events, str(session_id), omit_none(
+            source=one_line(source) or "application", stream=one_line(stream) or "log",
+            level=level if level in LEVELS else "info", message=str(message)[:MAX_EVENT_CHARS],
+            tool_call_id=one_line(tool_call_id), job_id=one_line(job_id),
+            correlation_id=one_line(correlation_id),
+            metadata=plain_json(metadata, MAX_METADATA_BYTES)))
 
-    def _add(self, feed, session, text):
+    def _add(self, feed, session, members):
+        text = json_text(members)
         with self._lock:
             feed.add(session, text)
         self._wake()
@@ -280,14 +288,16 @@ class HostLink(object):
     def put_artefact(self, data=None, path=None, mime=None, display_name=None, session_id=None,
                      tool_call_id=None, job_id=None, correlation_id=None, metadata=None,
                      expires_at=None, on_done=None):
-        """Sends bytes, or a file as it is when its turn comes; on_done(Job) from pump()."""
+        """Sends bytes, or a file as it is when its turn comes; on_done(Job) from pump().
+
+        expires_at: seconds since the epoch."""
         name = display_name or (os.path.basename(path) if path else None)
         message = omit_none(
             type="artefact.put", mime=mime or "application/octet-stream",
             display_name=one_line(name), session_id=one_line(session_id),
             tool_call_id=one_line(tool_call_id), job_id=one_line(job_id),
-            correlation_id=one_line(correlation_id), expires_at=rfc3339(expires_at),
-            metadata=metadata and json.loads(any_json(metadata, MAX_METADATA_BYTES)))
+            correlation_id=one_line(correlation_id), metadata=plain_json(metadata, MAX_METADATA_BYTES),
+            expires_at=None if expires_at is None else rfc3339(expires_at))
         job = Job(message, on_done, None if data is None else bytes(data), path)
         with self._lock:
             if (data is None) == (path is None):
@@ -344,17 +354,6 @@ class HostLink(object):
         self._post("app", {"type": "app.update", "document": self._document,
                            "capture": self._pictures})
 
-    def _connected(self, state, limits, needs_scene):
-        """The server remembers nothing of these across connections."""
-        with self._lock:
-            self._set_state(*state)
-            self.limits, self.scene_wanted = limits, True
-            self._scene.connected(needs_scene)
-            self._fail("link", None)
-            self._outbox.open()
-            if self._told_app != (self._document, self._pictures):
-                self._tell_app()
-
     def _disconnected(self):
         with self._changed:
             self._outbox.close()
@@ -381,7 +380,7 @@ class HostLink(object):
             finished, asked = self._outbox.finished, list(self._questions)
             while (finished or asked) and (not done or time.monotonic() - started < budget_seconds):
                 if finished:
-                    call_on_done(self, finished.popleft())
+                    self._call_on_done(finished.popleft())
                     done += 1
                     continue
                 question = asked.pop(0)
@@ -395,3 +394,9 @@ class HostLink(object):
             if done or was_away:
                 self._wake()
         return done
+
+    def _call_on_done(self, job):
+        try:
+            job.on_done(job)
+        except Exception as error:
+            self._fail("callback", "on_done failed: %s" % type(error).__name__)

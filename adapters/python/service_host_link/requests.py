@@ -1,14 +1,10 @@
 """What either side asks of the other: messages and jobs that wait, and the questions of clients."""
 
-import base64
 import collections
 import io
-import time
+import os
 
-from .search import open_regular
 from .texts import omit_none, one_line
-
-NO_PICTURE = ("minimised", "no_window", "blank", "permission", "not_found")
 
 Picture = collections.namedtuple("Picture", "png title width height view")
 Picture.__new__.__defaults__ = (None,)
@@ -42,8 +38,6 @@ class NoPicture(ReadError):
     """`reason`: minimised, no_window, blank, permission, or not_found (no such camera or object)."""
 
     def __init__(self, reason, message=""):
-        if reason not in NO_PICTURE:
-            raise ValueError("reason must be one of " + ", ".join(NO_PICTURE))
         ReadError.__init__(self, message or reason)
         self.code = reason
 
@@ -62,17 +56,17 @@ class Job(object):
         """(file, size); raises OSError, and ValueError or TypeError for an invalid path."""
         if self.data is not None:
             return io.BytesIO(self.data), len(self.data)
-        file, found = open_regular(self.path)
-        return file, found.st_size
+        file = open(self.path, "rb")
+        return file, os.fstat(file.fileno()).st_size
 
 
 class ServerError(object):
     """An answer of the type error. ConnectionLost has the same members."""
 
-    def __init__(self, message):
-        self.code = str(message.get("code"))
-        self.text = "%s (%s)" % (one_line(message.get("message"), 300), one_line(self.code, 64))
-        self.retryable = message.get("retryable") is True or self.code == "limit"
+    caused_by_us = True
+
+    def __init__(self, code, message):
+        self.code, self.text = code, "%s (%s)" % (one_line(message, 300), code)
 
 
 class Outbox(object):
@@ -82,7 +76,7 @@ class Outbox(object):
 
     def __init__(self, fail):
         self._fail = fail
-        self._waiting = collections.OrderedDict()  # key -> (message, on_answer)
+        self._waiting = collections.OrderedDict()  # key or Job -> message
         self._kept = collections.OrderedDict()  # key -> message: what each connection is told
         self._is_open = False
         self.uploads = collections.deque()  # jobs; the first may be on its way
@@ -93,23 +87,26 @@ class Outbox(object):
 
     def post(self, key, message, is_kept=False):
         """Sends a message, in place of an unsent one of this key."""
-        def on_answer(answer, error):
-            if error is not None and error.code != "lost":
-                self._fail("message", "the server refused %s: %s" % (message["type"], error.text))
-
         if is_kept:
             self._kept[key] = message
         if self._is_open:
-            self._waiting[key] = (message, on_answer)
+            self._waiting[key] = message
 
     def add_job(self, job):
-        def on_answer(answer, error):
+        self._waiting[job] = job.message
+
+    def take(self):
+        """(key, message), or None."""
+        return self._waiting.popitem(last=False) if self._waiting else None
+
+    def answered(self, key, message, answer, error):
+        if isinstance(key, Job):
             text = error and error.text
             if error is not None and error.code == "lost":
                 text += ": see whether the server has it"
-            self.finish(job, text, answer)
-
-        self._waiting[job] = (job.message, on_answer)
+            self.finish(key, text, answer)
+        elif error is not None and error.code != "lost":
+            self._fail("message", "the server refused %s: %s" % (message["type"], error.text))
 
     def finish(self, job, error, answer={}):
         if job in self.uploads:
@@ -120,10 +117,6 @@ class Outbox(object):
         job.done = True
         if job.on_done is not None:
             self.finished.append(job)
-
-    def take(self):
-        """(message, on_answer), or None."""
-        return self._waiting.popitem(last=False)[1] if self._waiting else None
 
     def open(self):
         """There is a connection."""
@@ -149,14 +142,6 @@ class Question(object):
 
     def __init__(self, id, kind, message):
         self.id, self.kind, self.message, self.answer = id, kind, message, None
-        self.deadline = time.monotonic() + message["deadline_ms"] / 1000.0
-
-
-def call_on_done(link, job):
-    try:
-        job.on_done(job)
-    except Exception as error:
-        link._fail("callback", "on_done failed: %s" % type(error).__name__)
 
 
 def answer_of(link, question):
@@ -167,42 +152,28 @@ def answer_of(link, question):
             return None, link._on_read(message["uri"])
         if kind == "refresh":
             return (None, True) if link._on_refresh() else None
-        callback, offer = link._on_capture, link._pictures
-        if callback is None or message["target"] not in offer["targets"]:
+        if message["target"] not in link._pictures["targets"]:
             return "unsupported", "there is no such picture"  # any more
         arguments = [message["target"], message["max_width"], message["max_bytes"]]
-        return None, callback(*(arguments + [message.get("shot")] * ("shots" in offer)))
+        if "shots" in link._pictures:
+            arguments.append(message.get("shot"))
+        return None, link._on_capture(*arguments)
     except ReadError as error:
         return error.code, str(error)[:500] or error.code
     except Exception as error:
         # Only its type: the message may hold private data.
-        name = "the capture callback" if kind == "capture" else "on_" + kind
-        text = "%s failed: %s" % (name, type(error).__name__)
+        text = "on_%s failed: %s" % (kind, type(error).__name__)
         link._fail("read", text)
         return "internal", text
 
 
-def contents_of(value, uri):
-    """What on_read returned, in the form of MCP."""
-    contents = []
-    for item in [value] if isinstance(value, (str, bytes, bytearray, dict)) else value:
-        if isinstance(item, str):
-            item = {"text": item}
-        elif isinstance(item, (bytes, bytearray)):
-            item = {"blob": item}
-        item = dict({"uri": uri}, **item)
-        if isinstance(item.get("blob"), (bytes, bytearray)):
-            item["blob"] = base64.b64encode(item["blob"]).decode("ascii")
-        contents.append(item)
-    return contents
-
-
 def picture_of(value):
     """(bytes, members of the answer) of what the capture callback returned."""
-    png, title, width, height, view = value if isinstance(value, tuple) else (value,) + (None,) * 4
-    png = bytes(png() if callable(png) else png)
-    members = {"png_bytes": len(png)}
-    if width is not None:
-        members["window"] = {"title": one_line(title, 2048) or "", "width": int(width),
-                             "height": int(height)}
-    return png, dict(members, **omit_none(view=view))
+    if not isinstance(value, Picture):
+        value = Picture(value, None, None, None)
+    png = bytes(value.png() if callable(value.png) else value.png)
+    window = None
+    if value.width is not None:
+        window = {"title": one_line(value.title, 2048) or "", "width": int(value.width),
+                  "height": int(value.height)}
+    return png, omit_none(png_bytes=len(png), window=window, view=value.view)

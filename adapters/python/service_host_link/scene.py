@@ -1,17 +1,12 @@
 """What the application shows: the scene, its objects as resources, and feeds of records."""
 
 import collections
-import time
 import urllib.parse
 
-from .texts import NotJson, any_json, clean_text, json_text, omit_none, one_line, rfc3339
+from .texts import NotJson, clean_text, json_text, omit_none
 
 ENVELOPE_BYTES = 100  # of a message, for what is around the scene
 MAX_WAITING = 1000  # audit records, and events, that the server has not acknowledged
-MAX_PARAMS_BYTES = 256 * 1024
-MAX_METADATA_BYTES = 4096
-MAX_EVENT_CHARS = 65536  # the server keeps no longer message
-LEVELS = ("trace", "debug", "info", "warning", "warn", "error")
 
 
 class Scene(object):
@@ -60,8 +55,8 @@ class Scene(object):
             self.is_taken = False
 
     def next_message(self, base, limits):
-        """(head, members as bytes, its texts and their version), or None. `base`: the revision that
-        the server has, None where only a whole scene will do."""
+        """(head, members as bytes, its SceneTexts), or None. `base`: the revision that the server
+        has, None where only a whole scene will do."""
         with self._lock:
             news, self._news = self._news, []
             if not news and (self._texts is None or self.is_taken):
@@ -84,27 +79,25 @@ class Scene(object):
             self._fail("the scene was not sent: %s" % error)
         elif news:
             self._fail(None)
-        return None if rest is None else (head, rest, (texts, texts.version, base is not None))
+        return None if rest is None else (head, rest, texts)
 
     def answered(self, sent, error):
-        """What the server answered, or that the connection was lost before. True: try later."""
-        texts, version, has_base = sent
+        """What the server answered, or that the connection was lost before."""
         with self._lock:
-            if self._texts is not texts or texts.version != version:
-                return False
+            if self._texts is not sent:
+                return
             if error is None:
                 self.is_taken = True
-                if texts.members is None:
+                if sent.members is None:
                     self.is_shared = False
-                return False
-            if error.retryable or (error.code == "stale" and has_base):
-                return error.code not in ("stale", "lost")
+                return
+            if not error.caused_by_us or error.code == "stale":
+                return  # it is sent again, whole
             self.is_taken = self.is_unsent = True
             if error.code == "lost":  # it may have been the reason
                 self._texts = None
         self._fail("the scene was given up: %s" % error.text if error.code == "lost"
                    else "the server refused the scene: %s" % error.text)
-        return False
 
 
 class SceneTexts(object):
@@ -113,33 +106,26 @@ class SceneTexts(object):
     def __init__(self, members, objects):
         self.members = members  # name -> text; None: the scene is null
         self.objects = objects  # id -> text; None: it came by set_scene(), which tells it whole
-        self.version = 0  # of every change another one
-        self._length = sum(len(text) for texts in (members, objects) for text in (texts or {}).values())
         self._news = None  # names of members, ids of objects; None: only the whole scene tells it
 
     def change(self, members, objects):
         """Changes this scene, which has objects, at the cost of what changes. None: it is gone."""
         for at, (texts, given) in enumerate(((self.members, members), (self.objects, objects))):
             for name, text in given.items():
-                self._length += len(text or "") - len(texts.get(name, ""))
                 if text is None:
                     texts.pop(name, None)
                 else:
                     texts[name] = text
             if self._news is not None:
                 self._news[at].update(dict.fromkeys(given, True))
-        self.version += 1
 
     def message(self, base, limits):
         """(head, members as bytes) of a scene.patch or scene.set. Raises NotJson where it is too large."""
-        head, text = {"type": "scene.set"}, None
         if base is not None and self._news is not None and (
                 len(self.objects) <= limits["max_patched_objects"]):
-            text = self._patch()
-        if text is not None:
-            head = {"type": "scene.patch", "base": base}
+            head, text = {"type": "scene.patch", "base": base}, self._patch()
         else:
-            text = self._whole()
+            head, text = {"type": "scene.set"}, self._whole()
         length = len(text) + ENVELOPE_BYTES
         if length > limits["max_message_bytes"]:
             raise NotJson("its message would be %d bytes long and the server takes %d" % (
@@ -148,16 +134,14 @@ class SceneTexts(object):
         return head, text.encode("ascii")
 
     def _patch(self):
-        """None where the whole scene is better."""
         (members, unset), (objects, removed) = [
             ([name for name in names if name in texts], [name for name in names if name not in texts])
             for names, texts in zip(self._news, (self.members, self.objects))]
-        text = ",".join([
+        return ",".join([
             '"objects":[' + ",".join(self.objects[id] for id in objects) + "]",
             '"removed":' + json_text(removed),
             '"members":{' + ",".join(_member(name, self.members[name]) for name in members) + "}",
             '"unset":' + json_text(unset)])
-        return text if len(text) * 2 < self._length else None
 
     def _whole(self):
         if self.members is None:
@@ -241,14 +225,9 @@ class OfferedObjects(object):
         return "%s://%s" % (self.scheme, urllib.parse.quote(clean_text(id), safe=""))
 
     def id_of(self, uri):
-        """The id in an address, as clean_text() makes it; None for an address of another form."""
-        scheme, found, rest = uri.partition("://")
-        if not found or scheme.lower() != self.scheme:
-            return None
-        try:
-            return urllib.parse.unquote(rest.split("#")[0].split("?")[0], errors="strict") or None
-        except UnicodeDecodeError:
-            return None
+        """The id in an address, as clean_text() makes it."""
+        name = uri.partition("://")[2].split("#")[0].split("?")[0]
+        return urllib.parse.unquote(name)
 
     def _register(self):
         resources = [{"uri": self.uri(id), "name": clean_text(id), "mimeType": self._mime}
@@ -262,10 +241,9 @@ class Feed(object):
     After a lost connection what was sent is sent again: each arrives at least once, unless it was
     the oldest of too many. Call with the lock of the link."""
 
-    def __init__(self, kind):
-        self.kind = kind  # "audit" or "events"
+    def __init__(self, type, name):
+        self.type, self.name = type, name  # of the message, and of its list
         self.in_flight = []
-        self.not_before = 0.0  # time.monotonic() of the next try
         self._items = collections.deque()  # (session id or None, text)
 
     def __len__(self):
@@ -285,10 +263,6 @@ class Feed(object):
             self.in_flight.append(self._items.popleft())
         return session, [text for _, text in self.in_flight]
 
-    def acknowledged(self):
-        """What was sent will not be sent again."""
-        self.in_flight = []
-
     def restore(self):
         self._items.extendleft(reversed(self.in_flight))
         self.in_flight = []
@@ -297,22 +271,3 @@ class Feed(object):
     def _trim(self):
         while self._items and len(self) > MAX_WAITING:
             self._items.popleft()
-
-
-def record_text(action, outcome, actor, params, duration_ms, session_id, timestamp):
-    members = omit_none(
-        action=one_line(action) or "unknown", actor=one_line(actor),
-        session_id=one_line(session_id), duration_ms=duration_ms,
-        timestamp=rfc3339(time.time() if timestamp is None else timestamp))
-    text = json_text(members)[:-1] + ',"outcome":' + any_json(outcome, MAX_METADATA_BYTES)
-    return text + ("}" if params is None else ',"params":%s}' % any_json(params, MAX_PARAMS_BYTES))
-
-
-def event_text(message, source, stream, level, tool_call_id, job_id, correlation_id, metadata):
-    text = json_text(omit_none(
-        source=one_line(source) or "application", stream=one_line(stream) or "log",
-        level=level if level in LEVELS else "info", message=str(message)[:MAX_EVENT_CHARS],
-        tool_call_id=one_line(tool_call_id), job_id=one_line(job_id),
-        correlation_id=one_line(correlation_id)))[:-1]
-    return text + (
-        "}" if metadata is None else ',"metadata":%s}' % any_json(metadata, MAX_METADATA_BYTES))

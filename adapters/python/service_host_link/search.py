@@ -7,11 +7,8 @@ import os
 import re
 import stat
 import time
-import urllib.parse
 
 RECORD_SECONDS = 30.0  # a running server touches its record every 5
-MAX_RECORD_BYTES = 64 * 1024
-MAX_TOKEN_BYTES = 4096
 
 Address = collections.namedtuple("Address", "host port path authority url")
 
@@ -19,11 +16,10 @@ Address = collections.namedtuple("Address", "host port path authority url")
 class Candidate(object):
     """A server to try. Never shows its token."""
 
-    def __init__(self, address, token, token_file=None, instance_id=None, source="settings"):
-        self.address, self.token = address, token
+    def __init__(self, address, token, token_file=None, instance_id=None):
+        self.address, self.token = address, check_token(token)
         self.token_file = token_file  # None: no other token will come from its source
         self.instance_id = instance_id
-        self.source = source
 
 
 def find_server(dcc_type, registry_dir=None, env=os.environ, reasons=None):
@@ -39,16 +35,16 @@ def find_candidates(dcc_type, registry_dir, env, reasons, own_server=None):
     """All of them, best first. `own_server`: id of the instance that this application was linked
     to, whose record may still show that connection."""
     url, token = env.get("SERVICE_HOST_URL"), env.get("SERVICE_HOST_TOKEN")
-    if url and token:
-        try:
+    try:
+        if url and token:
             address = parse_url(url)
             if not is_loopback(address.host):
                 raise ValueError("SERVICE_HOST_URL does not lead to this machine")
-            return [Candidate(address, check_token(token), source="environment")]
-        except ValueError as error:
-            reasons.append("no usable server: in the environment, %s" % error)
-            return []
-    return _from_records(dcc_type, registry_dir or registry_folder(env), token, reasons, own_server)
+            return [Candidate(address, token)]
+        return _from_records(dcc_type, registry_dir or registry_folder(env), token, reasons, own_server)
+    except ValueError as error:
+        reasons.append("no usable server: %s" % error)
+        return []
 
 
 def registry_folder(env=os.environ):
@@ -65,125 +61,73 @@ def registry_folder(env=os.environ):
     return os.path.join(base, "service-cli-%d" % os.geteuid())
 
 
+_URL = re.compile(
+    r"http://((?:[\w-]{1,63}\.)*[\w-]{1,63}|\[[0-9a-f:]+\])(?::(\d{1,5}))?(/[\w.~/-]*)?\Z", re.ASCII)
+
+
 def parse_url(url):
     """The Address; raises ValueError with a sentence that holds nothing of the URL's secrets."""
-    if not isinstance(url, str) or re.search(r"[^\x21-\x7e]", url):
-        raise ValueError("the host URL holds spaces or characters that a URL cannot have")
-    try:
-        parts = urllib.parse.urlsplit(url)
-        host, port = parts.hostname, parts.port
-        (host or "").encode("idna")  # as the resolver does: UnicodeError for an empty label
-    except ValueError:
-        raise ValueError("the host URL cannot be understood")
-    if parts.scheme in ("https", "wss"):
-        raise ValueError("TLS is not supported: the link is for http:// on this machine")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("the host URL must not hold a user name or password")
-    if parts.scheme != "http" or not host or port == 0 or parts.query or parts.fragment:
+    found = _URL.match(str(url))
+    host, port, path = found.groups("") if found else ("", "", "")
+    port, path = int(port or 80), path or "/host"
+    if not host or not 0 < port < 65536:
         raise ValueError("the host URL must be like http://127.0.0.1:8765/host")
-    path, port = parts.path or "/host", port or 80
-    authority = "%s:%d" % ("[%s]" % host if ":" in host else host, port)
-    return Address(host, port, path, authority, "http://%s%s" % (authority, path))
+    authority = "%s:%d" % (host, port)
+    return Address(host.strip("[]"), port, path, authority, "http://" + authority + path)
 
 
 def is_loopback(host):
-    if host in ("localhost", "::1"):
-        return True
-    parts = host.split(".")
-    return len(parts) == 4 and parts[0] == "127" and all(
-        re.match(r"\d{1,3}\Z", part) and int(part) < 256 for part in parts)
+    octet = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
+    return host in ("localhost", "::1") or re.match(r"127(\.%s){3}\Z" % octet, host) is not None
 
 
 def check_token(token):
-    if not re.match(r"[\x21-\x7e]{1,%d}\Z" % MAX_TOKEN_BYTES, token):
+    if not re.match(r"[!-~]+\Z", token):
         raise ValueError("the host token holds spaces or characters that a header cannot carry")
     return token
 
 
-UNRELATED, UNUSABLE, TAKEN = range(3)  # by what the user can do something about
-
-
-class _Skipped(Exception):
-    """Why a folder or a record is passed over."""
-
-    def __init__(self, text, kind=UNUSABLE):
-        Exception.__init__(self, text)
-        self.kind = kind
-
-
 def _from_records(dcc_type, registry_dir, env_token, reasons, own_server):
-    none_running = "no server running; start one: service-cli serve --dcc-type %s" % dcc_type
+    """Raises ValueError where the folder is not to be believed."""
     folder = os.path.join(registry_dir, "instances")
-    try:
-        names = _own_names(registry_dir) and _own_names(folder)
-    except _Skipped as skipped:
-        reasons.append("no usable server: %s" % skipped)
-        return []
-    ranked, passed = [], []
-    for name in sorted(each for each in names or () if each.endswith(".json")):
+    ranked, taken = [], []
+    for name in sorted(_own_names(registry_dir) and _own_names(folder)):
+        if not name.endswith(".json"):
+            continue
+        path = os.path.join(folder, name)
         try:
-            beat, candidate, own_type = _from_record(
-                os.path.join(folder, name), dcc_type, env_token, own_server)
-            ranked.append((own_type, beat, candidate))
-        except _Skipped as skipped:
-            passed.append((skipped.kind, "%s: %s" % (name, skipped)))
-    passed.sort()
-    reasons.extend(text for _, text in passed)
-    if not ranked:
-        # The last one is shown.
-        worst = passed[-1][0] if passed else UNRELATED
-        if worst == UNRELATED:
-            reasons.append(none_running)
-        elif worst == UNUSABLE:
-            reasons[-1] = "no usable server: " + reasons[-1]
-        else:
-            reasons[-1] = reasons[-1].partition(": ")[2]
+            data, beat = _read_own_file(path)
+            record = json.loads(data.decode("utf-8"))
+            kind = record["dcc_type"]
+            if time.time() - beat > RECORD_SECONDS or kind not in (dcc_type, "unknown"):
+                continue
+            candidate = _candidate(record, env_token)
+            if record["host"]["connected"] and candidate.instance_id != own_server:
+                taken.append("taken: another application is linked to %s; start another server: "
+                             "service-cli serve --port 0" % candidate.address.url)
+            else:
+                ranked.append((kind == dcc_type, beat, candidate))
+        except (ValueError, LookupError, TypeError) as error:
+            reasons.append("no usable server: %s: %s" % (name, error))
+    reasons.extend(taken)
+    if not ranked and not reasons:
+        reasons.append("no server running; start one: service-cli serve --dcc-type %s" % dcc_type)
     ranked.sort(key=lambda each: each[:2], reverse=True)
     return [candidate for _, _, candidate in ranked]
 
 
-def _from_record(path, dcc_type, env_token, own_server):
-    """(time of its last heartbeat, Candidate, whether it is for this very type). Raises _Skipped."""
-    data, beat = _read_own_file(path, MAX_RECORD_BYTES)
-    age = time.time() - beat
-    if age > RECORD_SECONDS:
-        raise _Skipped("its server has not been heard of for %d s" % age, UNRELATED)
-    try:
-        record = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise _Skipped("it is not JSON")
-    kind = record.get("dcc_type") if isinstance(record, dict) else None
-    if not isinstance(kind, str):
-        raise _Skipped("it is not a record")
-    if kind not in (dcc_type, "unknown"):
-        raise _Skipped("it is for another kind of application", UNRELATED)
-    try:
-        address = parse_url(record.get("host_url"))
-    except ValueError as error:
-        raise _Skipped(str(error))
+def _candidate(record, env_token):
+    """Raises ValueError with the reason why it is none."""
+    address, token_file = parse_url(record["host_url"]), record["host_token_file"]
     if not is_loopback(address.host):
-        raise _Skipped("its address is not on this machine")
-    host, instance_id = record.get("host"), record.get("instance_id")
-    is_linked = isinstance(host, dict) and host.get("connected") is True
-    if is_linked and (own_server is None or instance_id != own_server):
-        raise _Skipped("taken: another application is linked to %s; start another server: "
-                       "service-cli serve --port 0" % address.url, TAKEN)
-    token_file, token, source = record.get("host_token_file"), env_token, "environment"
-    if isinstance(token_file, str) and os.path.isabs(token_file):
-        try:
-            text, _ = _read_own_file(token_file, MAX_TOKEN_BYTES)
-        except _Skipped as passed:
-            raise _Skipped("its token file %s" % passed)
-        token, source = re.sub(r"\r?\n\Z", "", text.decode("ascii", "replace")), token_file
-    elif token_file is not None:
-        raise _Skipped("it names no token file")
-    elif not token:
-        raise _Skipped("its token is in the environment of the server: set SERVICE_HOST_TOKEN")
-    try:
-        check_token(token)
-    except ValueError as error:
-        raise _Skipped(str(error))
-    return beat, Candidate(address, token, token_file, instance_id, source), kind == dcc_type
+        raise ValueError("its address is not on this machine")
+    if token_file is None:
+        token = env_token
+        if not token:
+            raise ValueError("its token is in the environment of the server: set SERVICE_HOST_TOKEN")
+    else:
+        token = _read_own_file(token_file)[0].decode("ascii", "replace").rstrip("\r\n")
+    return Candidate(address, token, token_file, record["instance_id"])
 
 
 # Files that only this user can have written: another user who can leave a record would receive
@@ -191,53 +135,45 @@ def _from_record(path, dcc_type, env_token, own_server):
 
 
 def _own_names(path):
-    """What is in a folder; empty where there is none. Raises _Skipped."""
+    """What is in a folder; empty where there is none. Raises ValueError."""
     try:
         found = os.lstat(path)
         if not stat.S_ISDIR(found.st_mode):
-            raise _Skipped("%s is not a folder" % path)
-        if hasattr(os, "geteuid"):
-            if found.st_uid != os.geteuid():
-                raise _Skipped("%s belongs to another user" % path)
-            if found.st_mode & 0o022:
-                raise _Skipped("%s can be written by other users: chmod 700" % path)
+            raise ValueError("%s is not a folder" % path)
+        _check_own(path, found)
         return os.listdir(path)
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise _Skipped("%s cannot be listed (%s)" % (path, os_reason(error)))
+        raise ValueError("%s cannot be listed (%s)" % (path, os_reason(error)))
 
 
-def _read_own_file(path, max_bytes):
+def _read_own_file(path):
     """(bytes, modification time) of a regular file of this user or root that others cannot
-    write. Raises _Skipped."""
+    write. Raises ValueError."""
     try:
-        file, found = open_regular(path)  # of what was opened, whatever the path leads to now
-        with file:
-            if hasattr(os, "geteuid"):
-                if found.st_uid not in (os.geteuid(), 0):
-                    raise _Skipped("belongs to another user")
-                if found.st_mode & 0o022:
-                    raise _Skipped("can be written by other users")
-            data = file.read(max_bytes + 1)
+        # Of what was opened, whatever the path leads to now; a pipe is not waited for.
+        with open(path, "rb", opener=_open_now) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(errno.EINVAL, "not a regular file")
+            _check_own(path, found, (0,))
+            return file.read(), found.st_mtime
     except OSError as error:
-        raise _Skipped("cannot be read (%s)" % os_reason(error))
-    except ValueError:  # a NUL, or half of a surrogate pair
-        raise _Skipped("cannot be read (no path of this system)")
-    if len(data) > max_bytes:
-        raise _Skipped("is larger than %d bytes" % max_bytes)
-    return data, found.st_mtime
+        raise ValueError("%s cannot be read (%s)" % (path, os_reason(error)))
 
 
-def open_regular(path):
-    """(file, its os.stat_result); raises OSError, and ValueError for an invalid path."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    file = os.fdopen(os.open(path, flags), "rb")
-    found = os.fstat(file.fileno())
-    if not stat.S_ISREG(found.st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "not a regular file")
-    return file, found
+def _open_now(path, flags):
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _check_own(path, found, other_owners=()):
+    if not hasattr(os, "geteuid"):
+        return
+    if found.st_uid != os.geteuid() and found.st_uid not in other_owners:
+        raise ValueError("%s belongs to another user" % path)
+    if found.st_mode & 0o022:
+        raise ValueError("%s can be written by other users: chmod go-w" % path)
 
 
 def os_reason(error):

@@ -33,7 +33,7 @@ def json_text(value, replaced=None, in_pieces=False):
 
     NaN and infinity become null, and characters that UTF-8 cannot have become U+FFFD: the Counter
     `replaced` counts them as "number_not_finite" and "text_not_utf8". With in_pieces other threads
-    run meanwhile: one call of the encoder for megabytes would keep them waiting."""
+    run between the items of a list: one call for megabytes would keep them waiting."""
     replaced = collections.Counter() if replaced is None else replaced
     encode = _encode_in_pieces if in_pieces else _encoder.encode
     try:
@@ -55,25 +55,10 @@ def _whole_escape(found, replaced):
 
 
 def _encode_in_pieces(value):
-    return "".join(_pieces(value, 0))
-
-
-def _pieces(value, level):
-    if level < 2 and type(value) is dict and all(type(key) is str for key in value):
-        comma = "{"
-        for key, member in value.items():
-            yield comma + _encoder.encode(key) + ":"
-            comma = ","
-            for piece in _pieces(member, level + 1):
-                yield piece
-        yield "}" if value else "{}"
-    elif level < 2 and type(value) in (list, tuple) and len(value) > 64:
-        yield "["
-        for start in range(0, len(value), 64):
-            yield ("," if start else "") + _encoder.encode(value[start:start + 64])[1:-1]
-        yield "]"
-    else:
-        yield _encoder.encode(value)
+    if type(value) is not list:
+        return _encoder.encode(value)
+    pieces = (value[at:at + 64] for at in range(0, len(value), 64))
+    return "[" + ",".join(_encoder.encode(piece)[1:-1] for piece in pieces) + "]"
 
 
 def _finite(value, replaced):
@@ -81,21 +66,20 @@ def _finite(value, replaced):
         replaced["number_not_finite"] += 1
         return None
     if isinstance(value, dict):
-        return {str(key) if isinstance(key, float) else key: _finite(member, replaced)
-                for key, member in value.items()}
+        return {key: _finite(member, replaced) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(item, replaced) for item in value]
     return value
 
 
-def any_json(value, max_bytes):
-    """Text of any value: what is not JSON shows as the name of its type, vectors as lists, and
-    what is longer than max_bytes as {"omitted_bytes": n}."""
+def plain_json(value, max_bytes):
+    """Any value as one that JSON has: what it has no form for becomes the name of its type, vectors
+    become lists, and what is longer than max_bytes {"omitted_bytes": n}."""
     try:
-        text = json_text(json.loads(json.dumps(value, default=_plain)))
-    except (TypeError, ValueError, RecursionError, RuntimeError, NotJson) as error:
-        text = json_text("<not JSON: %s>" % type(error).__name__)
-    return text if len(text) <= max_bytes else json_text({"omitted_bytes": len(text)})
+        text = json.dumps(value, default=_plain)
+    except (TypeError, ValueError, RecursionError, RuntimeError) as error:
+        return "<not JSON: %s>" % type(error).__name__
+    return json.loads(text) if len(text) <= max_bytes else {"omitted_bytes": len(text)}
 
 
 def _plain(value):
@@ -118,30 +102,18 @@ def clean_text(text):
 
 
 def one_line(text, limit=255):
-    """Fit for one line: no control characters, at most so many UTF-16 units; None when empty."""
-    if text is None:
-        return None
-    units = _CONTROL.sub(" ", clean_text(text)).encode("utf-16-le")
-    return units[:2 * limit].decode("utf-16-le", "ignore") or None
-
-
-def whole_text(text):
-    """A path that was cut would be another path: what cannot be told counts as unknown."""
-    return clean_text(text) if text is not None and one_line(text, 4096) == clean_text(text) else None
+    """Without control characters, at most so many others; None when empty."""
+    return None if text is None else _CONTROL.sub(" ", clean_text(text))[:limit] or None
 
 
 def omit_none(**members):
     return {name: value for name, value in members.items() if value is not None}
 
 
-def rfc3339(value):
-    """RFC 3339 of seconds since the epoch or a datetime (without zone: local); texts stay."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, (int, float)):
-        value = datetime.datetime.fromtimestamp(value, datetime.timezone.utc)
-    text = value.astimezone(datetime.timezone.utc).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
+def rfc3339(seconds):
+    """RFC 3339 of seconds since the epoch."""
+    at = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 # What Python prints
@@ -150,7 +122,6 @@ def rfc3339(value):
 class Console(object):
     """Sends what Python prints to the server, line by line, as the events of `session_id`."""
 
-    MAX_LINE = 4000  # characters
     KEPT_LINES = 2000
 
     def __init__(self, link, source):
@@ -174,7 +145,7 @@ class Console(object):
 
     def _tell(self, stream, line):
         level = "warning" if stream == "stderr" else "info"
-        self._link.log(line[:self.MAX_LINE], self.session_id, self._source, stream, level)
+        self._link.log(line, self.session_id, self._source, stream, level)
 
 
 class _Tee(object):
@@ -201,10 +172,6 @@ class _Tee(object):
             finally:
                 self._inside.now = False
         return written
-
-    def writelines(self, lines):
-        for line in lines:
-            self.write(line)
 
     def __getattr__(self, name):
         if self.original is None and name == "flush":
@@ -279,7 +246,7 @@ def is_open(note):
     return note.get("state") not in ("accepted", "closed")
 
 
-def note_blocks(note, name_of=lambda target: str(target.get("name"))):
+def note_blocks(note, name_of):
     """NoteBlocks: lines of what the person said, of the last answer or reply, and of what the server
     found changed. They are drawn apart, so that no answer looks like what the server has found.
 

@@ -6,20 +6,12 @@ import socket
 import threading
 import time
 
-from .search import Candidate, check_token, find_candidates, os_reason, parse_url
+from .search import Candidate, find_candidates, os_reason, parse_url
 from .session import Session, Stopped
 from .texts import omit_none
 from .websocket import ConnectionLost, connect
 
-SEARCH_SECONDS = 2.0  # looking into a folder is cheap: do it more often than connecting
-
-# poll() where there is one: select() fails for descriptors over 1023.
-_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
-
-
-def back_off_seconds(failures, chance):
-    """How long to wait after so many failures in a row; `chance` is 0 to 1."""
-    return min(10.0, 0.25 * 2 ** min(failures, 10)) * (0.8 + 0.4 * chance)
+SEARCH_SECONDS = 1.0  # looking into a folder is cheap: do it more often than connecting
 
 
 class Worker(threading.Thread):
@@ -30,7 +22,6 @@ class Worker(threading.Thread):
         self.link, self.turns = link, link._turns
         self.stopping = None  # (bye message, deadline)
         self.told = False  # the server has received the bye
-        self.ended = False
         self._is_last_try = False
         self._own_server = None
         self._waker, self._woken = socket.socketpair()
@@ -51,8 +42,7 @@ class Worker(threading.Thread):
         self.wake()
         if self.turns is not None:
             self.turns.close()  # the thread that stops it waits for its end
-        if self is not threading.current_thread():
-            self.join(max(0.0, timeout))
+        self.join(timeout)
 
     def wait(self, connection, seconds):
         """Until there is something to read or to send, a wake-up, or so many seconds. Within a turn:
@@ -64,7 +54,7 @@ class Worker(threading.Thread):
             self._select(connection, 0.0)
 
     def _select(self, connection, seconds):
-        with _Selector() as selector:
+        with selectors.DefaultSelector() as selector:
             selector.register(self._woken, selectors.EVENT_READ)
             if connection is not None:
                 write = selectors.EVENT_WRITE if connection.sending else 0
@@ -85,53 +75,49 @@ class Worker(threading.Thread):
         except Stopped:
             pass
         finally:
-            self.ended = True
             self._waker.close()
             self._woken.close()
 
     def _run(self):
-        failures = searches = 0
+        failures = 0
         while True:
-            candidates, reasons, final = self._search()
-            if final:
-                self.link._fail("link", reasons[0])
-                return self.say("refused", "Not linked: %s." % reasons[0])
+            try:
+                candidates, reasons = self._search()
+            except ValueError as error:
+                self.link._fail("link", str(error))
+                return self.say("refused", "Not linked: %s." % error)
             if not candidates:
                 self.say("searching", reasons[-1][0].upper() + reasons[-1][1:])
-                self._pause(min(SEARCH_SECONDS, back_off_seconds(searches, random.random())))
-                searches += 1
+                self._pause(SEARCH_SECONDS)
                 continue
-            searches = 0
-            for candidate in candidates[:4]:
+            for candidate in candidates:
+                url = candidate.address.url
                 lost, was_welcomed = self._attempt(candidate)
                 if was_welcomed or lost.final:
                     break
-            url = candidate.address.url
             self.link._fail("link", lost.text)
             if lost.final:
                 return self.say("refused", "Not linked to %s: %s." % (url, lost.text), url)
-            if was_welcomed and not lost.back_off:
+            if was_welcomed:
                 failures = 0
-            delay = max(back_off_seconds(failures, random.random()), lost.delay or 0.0)
+            delay = min(10.0, 0.25 * 2 ** min(failures, 10)) * random.uniform(0.8, 1.2)
+            delay = max(delay, lost.delay or 0.0)
             failures += 1
             text = "No link to %s: %s. Trying again in %.1f s." % (url, lost.text, delay)
             self.say("waiting", text, url)
             self._pause(delay)
 
     def _search(self):
-        """(candidates, reasons, whether to give up)"""
+        """(candidates, reasons). Raises ValueError where what was given is invalid."""
         link, reasons = self.link, []
         url, token = link._given
+        if url and token:
+            return [Candidate(parse_url(url), token)], reasons
         if url or token:
-            try:
-                if not url or not token:
-                    raise ValueError("a host URL and a host token must be given together")
-                return [Candidate(parse_url(url), check_token(token))], [], False
-            except ValueError as error:
-                return [], [str(error)], True
+            raise ValueError("a host URL and a host token must be given together")
         found = find_candidates(
             link._app["dcc_type"], link._registry_dir, link._env, reasons, self._own_server)
-        return found, reasons, False
+        return found, reasons
 
     def _attempt(self, candidate):
         """(how it ended, whether it was welcomed)"""
@@ -144,15 +130,16 @@ class Worker(threading.Thread):
         except OSError as error:
             return ConnectionLost(os_reason(error)), False
         with connection.sock:
-            self._own_server = candidate.instance_id
             session = Session(self, connection, url)
             lost = session.run()
-        if lost.delay is not None:
-            self._own_server = None  # another application is linked there, or it stops
+        if session.welcomed:
+            self._own_server = candidate.instance_id
         return lost, session.welcomed
 
     def say(self, state, text, url=None):
-        self.link._set_state(state, text, url, self)
+        with self.link._lock:
+            if self.link._worker is self:  # else it was stopped and has not ended yet
+                self.link._set_state(state, text, url)
 
     @property
     def leaves_scene(self):
@@ -170,7 +157,7 @@ class Worker(threading.Thread):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if self.stopping is not None:
-                if self._is_last_try or self.told or not self.leaves_scene:
+                if self._is_last_try or not self.leaves_scene:
                     raise Stopped()
                 self._is_last_try = True
                 return

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { numberOf } from '../util/exact-json.ts'
-import { isJsonObject, type JsonObject } from '../util/json.ts'
+import { numberOf, parseExact } from '../util/exact-json.ts'
+import { exceedsDepth, isJsonObject, type JsonObject, maxJsonDepth } from '../util/json.ts'
 import { parseRfc3339, toRfc3339 } from '../util/time.ts'
 import { must } from './check.ts'
 import { patchMembers, patchTexts } from './scene-patch.ts'
@@ -49,7 +49,8 @@ export const sessionId = z
   .string()
   .regex(/^(?!\.\.?$)[A-Za-z0-9._~:@+-]{1,128}$/, must(sessionIdForm))
 
-const time = z.string().transform((text, { addIssue }) => {
+/** RFC 3339, in any zone; becomes UTC. */
+export const time = z.string().transform((text, { addIssue }) => {
   const timeMs = parseRfc3339(text)
   if (timeMs === null) addIssue('must be a time as in RFC 3339')
   return toRfc3339(timeMs ?? 0)
@@ -150,6 +151,31 @@ const event = z
 
 export const eventsPost = z.object({ events: z.array(event).max(maxBatch) })
 
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const parameter = `;[ \\t]*${token}=(?:${token}|"[\\x20-\\x21\\x23-\\x5b\\x5d-\\x7e]*")`
+
+/** A media type (RFC 9110, section 8.3.1) of bounded length: safe as a header value. */
+export const mediaType = z
+  .string()
+  .max(255)
+  .regex(
+    new RegExp(`^${token}/${token}(?:[ \\t]*${parameter})*$`),
+    must('be a media type such as image/png'),
+  )
+
+/** Of JSON. */
+const maxMetadataBytes = 64 * 1024
+
+/** A copy, so that a later change by the caller changes nothing stored. */
+const metadata = anything.transform((value, { addIssue }) => {
+  const json = JSON.stringify(value ?? null)
+  if (Buffer.byteLength(json) <= maxMetadataBytes && !exceedsDepth(json, maxJsonDepth)) {
+    return value === undefined ? undefined : parseExact(json)
+  }
+  addIssue(`must be at most ${maxMetadataBytes} bytes of JSON, ${maxJsonDepth} levels deep`)
+  return z.NEVER
+})
+
 const sidecarMembers = {
   display_name: optional(name),
   session_id: optional(name),
@@ -157,10 +183,10 @@ const sidecarMembers = {
   job_id: optional(name),
   correlation_id: optional(name),
   expires_at: optional(time),
-  metadata: anything,
+  metadata,
 }
 
-/** What is said of an artefact beside its bytes, in the query of a post. */
+/** What is said of an artefact beside its bytes and their media type. */
 export const sidecar = z.object(sidecarMembers)
 
 const scenePatch = z
@@ -230,7 +256,6 @@ export const messages = {
     max_message_bytes: optional(integer(1, 64 * 1024)),
   }),
   'events.append': eventsPost.extend({ session_id: sessionId }),
-  'events.close': z.object({ session_id: sessionId }),
   // Their lists are checked with the scheme that they are of.
   'producer.register': scheme.extend({ resources: anything, templates: anything }),
   'producer.unregister': scheme,
@@ -238,12 +263,10 @@ export const messages = {
   'resource.updated': z.object({ uri: z.string() }),
   'artefact.put': z.object({
     id: name,
-    mime: z.string(),
+    mime: mediaType,
     size: integer(0),
-    sha256: optional(z.string().regex(/^[0-9a-f]{64}$/, must('be 64 lower-case hex digits'))),
     ...sidecarMembers,
   }),
-  'artefact.abort': z.object({ upload: z.string() }),
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),

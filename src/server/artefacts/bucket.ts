@@ -2,14 +2,13 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { connectionReason } from '../../lib/util/connection-reason.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import type { BucketSettings } from './bucket-url.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 import {
   type ArtefactFiles,
   type Body,
-  type Shard,
   shardNames,
   type StoredSidecar,
+  type Versions,
 } from './files.ts'
 import type { Spooled } from './spool.ts'
 
@@ -27,6 +26,25 @@ const maxAttempts = 5
 const usualRegion = 'us-east-1'
 /** How long to wait for a connection. An answer may take four times as long. */
 const waitMs = 5000
+
+/** Where artefacts are in an S3-compatible server. */
+export interface BucketSettings {
+  readonly bucket: string
+  /** Before the name of every object: empty, or ends in `/`. */
+  readonly prefix: string
+}
+
+/** Parses `s3://BUCKET/PREFIX`; `source` names the flag in the error. Throws `usage_invalid`. */
+export function parseBucketUrl(text: string, source: string): BucketSettings {
+  const form = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[\w.=+@-]+)*)\/?$/
+  const [, bucket, path = ''] = form.exec(text) ?? []
+  if (bucket === undefined || /\/\.+(\/|$)/.test(path)) {
+    const hint =
+      'write s3://BUCKET or s3://BUCKET/PREFIX; a prefix has letters, digits and . _ - = + @ /'
+    throw usage(`${source} is not the address of a bucket`, hint)
+  }
+  return { bucket, prefix: path === '' ? '' : `${path.slice(1)}/` }
+}
 
 /**
  * Loads the client of buckets, which reads endpoint, region and credentials from the variables and
@@ -81,7 +99,7 @@ export class ArtefactBucket implements ArtefactFiles {
 
   async open(): Promise<void> {}
 
-  async *changedShards(): AsyncGenerator<Shard> {
+  async changedShards(): Promise<ReadonlyMap<string, Versions>> {
     const { s3, client, settings } = this.#parts
     const start = `${settings.prefix}sha256/`
     const etags = new Map<string, string>()
@@ -96,16 +114,11 @@ export class ArtefactBucket implements ArtefactFiles {
       const [, name = '', hex = ''] = /^([0-9a-f]{2})\/(\1[0-9a-f]{62})\.json$/.exec(key) ?? []
       if (etags.has(`${name}/${hex}`)) shards.get(name)?.set(hex, versionOf(etag))
     }
-    for (const [name, versions] of shards) yield { name, versions }
+    return shards
   }
 
   hasNews(): boolean {
     return false
-  }
-
-  /** The next listing tells when another server has changed it. */
-  isCurrent(): boolean {
-    return true
   }
 
   sidecar(hex: string): Promise<StoredSidecar | null> {
@@ -143,16 +156,13 @@ export class ArtefactBucket implements ArtefactFiles {
     })
   }
 
-  remove(hex: string): Promise<boolean> {
+  remove(hex: string): Promise<void> {
     const { s3, client } = this.#parts
     return this.#orBucketError('the artefact was not removed', async () => {
-      const sidecar = this.#at(`${hex}.json`)
-      const found = await orMissing(client.send(new s3.HeadObjectCommand(sidecar)))
       // In this order: without its sidecar it is no artefact, whatever happens to the body.
-      for (const object of [sidecar, this.#at(hex)]) {
-        await orMissing(client.send(new s3.DeleteObjectCommand(object)))
+      for (const name of [`${hex}.json`, hex]) {
+        await orMissing(client.send(new s3.DeleteObjectCommand(this.#at(name))))
       }
-      return found !== null
     })
   }
 

@@ -13,88 +13,77 @@ export interface Entry {
 }
 
 /** Place of an artefact in the order: newest first, equal times by hash. */
-export type Position = Pick<Entry, 'createdMs' | 'hex'>
+type Position = Pick<Entry, 'createdMs' | 'hex'>
 
-/** Beyond this many changes at once sorting anew is cheaper than inserting one by one. */
-const maxSingleChanges = 32
+export interface ArtefactPage {
+  /** Newest first. */
+  readonly refs: readonly ArtefactRef[]
+  /** Opaque position of the next page; absent on the last one. */
+  readonly next?: string | undefined
+}
 
-/** The entries of a store, in order and by shard. `changes` counts up with every change. */
+/** Pages of an unchanged index that are kept. */
+const maxPages = 8
+
+/** The entries of a store in their order. `changes` counts up with every change. */
 export class EntryIndex {
   changes = 0
   totalBytes = 0
-  /** No entry expires before. */
-  earliestExpiryMs = Infinity
   /** Newest first. */
-  ordered: Entry[] = []
-  readonly #shards = new Map<string, Map<string, Entry>>()
+  ordered: readonly Entry[] = []
+  readonly #entries = new Map<string, Entry>()
+  readonly #pages = new Map<string, ArtefactPage>()
 
   get(hex: string): Entry | undefined {
-    return this.shard(hex.slice(0, 2)).get(hex)
-  }
-
-  /** The entries whose hash begins with these two digits. */
-  shard(name: string): ReadonlyMap<string, Entry> {
-    return this.#shards.get(name) ?? new Map()
+    return this.#entries.get(hex)
   }
 
   /** Adds entries, or replaces those with the same hash. */
   put(entries: readonly Entry[]): void {
     if (entries.length === 0) return
     this.remove(entries.map(({ hex }) => hex))
-    this.changes++
     for (const entry of entries) {
-      const name = entry.hex.slice(0, 2)
-      const shard = this.#shards.get(name)
-      if (shard === undefined) this.#shards.set(name, new Map([[entry.hex, entry]]))
-      else shard.set(entry.hex, entry)
+      this.#entries.set(entry.hex, entry)
       this.totalBytes += entry.ref.size_bytes
-      this.earliestExpiryMs = Math.min(this.earliestExpiryMs, entry.expiresMs)
     }
-    if (entries.length > maxSingleChanges) {
-      this.ordered = this.ordered.concat(entries).sort(compare)
-    } else {
-      for (const entry of entries) this.ordered.splice(this.countUpTo(entry), 0, entry)
-    }
+    this.ordered = [...entries, ...this.ordered].sort(compare)
+    this.#changed()
   }
 
   remove(hashes: readonly string[]): void {
     const gone = new Set<Entry>()
     for (const hex of hashes) {
-      const entry = this.get(hex)
+      const entry = this.#entries.get(hex)
       if (entry === undefined) continue
-      this.#shards.get(hex.slice(0, 2))?.delete(hex)
+      this.#entries.delete(hex)
       this.totalBytes -= entry.ref.size_bytes
       gone.add(entry)
     }
     if (gone.size === 0) return
+    this.ordered = this.ordered.filter(entry => !gone.has(entry))
+    this.#changed()
+  }
+
+  /** Up to `limit` artefacts after the cursor `after`. The identical page until something changes. */
+  page(after: string | undefined, limit: number): ArtefactPage {
+    const position = after === undefined ? null : parseCursor(after)
+    const key = `${limit} ${after ?? ''}`
+    const known = this.#pages.get(key)
+    if (known !== undefined) return known
+    const rest =
+      position === null ? this.ordered : this.ordered.filter(entry => compare(entry, position) > 0)
+    const entries = rest.slice(0, limit)
+    const last = entries.at(-1)
+    const next = last && rest.length > limit ? encodeCursor(last) : undefined
+    const page = { refs: entries.map(({ ref }) => ref), next }
+    if (this.#pages.size >= maxPages) this.#pages.clear()
+    this.#pages.set(key, page)
+    return page
+  }
+
+  #changed(): void {
     this.changes++
-    if (gone.size > maxSingleChanges) this.ordered = this.ordered.filter(each => !gone.has(each))
-    else for (const entry of gone) this.ordered.splice(this.countUpTo(entry) - 1, 1)
-  }
-
-  /** Removes and returns the entries that have expired. */
-  removeExpired(nowMs: number): Entry[] {
-    if (nowMs < this.earliestExpiryMs) return []
-    const expired = this.ordered.filter(({ expiresMs }) => expiresMs <= nowMs)
-    this.remove(expired.map(({ hex }) => hex))
-    this.earliestExpiryMs = Infinity
-    for (const { expiresMs } of this.ordered) {
-      if (expiresMs < this.earliestExpiryMs) this.earliestExpiryMs = expiresMs
-    }
-    return expired
-  }
-
-  /** Number of entries at or before `position`. */
-  countUpTo(position: Position): number {
-    let low = 0
-    let high = this.ordered.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const entry = this.ordered[middle]
-      if (entry !== undefined && compare(entry, position) <= 0) low = middle + 1
-      else high = middle
-    }
-    return low
+    this.#pages.clear()
   }
 }
 
@@ -104,14 +93,13 @@ function compare(left: Position, right: Position): number {
 }
 
 /** A cursor names the last entry seen, so it stays good when entries come and go. */
-export function encodeCursor(position: Position): string {
+function encodeCursor(position: Position): string {
   return Buffer.from(`${position.createdMs}.${position.hex}`).toString('base64url')
 }
 
-export function parseCursor(cursor: string): Position {
-  const form = /^(-?\d{1,16})\.([0-9a-f]{64})$/
-  const text = cursor.length > 128 ? '' : Buffer.from(cursor, 'base64url').toString('latin1')
-  const [, createdMs, hex] = form.exec(text) ?? []
+function parseCursor(cursor: string): Position {
+  const text = Buffer.from(cursor, 'base64url').toString('latin1')
+  const [, createdMs, hex] = /^(-?\d{1,16})\.([0-9a-f]{64})$/.exec(text) ?? []
   if (createdMs === undefined || hex === undefined) {
     throw new ResourceUriInvalid('the cursor is not one of this listing')
   }

@@ -22,12 +22,8 @@ export interface Body {
   close(): Promise<void>
 }
 
-/** The sidecars of artefacts whose hash begins with two digits. */
-export interface Shard {
-  readonly name: string
-  /** Version of each sidecar that has a body beside it, by hash. */
-  readonly versions: ReadonlyMap<string, string>
-}
+/** The version of each sidecar that has a body beside it, by hash. */
+export type Versions = ReadonlyMap<string, string>
 
 /**
  * Where artefacts lie: a folder or a bucket, with the body as `sha256/<2 hex>/<hex>` and the sidecar
@@ -42,10 +38,11 @@ export interface ArtefactFiles {
   hasNews(): boolean
   /** Called before everything else. */
   open(): Promise<void>
-  /** Yields every shard that may have changed since the last call. */
-  changedShards(): AsyncIterable<Shard>
-  /** Whether the sidecar still has this version, as far as is known without asking another machine. */
-  isCurrent(hex: string, version: string): boolean
+  /**
+   * What may have changed since the last call, by shard: the first two digits of the hashes. A shard
+   * that is named has no other artefacts.
+   */
+  changedShards(): Promise<ReadonlyMap<string, Versions>>
   /** Null when there is none. */
   sidecar(hex: string): Promise<StoredSidecar | null>
   /**
@@ -55,8 +52,7 @@ export interface ArtefactFiles {
   save(body: Spooled, describe: (previous: string | null) => string): Promise<string>
   /** Null when there is none. */
   body(hex: string): Promise<Body | null>
-  /** False when there was no sidecar. */
-  remove(hex: string): Promise<boolean>
+  remove(hex: string): Promise<void>
   close(): void
 }
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -11,9 +10,9 @@ import { renameFile, writeNewFile } from '../../lib/util/replace-file.ts'
 import {
   type ArtefactFiles,
   type Body,
-  type Shard,
   shardNames,
   type StoredSidecar,
+  type Versions,
 } from './files.ts'
 import type { Spooled } from './spool.ts'
 
@@ -49,30 +48,28 @@ export class ArtefactFolder implements ArtefactFiles {
       removeLeftover(join(this.spoolFolder, name))
   }
 
-  /** Each put and each removal passes through the spool folder, whose time therefore tells of them. */
+  /** Each put passes through the spool folder, whose time therefore tells of it. */
   hasNews(): boolean {
     return mtimeOf(this.spoolFolder) !== this.#spoolMtimeMs
   }
 
-  async *changedShards(): AsyncGenerator<Shard> {
+  async changedShards(): Promise<ReadonlyMap<string, Versions>> {
+    const changed = new Map<string, Versions>()
     this.#spoolMtimeMs = settled(mtimeOf(this.spoolFolder))
     let since = performance.now()
     for (const shard of this.#shards) {
       const mtimeMs = mtimeOf(shard.path)
       if (mtimeMs === null) {
-        yield { name: shard.name, versions: new Map() }
+        changed.set(shard.name, new Map())
       } else if (mtimeMs !== shard.mtimeMs) {
         shard.mtimeMs = settled(mtimeMs)
-        yield { name: shard.name, versions: versionsIn(shard.path) }
+        changed.set(shard.name, versionsIn(shard.path))
       }
       if (performance.now() - since < sliceMs) continue
       await nextTurn()
       since = performance.now()
     }
-  }
-
-  isCurrent(hex: string, version: string): boolean {
-    return versionOf(`${this.#pathOf(hex)}.json`) === version
+    return changed
   }
 
   async sidecar(hex: string): Promise<StoredSidecar | null> {
@@ -123,14 +120,11 @@ export class ArtefactFolder implements ArtefactFiles {
     }
   }
 
-  async remove(hex: string): Promise<boolean> {
+  async remove(hex: string): Promise<void> {
     const path = this.#pathOf(hex)
-    if (versionOf(`${path}.json`) === null) return false
-    const aside = join(this.spoolFolder, randomUUID())
-    await renameFile(`${path}.json`, aside)
-    await Promise.all([rm(aside), rm(path, { force: true })])
+    // In this order: without its sidecar it is no artefact, whatever happens to the body.
+    for (const each of [`${path}.json`, path]) await rm(each, { force: true })
     await fsyncDirectory(dirname(path))
-    return true
   }
 
   close(): void {}

@@ -1,20 +1,34 @@
-import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
-import { findUnknownMember } from '../../lib/util/members.ts'
-import { noWait, ownUid } from '../../lib/util/posix.ts'
-import { timeMsOf } from './put-options.ts'
+import { orThrow } from '../../lib/host-link/check.ts'
+import { mediaType, sidecar } from '../../lib/host-link/messages.ts'
+import { parseArtefactUri } from '../../lib/mcp/uris.ts'
+import { ownUid } from '../../lib/util/posix.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { ArtefactFolder } from './folder.ts'
-import { type ArtefactOptions, type ArtefactRef, ArtefactStore } from './store.ts'
-import { parseArtefactUri } from '../../lib/mcp/uris.ts'
+import { type ArtefactFields, type ArtefactRef, ArtefactStore } from './store.ts'
 
 /** Where the helpers find the store. */
 interface ArtefactRoot {
   /** Folder of the store. Default `defaultArtefactRoot()`. */
   root?: string
+}
+
+/** What a caller may say about the bytes it stores. */
+export interface ArtefactOptions {
+  /** Default `application/octet-stream`. */
+  mime?: string
+  /** 1 to 255 characters without control characters, like the four ids. */
+  displayName?: string
+  sessionId?: string
+  toolCallId?: string
+  jobId?: string
+  correlationId?: string
+  /** In the future. A `Date` or an RFC 3339 text. */
+  expiresAt?: Date | string
+  /** Any JSON value, at most 64 KiB of JSON. */
+  metadata?: unknown
 }
 
 /** Which artefacts are meant: every given member must be equal. */
@@ -39,21 +53,17 @@ export function artefactRootIn(registryDir: string): string {
 }
 
 /**
- * Stores a copy of a regular file, read piece by piece; `displayName` defaults to the file's name.
- * Throws `body_invalid` for anything but a readable regular file or an option out of its form,
- * `artefact_too_large`, `storage_full`, `storage_failed`, `registry_dir_unsafe`.
+ * Stores a copy of a file, read piece by piece; `displayName` defaults to the file's name. Throws
+ * `body_invalid` for an option out of its form, `artefact_too_large`, `storage_full`,
+ * `storage_failed`, `registry_dir_unsafe`, and the errors of reading the file.
  */
 export async function artefactPutFile(
   path: string,
   { root, ...options }: ArtefactOptions & ArtefactRoot = {},
 ): Promise<ArtefactRef> {
-  const flags = constants.O_RDONLY | noWait
-  await using file = await open(path, flags).catch(error => {
-    throw unreadable(path, error)
-  })
-  if (!(await file.stat()).isFile()) throw unreadable(path, null)
-  const stream = file.createReadStream({ highWaterMark: 1024 * 1024 })
-  const { ref } = await storeAt(root).put(stream, { displayName: basename(path), ...options })
+  const fields = fieldsOf({ displayName: basename(path), ...options })
+  await using file = await open(path)
+  const { ref } = await storeAt(root).put(file.createReadStream(), fields)
   return ref
 }
 
@@ -62,8 +72,7 @@ export async function artefactPutBytes(
   bytes: Uint8Array,
   { root, ...options }: ArtefactOptions & ArtefactRoot = {},
 ): Promise<ArtefactRef> {
-  const store = storeAt(root)
-  const { ref } = await store.put(bytes, options)
+  const { ref } = await storeAt(root).put(bytes, fieldsOf(options))
   return ref
 }
 
@@ -73,62 +82,51 @@ export async function artefactPutBytes(
  */
 export async function artefactGetBytes(
   uri: string,
-  options: ArtefactRoot = {},
+  { root }: ArtefactRoot = {},
 ): Promise<Uint8Array> {
   const hex = parseArtefactUri(uri)
   if (hex === null) throw new ResourceUriInvalid('an artefact URI is artefact://sha256/<hex>')
-  const unknown = findUnknownMember(options, ['root'], 'artefact option')
-  if (unknown !== null) throw new ServiceError('body_invalid', unknown)
-  const store = storeAt(options.root)
-  await using artefact = await store.open(hex)
+  await using artefact = await storeAt(root).open(hex)
   if (artefact === null) throw new ResourceNotFound(uri)
   return Buffer.concat(await Array.fromAsync(artefact.verified(), piece => new Uint8Array(piece)))
 }
 
 /**
- * Every stored artefact that fits the filter, newest first. Throws `body_invalid` for a
+ * Every stored artefact that fits the filter, newest first. Throws a `RangeError` for a
  * `createdSince` that is no time, `storage_failed`, `registry_dir_unsafe`.
  */
 export async function artefactList({
   root,
+  createdSince,
   ...filter
 }: ArtefactFilter & ArtefactRoot = {}): Promise<ArtefactRef[]> {
-  const isWanted = compileFilter(filter)
-  const store = storeAt(root)
-  const refs: ArtefactRef[] = []
-  let after: string | undefined
-  do {
-    const page = await store.page(after, pageSize)
-    refs.push(...page.refs.filter(isWanted))
-    after = page.next
-  } while (after !== undefined)
-  return refs
+  const since = createdSince === undefined ? '' : new Date(createdSince).toISOString()
+  const { refs } = await storeAt(root).page(undefined, Infinity)
+  const isWanted = ({ mime, session_id, tool_call_id, job_id, correlation_id }: ArtefactRef) =>
+    [
+      [filter.mime, mime],
+      [filter.sessionId, session_id],
+      [filter.toolCallId, tool_call_id],
+      [filter.jobId, job_id],
+      [filter.correlationId, correlation_id],
+    ].every(([wanted, value]) => wanted === undefined || wanted === value)
+  return refs.filter(ref => ref.created_at >= since && isWanted(ref))
 }
 
-const filterMembers = {
-  mime: 'mime',
-  sessionId: 'session_id',
-  toolCallId: 'tool_call_id',
-  jobId: 'job_id',
-  correlationId: 'correlation_id',
-} as const
+const fields = sidecar.extend({ mime: mediaType.optional() }).strict()
 
-function compileFilter({ createdSince, ...filter }: ArtefactFilter): (ref: ArtefactRef) => boolean {
-  const known = [...Object.keys(filterMembers), 'createdSince']
-  const unknown = findUnknownMember(filter, known, 'artefact filter')
-  if (unknown !== null) throw new ServiceError('body_invalid', unknown)
-  const sinceMs = createdSince === undefined ? -Infinity : timeMsOf(createdSince)
-  if (sinceMs === null) {
-    const message = 'artefact filter createdSince must be a time such as 2030-01-31T12:00:00Z'
-    throw new ServiceError('body_invalid', message)
-  }
-  const members = Object.entries(filterMembers) as [keyof typeof filter, keyof ArtefactRef][]
-  const isWanted = (ref: ArtefactRef) =>
-    members.every(([name, member]) => filter[name] === undefined || filter[name] === ref[member])
-  return ref => Date.parse(ref.created_at) >= sinceMs && isWanted(ref)
+function fieldsOf(options: ArtefactOptions): ArtefactFields {
+  const { displayName, sessionId, toolCallId, jobId, correlationId, expiresAt, ...others } = options
+  return orThrow(fields, {
+    ...others,
+    display_name: displayName,
+    session_id: sessionId,
+    tool_call_id: toolCallId,
+    job_id: jobId,
+    correlation_id: correlationId,
+    expires_at: expiresAt instanceof Date ? expiresAt.toISOString() : expiresAt,
+  })
 }
-
-const pageSize = 500
 
 /**
  * The stores opened by this process: reading a large folder again for every call would cost
@@ -141,11 +139,4 @@ function storeAt(root = defaultArtefactRoot()): ArtefactStore {
   const store = stores.get(path) ?? new ArtefactStore(new ArtefactFolder(path))
   stores.set(path, store)
   return store
-}
-
-function unreadable(path: string, error: unknown): ServiceError {
-  const reason = error === null ? 'not a regular file' : (errnoOf(error) ?? 'unreadable')
-  const hint = 'give the path of a file that this process may read'
-  const details = error === null ? { hint } : { hint, cause: error }
-  return new ServiceError('body_invalid', `cannot store the file ${path}: ${reason}`, details)
 }

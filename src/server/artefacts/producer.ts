@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 import { Blobs } from './blobs.ts'
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
-import { maxCompletions } from '../resources/completion.ts'
 import { builtIn, type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {
@@ -143,19 +142,7 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
     return [Object.freeze({ ...content, _meta })]
   }
 
-  /** How many there are beyond the first hundred is not counted: a store may hold millions. */
-  async function complete(variable: string, prefix: string): Promise<readonly string[]> {
-    if (variable !== 'hex' || !/^[0-9a-f]{0,64}$/.test(prefix)) return []
-    return store.startingWith(prefix, maxCompletions + 1)
-  }
-
-  return {
-    page,
-    read,
-    templates: () => artefactTemplates,
-    complete,
-    checkParameters: uri => void hexOf(uri),
-  }
+  return { page, read, templates: () => artefactTemplates, checkParameters: uri => void hexOf(uri) }
 }
 
 function hexOf({ path }: ResourceUri): string {

@@ -1,10 +1,9 @@
 import { z } from 'zod'
+import { mediaType, name, type sidecar, time } from '../../lib/host-link/messages.ts'
 import { artefactUri } from '../../lib/mcp/uris.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { maxJsonDepth, parseJson } from '../../lib/util/json.ts'
-import { fail, ok, type Result } from '../../lib/util/result.ts'
-import { isRfc3339, toRfc3339 } from '../../lib/util/time.ts'
-import { isMediaType, isName, type PutFields } from './put-options.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 
 /**
  * What is known of an artefact beside its bytes. Member names are those on disk and on the wire.
@@ -32,24 +31,25 @@ export interface ArtefactRef {
   readonly metadata: unknown
 }
 
+/** What a caller may say about the bytes it stores. `mime`: default `application/octet-stream`. */
+export type ArtefactFields = Partial<z.output<typeof sidecar>> & { mime?: string | undefined }
+
 /** Which server stores an artefact, and for which application. */
 export type ArtefactOrigin = Pick<ArtefactRef, 'instance_id' | 'dcc_type'>
 
-const name = z.custom<string>(isName).nullable()
-const time = z.custom<string>(isRfc3339)
-const sidecar: z.ZodType<ArtefactRef> = z
+const stored: z.ZodType<ArtefactRef> = z
   .object({
     uri: z.string(),
-    mime: z.custom<string>(isMediaType),
+    mime: mediaType,
     size_bytes: z.int().min(0),
-    display_name: name,
+    display_name: name.nullable(),
     digest: z.string(),
-    session_id: name,
-    tool_call_id: name,
-    job_id: name,
-    correlation_id: name,
-    instance_id: name,
-    dcc_type: name,
+    session_id: name.nullable(),
+    tool_call_id: name.nullable(),
+    job_id: name.nullable(),
+    correlation_id: name.nullable(),
+    instance_id: name.nullable(),
+    dcc_type: name.nullable(),
     created_at: time,
     expires_at: time.nullable(),
     metadata: z.unknown(),
@@ -59,15 +59,11 @@ const sidecar: z.ZodType<ArtefactRef> = z
 /** Levels that the sidecar adds around `metadata`. */
 const ownLevels = 2
 
-/** Reads a stored sidecar, which another program may have written. The failure is for the log. */
-export function parseSidecar(text: string, hex: string): Result<ArtefactRef, string> {
+/** Reads a stored sidecar; null when it is invalid. */
+export function parseSidecar(text: string, hex: string): ArtefactRef | null {
   const json = parseJson(text, maxJsonDepth + ownLevels, parseExact)
-  if (!json.ok) return fail('it is not JSON')
-  const parsed = sidecar.safeParse(json.value)
-  if (!parsed.success) return fail(`invalid: ${parsed.error.issues[0]?.path.join('.')}`)
-  const { data: ref } = parsed
-  if (ref.uri === artefactUri(hex) && ref.digest === `sha256:${hex}`) return ok(ref)
-  return fail('it is of another artefact')
+  const parsed = json.ok ? stored.safeParse(json.value) : null
+  return parsed?.success && parsed.data.digest === `sha256:${hex}` ? parsed.data : null
 }
 
 interface PutFacts {
@@ -82,18 +78,24 @@ interface PutFacts {
 }
 
 /** The reference of bytes that are put: the newest metadata, the later expiry. */
-export function describePut(fields: PutFields, facts: PutFacts): ArtefactRef {
+export function describePut(fields: ArtefactFields, facts: PutFacts): ArtefactRef {
   const { hex, size, previous, origin, ttlMs } = facts
   const created_at = toRfc3339(facts.nowMs)
-  const { expires_at } = fields
+  const expires_at = fields.expires_at ?? null
   return Object.freeze({
-    ...fields,
-    ...origin,
     uri: artefactUri(hex),
+    mime: fields.mime ?? 'application/octet-stream',
     size_bytes: size,
+    display_name: fields.display_name ?? null,
     digest: `sha256:${hex}`,
+    session_id: fields.session_id ?? null,
+    tool_call_id: fields.tool_call_id ?? null,
+    job_id: fields.job_id ?? null,
+    correlation_id: fields.correlation_id ?? null,
+    ...origin,
     created_at,
     expires_at: previous ? laterExpiry(previous, { created_at, expires_at }, ttlMs) : expires_at,
+    metadata: fields.metadata ?? null,
   })
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { withStorageErrors } from './files.ts'
@@ -18,8 +18,6 @@ export interface Spooled {
   discard(): Promise<void>
 }
 
-const pieceBytes = 1024 * 1024
-
 /**
  * Writes the source to a new file in `folder`, hashing on the way; holds one piece at a time. Throws
  * `artefact_too_large` as soon as more than `maxBytes` came, and errors of the source unchanged.
@@ -30,7 +28,11 @@ export async function spool(
   maxBytes: number,
 ): Promise<Spooled> {
   const path = join(folder, randomUUID())
-  const file = await withStorageErrors('cannot store the artefact', () => create(folder, path))
+  const file = await withStorageErrors('cannot store the artefact', async () => {
+    // A cleaner of temporary files may have deleted it.
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return open(path, 'wx', 0o600)
+  })
   const discard = async () => {
     await file.close()
     await rm(path, { force: true })
@@ -38,8 +40,7 @@ export async function spool(
   const hash = createHash('sha256')
   let size = 0
   try {
-    for await (const piece of source instanceof Uint8Array ? cut(source) : source) {
-      if (!(piece instanceof Uint8Array)) throw new TypeError('an artefact is made of bytes')
+    for await (const piece of source instanceof Uint8Array ? [source] : source) {
       size += piece.byteLength
       if (size > maxBytes) throw tooLarge(maxBytes)
       // The write runs elsewhere while this thread hashes.
@@ -56,18 +57,6 @@ export async function spool(
     await file.close()
   }
   return { path, hex: hash.digest('hex'), size, sync, discard }
-}
-
-/** The folder may have been deleted by a cleaner of temporary files. */
-async function create(folder: string, path: string): Promise<FileHandle> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  return open(path, 'wx', 0o600)
-}
-
-function* cut(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.byteLength; at += pieceBytes) {
-    yield bytes.subarray(at, at + pieceBytes)
-  }
 }
 
 function tooLarge(maxBytes: number): ServiceError {

@@ -2,25 +2,24 @@ import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
+import { invalidMember } from '../../lib/host-link/check.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
-import { encodeCursor, type Entry, EntryIndex, parseCursor } from './entry-index.ts'
+import { type ArtefactPage, type Entry, EntryIndex } from './entry-index.ts'
 import { type ArtefactFiles, type Body, type StoredSidecar, withStorageErrors } from './files.ts'
-import { type ArtefactOptions, parsePutOptions, type PutFields } from './put-options.ts'
-import { type ArtefactOrigin, type ArtefactRef, describePut } from './sidecar.ts'
-import { expiryMs, parseSidecar } from './sidecar.ts'
+import {
+  type ArtefactFields,
+  type ArtefactOrigin,
+  type ArtefactRef,
+  describePut,
+  expiryMs,
+  parseSidecar,
+} from './sidecar.ts'
 import { type BodySource, spool, type Spooled } from './spool.ts'
 
-export type { ArtefactOptions, ArtefactRef }
-
-export interface ArtefactPage {
-  /** Newest first. */
-  readonly refs: readonly ArtefactRef[]
-  /** Opaque position of the next page; absent on the last one. */
-  readonly next?: string | undefined
-}
+export type { ArtefactFields, ArtefactPage, ArtefactRef }
 
 export interface PutResult {
   readonly ref: ArtefactRef
@@ -53,8 +52,6 @@ export interface StoreOptions {
 const noOrigin: ArtefactOrigin = Object.freeze({ instance_id: null, dcc_type: null })
 /** Sidecars that are read before other tasks run. */
 const readsAtOnce = 64
-/** Pages of an unchanged store that are kept. */
-const maxPages = 8
 
 /**
  * Content-addressed storage in a folder or a bucket, which several processes may share. A put that
@@ -78,8 +75,6 @@ export class ArtefactStore {
   readonly #invalid = new Map<string, string>()
   /** Digest → state of a body that was found right. */
   readonly #undamaged = new LRUCache<string, string>({ max: 10_000 })
-  readonly #pages = new Map<string, ArtefactPage>()
-  #pagesOf = 0
   #starting: Promise<void> | null = null
   #refreshing: Promise<void> | null = null
   #refreshedMs = -Infinity
@@ -112,8 +107,11 @@ export class ArtefactStore {
    * expiry. Throws `body_invalid`, `artefact_too_large`, `storage_full`, `storage_failed`,
    * `storage_unavailable`, and errors of the source unchanged.
    */
-  async put(source: BodySource, options?: ArtefactOptions): Promise<PutResult> {
-    const fields = parsePutOptions(options ?? {}, this.#clock.now())
+  async put(source: BodySource, fields: ArtefactFields = {}): Promise<PutResult> {
+    const { expires_at } = fields
+    if (expires_at !== undefined && Date.parse(expires_at) <= this.#clock.now()) {
+      throw invalidMember('/expires_at', 'must be a time in the future')
+    }
     await this.start()
     const { maxArtefactBytes, maxArtefactTotalBytes } = this.#limits
     const maxBytes = Math.min(maxArtefactBytes || Infinity, maxArtefactTotalBytes || Infinity)
@@ -133,19 +131,22 @@ export class ArtefactStore {
     }
   }
 
-  /** Null when nothing (unexpired) is stored under the hash. */
+  /**
+   * Null when nothing (unexpired) is stored under the hash. What another process put is found at
+   * once; what it changed or removed is noticed by the next refresh.
+   */
   async find(hex: string): Promise<ArtefactRef | null> {
     if (!isArtefactHex(hex)) return null
     await this.start()
+    const known = this.#index.get(hex)
+    if (known !== undefined && !this.#hasExpired(known)) return known.ref
     return withStorageErrors('cannot read the artefact', async () => {
-      let entry = this.#index.get(hex)
-      if (entry === undefined || !this.#files.isCurrent(hex, entry.version)) {
-        entry = this.#entryOf(hex, await this.#files.sidecar(hex))
-        if (entry === undefined) this.#index.remove([hex])
-        else this.#index.put([entry])
-        this.#announce()
-      }
-      return entry === undefined || entry.expiresMs <= this.#clock.now() ? null : entry.ref
+      const sidecar = await this.#files.sidecar(hex)
+      const entry = sidecar && this.#entryOf(hex, sidecar)
+      if (entry === null || this.#hasExpired(entry)) return null
+      this.#index.put([entry])
+      this.#announce()
+      return entry.ref
     })
   }
 
@@ -169,54 +170,28 @@ export class ArtefactStore {
 
   /** Up to `limit` artefacts after the cursor `after`. The identical page until something changes. */
   async page(after: string | undefined, limit: number): Promise<ArtefactPage> {
-    const position = after === undefined ? null : parseCursor(after)
     await this.#look()
-    if (this.#pagesOf !== this.#index.changes || this.#pages.size >= maxPages) this.#pages.clear()
-    this.#pagesOf = this.#index.changes
-    const key = `${limit} ${after ?? ''}`
-    const known = this.#pages.get(key)
-    if (known !== undefined) return known
-    const { ordered } = this.#index
-    const start = position === null ? 0 : this.#index.countUpTo(position)
-    const entries = ordered.slice(start, start + limit)
-    const last = entries.at(-1)
-    const next = last && start + limit < ordered.length ? encodeCursor(last) : undefined
-    const page = { refs: entries.map(({ ref }) => ref), next }
-    this.#pages.set(key, page)
-    return page
-  }
-
-  /** Up to `limit` hashes that start with `prefix`, those stored last first. */
-  async startingWith(prefix: string, limit: number): Promise<readonly string[]> {
-    await this.#look()
-    const found: string[] = []
-    for (const { hex } of this.#index.ordered) {
-      if (found.length >= limit) break
-      if (hex.startsWith(prefix)) found.push(hex)
-    }
-    return found
+    return this.#index.page(after, limit)
   }
 
   /** False when nothing was stored under the hash. */
   async remove(hex: string): Promise<boolean> {
-    if (!isArtefactHex(hex)) return false
-    await this.start()
-    return withStorageErrors('cannot remove the artefact', async () => {
-      const existed = await this.#exclusively(hex, () => this.#removeFiles(hex))
-      this.#announce()
-      return existed
-    })
+    if ((await this.find(hex)) === null) return false
+    await withStorageErrors('cannot remove the artefact', () =>
+      this.#exclusively(hex, async () => {
+        await this.#files.remove(hex)
+        this.#index.remove([hex])
+      }),
+    )
+    this.#announce()
+    return true
   }
 
-  /**
-   * Called after artefacts were added or removed, by this process or another. Returns the
-   * unsubscribe.
-   */
-  onChange(listener: () => void): () => void {
+  /** Called after artefacts were added or removed, by this process or another. */
+  onChange(listener: () => void): void {
     this.#timer ??= setInterval(() => void this.#refreshInBackground(), this.#files.refreshMs)
     this.#timer.unref()
     this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
   }
 
   /**
@@ -253,7 +228,7 @@ export class ArtefactStore {
   async #look(): Promise<void> {
     await this.start()
     const ageMs = performance.now() - this.#refreshedMs
-    const hasExpired = this.#index.earliestExpiryMs <= this.#clock.now()
+    const hasExpired = this.#index.ordered.some(entry => this.#hasExpired(entry))
     if (hasExpired || ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
       await withStorageErrors('cannot list the artefacts', () => this.refresh())
     }
@@ -262,46 +237,45 @@ export class ArtefactStore {
   async #readChanges(): Promise<void> {
     const beganMs = performance.now()
     this.#changed.clear()
-    const wanted: string[] = []
-    for await (const { name, versions } of this.#files.changedShards()) {
-      const entries = this.#index.shard(name)
-      const gone = [...entries.keys()].filter(hex => !versions.has(hex))
-      this.#index.remove(gone.filter(hex => !this.#changed.has(hex)))
+    const shards = await this.#files.changedShards()
+    const isGone = ({ hex }: Entry) => shards.get(hex.slice(0, 2))?.has(hex) === false
+    const gone = shards.size === 0 ? [] : this.#index.ordered.filter(isGone)
+    this.#index.remove(gone.map(({ hex }) => hex).filter(hex => !this.#changed.has(hex)))
+    const wanted: [hex: string, version: string][] = []
+    for (const versions of shards.values()) {
       for (const [hex, version] of versions) {
-        const isKnown = entries.get(hex)?.version === version || this.#invalid.get(hex) === version
-        if (!isKnown) wanted.push(hex)
+        const known = this.#index.get(hex)?.version ?? this.#invalid.get(hex)
+        if (known !== version) wanted.push([hex, version])
       }
     }
     const found: Entry[] = []
     for (let at = 0; at < wanted.length; at += readsAtOnce) {
       const batch = wanted.slice(at, at + readsAtOnce)
-      const read = async (hex: string) => this.#entryOf(hex, await this.#files.sidecar(hex)) ?? []
+      const read = async ([hex, version]: [string, string]) => {
+        const sidecar = await this.#files.sidecar(hex)
+        const entry = sidecar && this.#entryOf(hex, sidecar)
+        if (sidecar === null || entry !== null) return entry ?? []
+        this.#log.warn({ hex }, 'an artefact with an invalid sidecar is hidden')
+        this.#invalid.set(hex, version)
+        this.#index.remove([hex])
+        return []
+      }
       found.push(...(await Promise.all(batch.map(read))).flat())
       await nextTurn()
     }
     this.#index.put(found.filter(({ hex }) => !this.#changed.has(hex)))
     this.#refreshedMs = beganMs
-    for (const entry of this.#index.removeExpired(this.#clock.now())) {
+    for (const entry of this.#index.ordered.filter(each => this.#hasExpired(each))) {
       await this.#removeUnchanged(entry)
     }
     await this.#evict()
     this.#announce()
   }
 
-  /** Undefined when there is no sidecar, or one that cannot be used, which is logged once. */
-  #entryOf(hex: string, sidecar: StoredSidecar | null): Entry | undefined {
-    if (sidecar === null) return undefined
-    const { text, version } = sidecar
-    const parsed = parseSidecar(text, hex)
-    if (parsed.ok) return this.#entry(hex, parsed.value, version)
-    if (this.#invalid.get(hex) !== version) {
-      this.#log.warn(
-        { hex, reason: parsed.failure },
-        'an artefact with an invalid sidecar is hidden',
-      )
-    }
-    this.#invalid.set(hex, version)
-    return undefined
+  /** Null when the sidecar is invalid. */
+  #entryOf(hex: string, { text, version }: StoredSidecar): Entry | null {
+    const ref = parseSidecar(text, hex)
+    return ref && this.#entry(hex, ref, version)
   }
 
   #entry(hex: string, ref: ArtefactRef, version: string): Entry {
@@ -309,13 +283,16 @@ export class ArtefactStore {
     return { hex, createdMs: Date.parse(ref.created_at), expiresMs, ref, version }
   }
 
-  async #save(body: Spooled, fields: PutFields): Promise<PutResult> {
+  #hasExpired({ expiresMs }: Entry): boolean {
+    return expiresMs <= this.#clock.now()
+  }
+
+  async #save(body: Spooled, fields: ArtefactFields): Promise<PutResult> {
     const { hex, size } = body
     const nowMs = this.#clock.now()
     let put: PutResult | undefined
     const version = await this.#files.save(body, text => {
-      const parsed = text === null ? null : parseSidecar(text, hex)
-      const there = parsed?.ok ? parsed.value : null
+      const there = text === null ? null : parseSidecar(text, hex)
       const ttlMs = this.#limits.artefactTtlMs
       const previous = there !== null && expiryMs(there, ttlMs) > nowMs ? there : null
       const origin = this.#origin()
@@ -328,17 +305,15 @@ export class ArtefactStore {
     return put
   }
 
-  async #removeFiles(hex: string): Promise<boolean> {
-    const existed = await this.#files.remove(hex)
-    this.#index.remove([hex])
-    return existed
-  }
-
-  /** Removes the artefact unless it was stored again in the meantime, perhaps by another process. */
-  #removeUnchanged({ hex, version }: Entry): Promise<boolean> {
-    return this.#exclusively(hex, async () => {
+  /**
+   * Removes the artefact unless it was stored again in the meantime, perhaps by another process: then
+   * it comes back with the next refresh.
+   */
+  async #removeUnchanged({ hex, version }: Entry): Promise<void> {
+    await this.#exclusively(hex, async () => {
       const now = await this.#files.sidecar(hex)
-      return (now === null || now.version === version) && this.#removeFiles(hex)
+      if (now?.version === version) await this.#files.remove(hex)
+      this.#index.remove([hex])
     })
   }
 
@@ -352,8 +327,7 @@ export class ArtefactStore {
       const isWithin = totalBytes <= maxBytes && ordered.length <= maxCount
       if (isWithin || oldest === undefined) return
       this.#log.info({ uri: oldest.ref.uri }, 'artefact removed: the store is full')
-      // Stored again by another process, it comes back with the next look.
-      if (!(await this.#removeUnchanged(oldest))) this.#index.remove([oldest.hex])
+      await this.#removeUnchanged(oldest)
     }
   }
 

@@ -46,10 +46,10 @@ class Json(unittest.TestCase):
     def test_has_null_and_replacement_characters_for_what_json_and_utf_8_have_not(self):
         replaced = collections.Counter()
         value = {"a": [1.0, float("nan")], "b": {"c": float("-inf")}, "d": "\ud83d\ude00 \udcff",
-                 "e": "😀 \\udcff \\", float("inf"): 1}
+                 "e": "😀 \\udcff \\"}
         text = link.json_text(value, replaced)
         self.assertEqual(json.loads(text), {
-            "a": [1.0, None], "b": {"c": None}, "d": "😀 \ufffd", "e": "😀 \\udcff \\", "inf": 1})
+            "a": [1.0, None], "b": {"c": None}, "d": "😀 \ufffd", "e": "😀 \\udcff \\"})
         self.assertEqual(replaced, {"number_not_finite": 2, "text_not_utf8": 1})
         self.assertEqual(value["b"]["c"], float("-inf"))
         self.assertEqual(link.clean_text("a\udcff"), "a\ufffd")
@@ -121,8 +121,6 @@ class Objects(unittest.TestCase):
             ([], 1), (["thing://K%C3%A4se%2F1", "thing://b"], 1), "thing://b",
             (["thing://b"], 1), "thing://K%C3%A4se%2F1", ([], 0)])
         self.assertEqual(objects.id_of("THING://K%C3%A4se%2F1?a=b#c"), "Käse/1")
-        for other in ("thing:b", "other://b", "thing://", "thing://%FF"):
-            self.assertIsNone(objects.id_of(other))
 
 
 class Words(unittest.TestCase):
@@ -149,14 +147,18 @@ class Words(unittest.TestCase):
         note = {"number": 7, "text": "Higher", "state": "answered", "targets": [{"name": "Cube"}],
                 "before": "notes://7/before",
                 "entries": [{"action": "answer", "by": "ai", "text": "done", "proof": proof}]}
-        blocks = link.note_blocks(note)
+
+        def name_of(target):
+            return target["name"]
+
+        blocks = link.note_blocks(note, name_of)
         self.assertEqual(blocks[:2], (["Higher", "About: Cube"], ["ai: done"]))
         self.assertEqual(blocks.changes[:-1], [
             "Changed:", "- Cube moved", "Also changed:", "- Lamp gone", "… and 3 more"])
         self.assertEqual(link.note_pictures(note, "/p"), [
             (title, os.path.join("/p", "0007", name + ".png"))
             for title, name in (("Before", "before"), ("After", "after"), ("Where", "difference"))])
-        settled = link.note_blocks(dict(note, state="accepted"))
+        settled = link.note_blocks(dict(note, state="accepted"), name_of)
         self.assertEqual(settled, (["Higher"], [], []))
 
 
@@ -168,7 +170,7 @@ class Statuses(unittest.TestCase):
         host._worker.join(5)
         status = host.status()
         self.assertEqual(status.state, "refused")
-        self.assertIn("must not hold a user name or password", status.text)
+        self.assertIn("the host URL must be like http://127.0.0.1:8765/host", status.text)
         self.assertNotIn("secret", repr(host) + repr(status))
         host.stop()
         self.assertEqual(host.status().state, "off")
@@ -179,11 +181,6 @@ class Statuses(unittest.TestCase):
         host._worker.join(5)
         self.assertIn("must be given together", host.status().text)
         host.stop()
-
-    def test_refuses_only_faults_of_the_program(self):
-        for arguments in ({"dcc_type": "Maya"}, {"dcc_type": ""}, {"dcc_type": "a", "mode": "x"}):
-            with self.assertRaises(ValueError):
-                link.HostLink(**arguments)
 
     def test_fails_an_artefact_at_once_that_cannot_be_sent(self):
         host, done = link.HostLink("maya", env={}), []

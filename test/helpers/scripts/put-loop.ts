@@ -9,7 +9,7 @@ const store = new ArtefactStore(new ArtefactFolder(process.argv[2] ?? ''))
 async function putForEver(): Promise<never> {
   for (let at = 0; ; at++) {
     const bytes = randomBytes(at % 4 === 0 ? 300_000 : 200)
-    const { ref } = await store.put(piecesOf(bytes), { displayName: `n${at}`, metadata: { at } })
+    const { ref } = await store.put(piecesOf(bytes), { display_name: `n${at}`, metadata: { at } })
     writeSync(1, `${ref.digest.slice('sha256:'.length)}\n`)
   }
 }

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
-import type { ArtefactOptions, PutResult } from '../../../src/server/artefacts/store.ts'
+import type { ArtefactFields, PutResult } from '../../../src/server/artefacts/store.ts'
 
 /** A store that remembers what arrived. */
 export class MemoryArtefacts {
-  readonly stored = new Map<string, { bytes: Buffer; options: ArtefactOptions }>()
+  readonly stored = new Map<string, { bytes: Buffer; fields: ArtefactFields }>()
   /** Puts that were begun and did not end well. */
   broken = 0
   /** Called when a put has taken its first bytes. */
   onFirstBytes: () => void = () => {}
   onBroken: () => void = () => {}
 
-  async put(source: AsyncIterable<Uint8Array>, options: ArtefactOptions = {}): Promise<PutResult> {
+  async put(source: AsyncIterable<Uint8Array>, fields: ArtefactFields = {}): Promise<PutResult> {
     const chunks: Uint8Array[] = []
     try {
       for await (const chunk of source) {
@@ -24,10 +24,10 @@ export class MemoryArtefacts {
     const bytes = Buffer.concat(chunks)
     const hex = createHash('sha256').update(bytes).digest('hex')
     const existed = this.stored.has(hex)
-    this.stored.set(hex, { bytes, options })
+    this.stored.set(hex, { bytes, fields })
     const ref = {
       uri: `artefact://sha256/${hex}`,
-      mime: options.mime ?? 'application/octet-stream',
+      mime: fields.mime ?? 'application/octet-stream',
       size_bytes: bytes.length,
       display_name: null,
       digest: `sha256:${hex}`,

@@ -101,7 +101,7 @@ describe('artefact download', () => {
 
   it('sends the bytes with headers that keep a browser from running them', async () => {
     const bytes = randomBytes(1_000_000)
-    const hex = await put(bytes, { mime: 'text/html', displayName: 'page.html' })
+    const hex = await put(bytes, { mime: 'text/html', display_name: 'page.html' })
     const { status, headers, body } = await ask(hex)
     expect(status).to.equal(200)
     expect(body.equals(bytes)).to.equal(true)
@@ -209,7 +209,10 @@ describe('artefact download', () => {
   ]
   for (const [displayName, expected] of names) {
     it(`names the file ${JSON.stringify(displayName)} safely`, async () => {
-      const hex = await put(randomBytes(10), displayName === undefined ? {} : { displayName })
+      const hex = await put(
+        randomBytes(10),
+        displayName === undefined ? {} : { display_name: displayName },
+      )
       const { headers } = await ask(hex)
       expect(headers['content-disposition']).to.equal(expected.replace('<hex>', hex))
     })

@@ -1,14 +1,7 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import {
-  artefactGetBytes,
-  artefactList,
-  artefactPutBytes,
-  artefactPutFile,
-} from '../../../src/server/artefacts/helpers.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { ask, startServer } from '../../helpers/mcp.ts'
 import { openFolder } from '../../unit/artefacts/support.ts'
@@ -63,26 +56,5 @@ describe('McpHttpServer', () => {
         await running.stop()
       }
       await store.close()
-    }))
-})
-
-describe('options of artefacts', () => {
-  it('name the nearest known one when they are unknown', () =>
-    withFolder(async root => {
-      const uri = `artefact://sha256/${'0'.repeat(64)}`
-      const options: object = { root, display_name: 'x' }
-      const filter: object = { root, session_id: 's' }
-      const calls: [() => Promise<unknown>, string][] = [
-        [() => artefactPutBytes(randomBytes(5), options), 'displayName'],
-        [() => artefactPutFile(process.execPath, options), 'displayName'],
-        [() => artefactList(filter), 'sessionId'],
-        [() => artefactGetBytes(uri, { rot: root } as {}), 'root'],
-      ]
-      for (const [call, meant] of calls) {
-        const failure = await failureOf(call)
-        expect(failure.code).to.equal('body_invalid')
-        expect(failure.message).to.contain(`did you mean "${meant}"?`)
-      }
-      expect(await artefactList({ root })).to.deep.equal([])
     }))
 })

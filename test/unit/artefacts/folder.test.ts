@@ -131,22 +131,23 @@ describe('artefacts in a folder', () => {
       await store.close()
     }))
 
-  it('of another store of the same folder are seen at once, and told of by the timer', () =>
+  it('that another store of the same folder puts are seen at once, and told of by the timer', () =>
     withFolder(async root => {
       const [one, two] = [await openFolder(root), await openFolder(root)]
       const heard = new Promise<void>(resolve => two.onChange(resolve))
       for (let at = 0; at < 20; at++) {
-        const { ref } = await one.put(bytesHashedTo('0'), { displayName: `n${at}` })
+        const { ref } = await one.put(bytesHashedTo('0'), { display_name: `n${at}` })
         expect(await two.find(hexOf(ref)), `find ${at}`).to.deep.equal(ref)
         expect((await two.page(undefined, 100)).refs, `page ${at}`).to.have.length(at + 1)
       }
       const bytes = bytesHashedTo('0')
       for (let at = 0; at < 10; at++) {
-        const { ref } = await one.put(bytes, { displayName: `again${at}` })
+        const { ref } = await one.put(bytes, { display_name: `again${at}` })
         expect((await two.page(undefined, 100)).refs).to.deep.include(ref)
       }
       await one.remove(sha256(bytes))
-      expect(await two.find(sha256(bytes))).to.equal(null)
+      expect(await two.open(sha256(bytes))).to.equal(null)
+      await two.refresh()
       expect((await two.page(undefined, 100)).refs).to.have.length(20)
       const { ref } = await one.put(randomBytes(8))
       await heard

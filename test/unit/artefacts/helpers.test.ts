@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
+  type ArtefactOptions,
   artefactGetBytes,
   artefactList,
   artefactPutBytes,
@@ -13,6 +13,7 @@ import {
   defaultArtefactRoot,
 } from '../../../src/server/artefacts/helpers.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
+import { errnoOf } from '../../../src/lib/util/errors.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { sha256 } from './support.ts'
@@ -36,32 +37,42 @@ describe('artefact helpers', () => {
       expect(await artefactList({ root, mime: 'model/gltf', jobId: 'j' })).to.deep.equal([])
       const { created_at: createdSince } = other
       expect(await artefactList({ root, createdSince })).to.deep.include(other)
-      const wrong = { root, createdSince: 'x' }
-      expect((await failureOf(() => artefactList(wrong))).code).to.equal('body_invalid')
       expect(Buffer.from(await artefactGetBytes(file.uri, { root })).equals(bytes)).to.equal(true)
       expect(alive()).to.have.members(before)
     }))
 
-  it('say what is wrong, and refuse a named pipe and a device at once', () =>
+  it('say what is wrong, and store nothing then', () =>
     withFolder(async root => {
       const absent = `artefact://sha256/${'0'.repeat(64)}`
       const missing = await failureOf(() => artefactGetBytes(absent, { root }))
       expect(missing).to.be.instanceOf(ResourceNotFound)
       const malformed = await failureOf(() => artefactGetBytes('artefact://x', { root }))
       expect(malformed).to.be.instanceOf(ResourceUriInvalid)
-      const pipe = join(root, 'pipe')
-      execFileSync('mkfifo', [pipe])
-      const wrong = [
-        [join(root, 'nothing'), 'ENOENT'],
-        [root, 'not a regular file'],
-        [pipe, 'not a regular file'],
-        ['/dev/zero', 'not a regular file'],
-      ] as const
-      for (const [path, reason] of wrong) {
-        const failure = await failureOf(() => artefactPutFile(path, { root }))
-        expect(failure.code).to.equal('body_invalid')
-        expect(failure.message).to.equal(`cannot store the file ${path}: ${reason}`)
+      const nothing = artefactPutFile(join(root, 'nothing'), { root })
+      expect(await nothing.catch(errnoOf)).to.equal('ENOENT')
+      const unknown: object = { displayname: 'x' }
+      const wrong: [options: ArtefactOptions, member: string][] = [
+        [{ mime: 'png' }, 'mime'],
+        [{ mime: 'image/png\r\nX-Evil: 1' }, 'mime'],
+        [{ displayName: 'a\nb' }, 'display_name'],
+        [{ displayName: '' }, 'display_name'],
+        [{ sessionId: 'x'.repeat(256) }, 'session_id'],
+        [{ expiresAt: 'tomorrow' }, 'expires_at'],
+        [{ expiresAt: '2031-02-30T00:00:00Z' }, 'expires_at'],
+        [{ expiresAt: new Date(0) }, 'expires_at'],
+        // After the year 9999, which could not be read again.
+        [{ expiresAt: new Date(8.64e15) }, 'expires_at'],
+        [{ expiresAt: '9999-12-31T23:59:59-05:00' }, 'expires_at'],
+        [{ metadata: 'x'.repeat(65_535) }, 'metadata'],
+        [{ metadata: deep(65) }, 'metadata'],
+        [unknown, 'displayname'],
+      ]
+      for (const [options, member] of wrong) {
+        const put = () => artefactPutBytes(new Uint8Array(1), { root, ...options })
+        const { code, message } = await failureOf(put)
+        expect([code, message.includes(member)], message).to.deep.equal(['body_invalid', true])
       }
+      expect(await artefactList({ root })).to.deep.equal([])
     }))
 
   it('work on when the folder was removed in between', () =>
@@ -78,3 +89,7 @@ describe('artefact helpers', () => {
     expect(defaultArtefactRoot()).to.equal(join(tmpdir(), `dcc-mcp-artefacts-${uid}`))
   })
 })
+
+function deep(levels: number): unknown {
+  return levels === 0 ? 0 : [deep(levels - 1)]
+}

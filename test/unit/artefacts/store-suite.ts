@@ -16,12 +16,12 @@ function describeStore(create: CreateStore): void {
     const hex = sha256(bytes)
     const { ref, existed } = await store.put(bytes, {
       mime: 'model/gltf-binary',
-      displayName: 'chair.glb',
-      sessionId: 's',
-      toolCallId: 't',
-      jobId: 'j',
-      correlationId: 'c',
-      expiresAt: '2031-01-01T01:00:00+01:00',
+      display_name: 'chair.glb',
+      session_id: 's',
+      tool_call_id: 't',
+      job_id: 'j',
+      correlation_id: 'c',
+      expires_at: '2031-01-01T00:00:00.000Z',
       metadata: { frame: 7 },
     })
     expect(existed).to.equal(false)
@@ -95,14 +95,17 @@ function describeStore(create: CreateStore): void {
     const { store } = await create({ limits: { artefactTtlMs: 1000_000 }, clock })
     const bytes = randomBytes(10)
     const late = '2030-06-01T00:00:00.000Z'
-    await store.put(bytes, { mime: 'text/plain', displayName: 'old', expiresAt: late })
+    await store.put(bytes, { mime: 'text/plain', display_name: 'old', expires_at: late })
     clock.advance(1000)
-    const again = await store.put(bytes, { mime: 'image/png', expiresAt: '2030-02-01T00:00:00Z' })
+    const again = await store.put(bytes, {
+      mime: 'image/png',
+      expires_at: '2030-02-01T00:00:00.000Z',
+    })
     expect(again.existed).to.equal(true)
     expect(again.ref).to.include({ mime: 'image/png', display_name: null, expires_at: late })
     expect(again.ref.created_at).to.equal('2030-01-01T00:00:01.000Z')
     expect((await store.page(undefined, 10)).refs).to.deep.equal([again.ref])
-    const later = await store.put(bytes, { expiresAt: '2030-07-01T00:00:00Z' })
+    const later = await store.put(bytes, { expires_at: '2030-07-01T00:00:00.000Z' })
     expect(later.ref.expires_at).to.equal('2030-07-01T00:00:00.000Z')
   })
 
@@ -111,7 +114,7 @@ function describeStore(create: CreateStore): void {
     const bytes = randomBytes(100_000)
     const days = Array.from({ length: 20 }, (_, at) => String(at + 1).padStart(2, '0'))
     const results = await Promise.all(
-      days.map(day => store.put(bytes, { expiresAt: `2030-02-${day}T00:00:00Z` })),
+      days.map(day => store.put(bytes, { expires_at: `2030-02-${day}T00:00:00.000Z` })),
     )
     expect(results.filter(result => !result.existed)).to.have.length(1)
     const { refs } = await store.page(undefined, 10)
@@ -120,31 +123,11 @@ function describeStore(create: CreateStore): void {
     expect((await bytesOf(store, sha256(bytes))).equals(bytes)).to.equal(true)
   })
 
-  it('refuses invalid options and stores nothing', async () => {
+  it('refuses an expiry in the past and stores nothing', async () => {
     const { store } = await create()
-    const cyclic: Record<string, unknown> = {}
-    cyclic['self'] = cyclic
-    const wrong = [
-      { mime: 'png' },
-      { mime: 'image/png\r\nX-Evil: 1' },
-      { displayName: 'a\nb' },
-      { displayName: '' },
-      { sessionId: 'x'.repeat(256) },
-      { expiresAt: 'tomorrow' },
-      { expiresAt: '2031-02-30T00:00:00Z' },
-      { expiresAt: '2029-12-31T23:59:59Z' },
-      { expiresAt: new Date(Number.NaN) },
-      // After the year 9999, which could not be read again.
-      { expiresAt: new Date(8.64e15) },
-      { expiresAt: '9999-12-31T23:59:59-05:00' },
-      { metadata: 'x'.repeat(65_535) },
-      { metadata: cyclic },
-      { metadata: () => 1 },
-    ]
-    for (const options of wrong) {
-      const failure = await failureOf(() => store.put(new Uint8Array(1), options))
-      expect(failure.code, JSON.stringify(Object.keys(options))).to.equal('body_invalid')
-    }
+    const late = { expires_at: '2029-12-31T23:59:59.000Z' }
+    const failure = await failureOf(() => store.put(new Uint8Array(1), late))
+    expect(failure.code).to.equal('body_invalid')
     expect((await store.page(undefined, 10)).refs).to.deep.equal([])
   })
 
@@ -179,14 +162,14 @@ function describeStore(create: CreateStore): void {
     const names: string[] = []
     for (let at = 0; at < 7; at++) {
       names.unshift(`n${at}`)
-      await store.put(randomBytes(8), { displayName: `n${at}` })
+      await store.put(randomBytes(8), { display_name: `n${at}` })
       clock.advance(1)
     }
     const first = await store.page(undefined, 3)
     expect(first.refs.map(ref => ref.display_name)).to.deep.equal(names.slice(0, 3))
     const last = first.refs[2]
     expect(await store.remove(last?.digest.slice(7) ?? '')).to.equal(true)
-    await store.put(randomBytes(8), { displayName: 'new' })
+    await store.put(randomBytes(8), { display_name: 'new' })
     const second = await store.page(first.next, 3)
     expect(second.refs.map(ref => ref.display_name)).to.deep.equal(names.slice(3, 6))
     const third = await store.page(second.next, 3)
@@ -200,23 +183,13 @@ function describeStore(create: CreateStore): void {
     }
   })
 
-  it('finds hashes by prefix', async () => {
-    const { store } = await create()
-    const hashes: string[] = []
-    for (let at = 0; at < 30; at++) hashes.push(hexOf((await store.put(randomBytes(8))).ref))
-    for (const prefix of ['', hashes[0]?.slice(0, 1), hashes[1]?.slice(0, 5), hashes[2]]) {
-      const expected = hashes.filter(hex => hex.startsWith(prefix ?? ''))
-      const found = await store.startingWith(prefix ?? '', 100)
-      expect(found.toSorted()).to.deep.equal(expected.toSorted())
-    }
-    expect(await store.startingWith('', 4)).to.have.length(4)
-  })
-
   it('never serves an expired artefact and removes it at the next look', async () => {
     const clock = settableClock()
     const { store } = await create({ limits: { artefactTtlMs: 10_000 }, clock })
     const own = hexOf((await store.put(randomBytes(8))).ref)
-    const dated = await store.put(randomBytes(8), { expiresAt: new Date(clock.now() + 20_000) })
+    const dated = await store.put(randomBytes(8), {
+      expires_at: new Date(clock.now() + 20_000).toISOString(),
+    })
     const hex = hexOf(dated.ref)
     clock.advance(9_999)
     expect(await store.find(own)).to.not.equal(null)
@@ -226,7 +199,6 @@ function describeStore(create: CreateStore): void {
     expect(await store.find(own)).to.equal(null)
     expect(await store.open(own)).to.equal(null)
     expect((await store.page(undefined, 10)).refs).to.deep.equal([dated.ref])
-    expect(await store.startingWith('', 10)).to.deep.equal([hex])
     await store.refresh()
     expect(changes).to.be.greaterThan(0)
     expect(await store.remove(own)).to.equal(false)
@@ -245,7 +217,9 @@ function describeStore(create: CreateStore): void {
     })
     const bytes = randomBytes(8)
     await store.put(bytes)
-    const { ref } = await store.put(bytes, { expiresAt: new Date(clock.now() + 1000) })
+    const { ref } = await store.put(bytes, {
+      expires_at: new Date(clock.now() + 1000).toISOString(),
+    })
     clock.advance(100 * 365 * 24 * 3600_000)
     await store.refresh()
     expect(await store.find(hexOf(ref))).to.deep.equal(ref)
@@ -259,9 +233,9 @@ function describeStore(create: CreateStore): void {
       clock,
     })
     const names = async () => (await store.page(undefined, 9)).refs.map(ref => ref.display_name)
-    const put = async (displayName: string, size: number) => {
+    const put = async (name: string, size: number) => {
       clock.advance(1)
-      await store.put(randomBytes(size), { displayName })
+      await store.put(randomBytes(size), { display_name: name })
     }
     for (const name of ['a', 'b', 'c', 'd']) await put(name, 10)
     expect(await names()).to.deep.equal(['d', 'c', 'b'])

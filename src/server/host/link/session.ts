@@ -8,7 +8,6 @@ import {
 } from '../../../lib/host-link/messages.ts'
 import { closeCodes, type PictureTarget } from '../../../lib/host-link/wire.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
-import { numberOf } from '../../../lib/util/exact-json.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
 import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
@@ -50,7 +49,7 @@ export class Session implements ChannelReader {
   readonly #parts: SessionParts
   readonly #requests: Requests
   readonly #uploads: LinkUploads
-  /** Sessions of events that this connection opened, also those it closed. */
+  /** Sessions of events that this connection opened. */
   readonly #eventSessions = new Set<string>()
   #app: AppIdentity
   #document: OpenDocument
@@ -73,7 +72,7 @@ export class Session implements ChannelReader {
     this.#app = hello.app
     this.#document = hello.document ?? null
     this.#pictures = hello.capture ?? noPictures
-    this.#uploads = new LinkUploads(parts.uploads, limits, channel)
+    this.#uploads = new LinkUploads(parts.uploads, limits.maxArtefactBytes, channel)
     const isBusy = () => this.#isBusy
     this.#requests = new Requests({ send: message => channel.send(message), isBusy, limits, log })
   }
@@ -167,17 +166,16 @@ export class Session implements ChannelReader {
 
   /**
    * Nothing more is taken. Not left to the close of the channel, which may come late: by then a
-   * newer connection may have opened the same buffers.
+   * newer connection may be there.
    */
   end(code: number, reason: string): void {
     if (!this.#isConnected) return
     this.#isConnected = false
-    const { registry, schemes, buffers, channel } = this.#parts
+    const { registry, schemes, channel } = this.#parts
     registry.scene.demand.supply(null)
     for (const stop of this.#stops) stop()
     schemes.disconnect()
     this.#uploads.close()
-    for (const sessionId of this.#eventSessions) buffers.abandon(sessionId)
     this.#requests.disconnect()
     channel.close(code, reason)
   }
@@ -221,11 +219,6 @@ export class Session implements ChannelReader {
       if (type === 'scene.set' || type === 'scene.patch') {
         this.#parts.registry.scene.markUnconfirmed()
       }
-      const announced = numberOf(frame.value['size']) ?? 0
-      // The bytes of an invalid artefact.put may be on their way already.
-      if (type === 'artefact.put' && message === null && announced > 0) {
-        if (Number.isSafeInteger(announced)) this.#uploads.skip(announced)
-      }
       const refusal = refusalOf(error)
       if (refusal === null) log.error({ err: error, type }, 'a message of the application failed')
       const { code, message: reason } =
@@ -243,7 +236,8 @@ export class Session implements ChannelReader {
         return { revision: registry.scene.replaceText(text, this.instanceId) }
       }
       case 'scene.patch': {
-        const { patch, base = null } = message
+        const { base = null } = message
+        const patch = { ...message.patch, warnings: frame.warnings }
         return { revision: changeScene(() => registry.scene.patch(patch, base, this.instanceId)) }
       }
       case 'app.update':
@@ -273,9 +267,6 @@ export class Session implements ChannelReader {
         for (const event of message.events) buffer.append(event)
         return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
       }
-      case 'events.close':
-        if (buffers.end(message.session_id)) return {}
-        throw new LinkRefusal('not_found', 'there is no such session of events')
       case 'producer.register':
         schemes.register(message.scheme, message.resources, message.templates)
         return {}
@@ -290,9 +281,6 @@ export class Session implements ChannelReader {
         return {}
       case 'artefact.put':
         return this.#uploads.put(message)
-      case 'artefact.abort':
-        this.#uploads.abort(message.upload)
-        return {}
       case 'checkpoint.add':
         return checkpoints
           .add(message)
