@@ -157,8 +157,8 @@ class Session(object):
             link._outbox.open()  # what changes from now on is told after the welcome
             self._send(omit_none(
                 type="hello", app=link._app, instance_id=link._instance_id,
-                document=link._document, capture=link._pictures, scene_refresh=link._on_refresh is not None or None,
-                notes=link._shows_notes or None))
+                document=link._document, capture=link._pictures,
+                scene_refresh=link._on_refresh is not None or None, notes=link._shows_notes or None))
 
     def _welcome(self, message):
         link, server = self.link, message["server"]
