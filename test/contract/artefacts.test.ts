@@ -183,9 +183,9 @@ describe('artefact://', () => {
       const answer = await section.session.post(body).catch(() => null)
       expect(answer?.json?.result, 'a whole answer').to.equal(undefined)
       if (size < 1000) {
-        const { code, data } = answer?.json.error
-        expect([code, data.reason]).to.deep.equal([-32603, 'artefact_corrupt'])
-        expect(JSON.stringify(data)).not.to.contain(root)
+        const error = answer?.json?.error
+        expect([error?.code, error?.data.reason]).to.deep.equal([-32603, 'artefact_corrupt'])
+        expect(JSON.stringify(error)).not.to.contain(root)
       }
       bytes[size - 1] = (bytes[size - 1] ?? 0) ^ 1
       await artefactPutBytes(bytes, { root })
