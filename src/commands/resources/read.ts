@@ -25,9 +25,7 @@ export default class ResourcesRead extends BaseCommand {
   static override summary = 'Read a resource: show text, save anything else to a file'
   static override description = `Reads a resource of your running service-cli serve, or of the MCP \
 endpoint at --url. A terminal shows indented JSON, and binary data is saved to a new file in the \
-working folder; a pipe or a file gets exactly the bytes that the server sent.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+working folder; a pipe or a file gets exactly the bytes that the server sent.`
   static override examples = [
     '<%= config.bin %> resources read scene://current',
     '<%= config.bin %> resources read capture://current_window --out window.png',
