@@ -1,3 +1,4 @@
+import type { Interfaces } from '@oclif/core'
 import { join } from 'node:path'
 import { liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
@@ -10,15 +11,12 @@ import { Secret } from '../lib/util/secret.ts'
 import { findApiKey } from './auth-flags.ts'
 import { findGateway, gatewayWord, ownServers } from './own-servers.ts'
 import { readStateDirectory } from './path-flags.ts'
+import type { accessFlags } from './resources/endpoint-flags.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
 import { locateInstance } from './stdio/locate-instance.ts'
 
 /** The flags of every client command, as the parser returns them. */
-export interface EndpointFlags {
-  'api-key-file'?: string
-  'allow-http': boolean
-  'registry-dir'?: string
-}
+export type EndpointFlags = Partial<Interfaces.InferredFlags<typeof accessFlags>>
 
 /**
  * Finds the endpoint by an address, the word `gateway` or an instance; without `word`, the only

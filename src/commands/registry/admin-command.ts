@@ -1,3 +1,4 @@
+import type { Interfaces } from '@oclif/core'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { join } from 'node:path'
@@ -15,10 +16,7 @@ export const dataFlags = {
   ...databaseFlag,
 }
 
-export interface DataFlags {
-  'data-dir'?: string
-  database?: string
-}
+export type DataFlags = Partial<Interfaces.InferredFlags<typeof dataFlags>>
 
 /** Without `--data-dir`, the folder of this program among the user's data (XDG). */
 export function readDataFlags(flags: DataFlags, env: NodeJS.ProcessEnv) {
