@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Interfaces } from '@oclif/core'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
-import { parseBucketUrl } from '../server/artefacts/bucket-url.ts'
+import { parseBucketUrl } from '../server/artefacts/bucket.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
 import { defaultPorts } from './default-ports.ts'

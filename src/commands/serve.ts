@@ -10,7 +10,7 @@ import { readServeSettings } from './serve-settings.ts'
 import { clientText, dirFlag, labelled, pageText, type Shown } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { systemTimer, within } from '../lib/util/time.ts'
-import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
+import type { ServeHandle } from '../server/host/serve-options.ts'
 import { runServer } from './run-server.ts'
 
 export default class Serve extends BaseCommand {
@@ -175,7 +175,7 @@ export interface BannerFacts extends Shown {
   /** The gateways that it joins. */
   readonly joins: readonly string[]
   /** Null: window capture is off. */
-  readonly capture: Pick<ServeCaptureState, 'unavailable'> | null
+  readonly capture: Pick<NonNullable<ServeHandle['capture']>, 'unavailable'> | null
 }
 
 /** The banner of `serve`. */

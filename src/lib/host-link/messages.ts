@@ -222,7 +222,6 @@ const scheme = z.object({ scheme: z.string() })
 /** The messages of the WebSocket by their type, without `type` and `id`. */
 export const messages = {
   hello: z.object({
-    protocol: z.array(z.int(), must('be an array of whole numbers')),
     app: identity,
     instance_id: name,
     document: document.optional(),
@@ -235,6 +234,8 @@ export const messages = {
   heartbeat: z.object({
     main_idle_ms: z.number().min(0, must('be a number of milliseconds, 0 or more')),
     busy: optional(name),
+    /** For so long nothing may come: no thread of the application runs. */
+    silent_ms: optional(integer(1, 600_000)),
   }),
   'scene.set': z.object({
     scene: z.custom<JsonObject | null>(
@@ -256,20 +257,16 @@ export const messages = {
     max_message_bytes: optional(integer(1, 64 * 1024)),
   }),
   'events.append': eventsPost.extend({ session_id: sessionId }),
-  'events.close': z.object({ session_id: sessionId }),
   // Their lists are checked with the scheme that they are of.
   'producer.register': scheme.extend({ resources: anything, templates: anything }),
   'producer.unregister': scheme,
-  'producer.list_changed': scheme.extend({ resources: anything }),
   'resource.updated': z.object({ uri: z.string() }),
   'artefact.put': z.object({
     id: name,
     mime: mediaType,
     size: integer(0),
-    sha256: optional(z.string().regex(/^[0-9a-f]{64}$/, must('be 64 lower-case hex digits'))),
     ...sidecarMembers,
   }),
-  'artefact.abort': z.object({ upload: z.string() }),
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),

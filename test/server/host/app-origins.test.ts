@@ -127,7 +127,10 @@ describe('the pages of serve --app-origin', () => {
     const answers = [
       ...(await Promise.all(posts.map(path => post(`/v1/${path}`, page())))),
       await ask(`${serve.hostUrl}/v1/notes`, { headers: page() }),
-      await post(`/v1/artefacts/${'0'.repeat(64)}`, page(), {}, 'DELETE'),
+      await ask(`${serve.hostUrl}/v1/artefacts/${'0'.repeat(64)}`, {
+        method: 'DELETE',
+        headers: page(),
+      }),
     ]
     for (const { status, json } of answers) {
       expect([status, json.code]).to.deep.equal([403, 'request-refused'])
@@ -194,7 +197,7 @@ describe('serve --app-origin', () => {
       const { code, stderr } = await runServe(['--app-origin', value])
       expect(code).to.equal(2)
       expect(stderr).to.contain(`--app-origin ${value} is not an origin`)
-      expect(stderr).to.contain('write it as http://localhost:5173')
+      expect(stderr).to.contain('write it as https://studio.example')
     }
     const { stderr } = await runServe(['--stdio', '--app-origin', local])
     expect(stderr).to.contain('--app-origin is not for --stdio')
