@@ -12,7 +12,7 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
-import type { AppOrigin } from './host/app-origins.ts'
+import { makeAppOrigins } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, sceneTimePatch } from './host/instance-record.ts'
@@ -133,7 +133,7 @@ export async function startServe(
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
   const clients = new ClientTable()
-  let appOrigins: readonly AppOrigin[] = []
+  const appOrigins = makeAppOrigins(options.appOrigins)
   const server = new McpHttpServer(config, {
     instance: () =>
       announced?.record ?? { instance_id: instanceId, dcc_type: '', display_name: '', scene: null },
@@ -161,7 +161,7 @@ export async function startServe(
         notes: notes ?? null,
         artefacts: store ?? null,
         token: token.secret,
-        appOrigins: options.appOrigins,
+        appOrigins,
         limits,
         log,
         onRefused,
@@ -178,7 +178,6 @@ export async function startServe(
         },
       })
       capture?.link(endpoint.pictures)
-      appOrigins = endpoint.appOrigins
       return endpoint
     },
   })
@@ -225,8 +224,7 @@ export async function startServe(
   if (sceneFile !== undefined) {
     const watcher = new SceneFile({
       path: sceneFile,
-      setSceneText: json => registry.scene.setText(json),
-      isPaused: () => registry.scene.isLive,
+      scene: registry.scene,
       maxBytes: limits.maxMessageBytes,
       log,
     })

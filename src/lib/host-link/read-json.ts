@@ -1,5 +1,12 @@
 import { jsonFault } from '../mcp/json-fault.ts'
-import { endOfString, exceedsDepth, maxJsonDepth, wellFormedJson } from '../util/json.ts'
+import {
+  arrayOf,
+  endOfString,
+  exceedsDepth,
+  isJsonObject,
+  maxJsonDepth,
+  wellFormedJson,
+} from '../util/json.ts'
 
 /** What of a scene had to be replaced. A member of the scene's `warnings`. */
 export interface SceneWarning {
@@ -35,11 +42,17 @@ export function readJson(given: string, maxDepth = maxJsonDepth): ReadJson {
 /** The text of a scene with what was replaced in it among its `warnings`. */
 export function withWarnings(scene: string, warnings: readonly SceneWarning[]): string {
   if (warnings.length === 0 || !scene.trimStart().startsWith('{')) return scene
-  const known: unknown = JSON.parse(scene).warnings
-  const all = JSON.stringify([...(Array.isArray(known) ? known : []), ...warnings])
+  const all = JSON.stringify(mergedWarnings(JSON.parse(scene).warnings, warnings))
   const body = scene.trim().slice(1, -1).trim()
   // Of members with the same name the last one counts.
   return `{${body}${body === '' ? '' : ','}"warnings":${all}}`
+}
+
+/** Each takes the place of a known one with its code. */
+export function mergedWarnings(known: unknown, warnings: readonly SceneWarning[]): unknown[] {
+  const codes: readonly unknown[] = warnings.map(({ code }) => code)
+  const others = arrayOf(known).filter(each => !isJsonObject(each) || !codes.includes(each.code))
+  return [...others, ...warnings]
 }
 
 /** Of the numbers of the value that `JSON.stringify` writes as null. */
