@@ -132,6 +132,12 @@ export async function startServe(
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
+  const { dccType, name } = options
+  const showApplication = () => {
+    const given = { dccType, named: name !== undefined, hostname: hostname() }
+    const { current, sinceMs } = status
+    if (current !== null) void announced?.update(presencePatch(current, given, sinceMs))
+  }
   const clients = new ClientTable()
   const appOrigins = makeAppOrigins(options.appOrigins)
   const server = new McpHttpServer(config, {
@@ -169,6 +175,7 @@ export async function startServe(
         onPresence: presence => {
           const before = status.current
           status.set(presence)
+          showApplication()
           const { saved_from: savedFrom } = presence.document ?? {}
           const { path, name } = before?.document ?? {}
           const isSaved = savedFrom !== undefined && savedFrom === (path ?? name)
@@ -191,7 +198,6 @@ export async function startServe(
   opened.defer(() => kept?.close())
   mcpUrl = url
   const hostUrl = `${localUrl}/host`
-  const { dccType, name } = options
   const record = await InstanceFile.create({
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
@@ -210,10 +216,7 @@ export async function startServe(
   })
   announced = record
   opened.defer(() => record.remove())
-  status.onChange((presence, sinceMs) => {
-    const given = { dccType, named: name !== undefined, hostname: hostname() }
-    void record.update(presencePatch(presence, given, sinceMs))
-  })
+  showApplication()
   const noteScene = (): void => {
     const patch = sceneTimePatch(registry.scene, record.record)
     if (patch !== null) void record.update(patch)
