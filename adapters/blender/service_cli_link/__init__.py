@@ -21,13 +21,12 @@ if "bpy" in locals():
 
 import bpy
 
-from . import note_panel, note_pins, notes, operators, panels, preferences, sharing
+from . import note_panel, note_pins, notes, panels, preferences, sharing
 from .running import Running
 from .server import Server
 
-VERSION = ".".join(str(part) for part in bl_info["version"])
-CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + sharing.CLASSES + notes.CLASSES
-CLASSES += panels.CLASSES + note_panel.CLASSES
+CLASSES = (preferences.ServiceCliPreferences,) + sharing.CLASSES + notes.CLASSES + panels.CLASSES
+CLASSES += note_panel.CLASSES
 
 
 # Blender has just disabled every add-on, and this link was up. It does so when it quits, and when
@@ -59,7 +58,7 @@ def register():
         menu.append(notes.draw_menu)
     note_panel.register()
     note_pins.register()
-    preferences.RUNNING = Running(VERSION, SERVER)
+    preferences.RUNNING = Running(SERVER)
     was_linked, _interrupted = _interrupted is not None, None
     if was_linked or _asked_for():
         preferences.RUNNING.connect(preferences.settings_now())

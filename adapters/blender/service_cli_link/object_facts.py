@@ -1,4 +1,4 @@
-"""What is said of one object: in the scene, in three levels of detail, and when a client reads
+"""What is said of one object: in the scene, in two levels of detail, and when a client reads
 blender-object://<name>, percent-encoded UTF-8."""
 
 import json
@@ -12,7 +12,7 @@ SCHEME = "blender-object"
 DESCRIPTION = ("An object of the open document: transform, geometry, materials, modifiers, constraints, "
                "custom properties. The name is percent-encoded.")
 
-SKELETON, STANDARD, FULL = "skeleton", "standard", "full"
+STANDARD, FULL = "standard", "full"
 MAX_SLOTS = 32
 MAX_PARTS = 64
 
@@ -36,13 +36,6 @@ _TYPES = {
 }
 
 
-def _common_type(native, instances_collection=False):
-    if native == "EMPTY" and instances_collection:
-        return "instance"
-    return _TYPES.get(native, "other")
-
-
-
 _LIGHT = ("energy", "color", "shadow_soft_size", "angle", "spot_size", "spot_blend", "shape", "size",
           "size_y", "use_shadow")
 _CAMERA = ("lens", "ortho_scale", "sensor_width", "shift_x", "shift_y", "clip_start", "clip_end")
@@ -63,14 +56,13 @@ def object_facts(item, name, uid, detail, cleaner, collections=None):
         "id": name,
         "uid": uid,
         "name": name if item.library is None else name_of(item, "name"),
-        "type": _common_type(native, item.instance_type == "COLLECTION"),
+        "type": "instance" if native == "EMPTY" and item.instance_type == "COLLECTION"
+        else _TYPES.get(native, "other"),
         "parent": name_of(parent) if parent is not None else None,
         "visible": item.visible_get(),
     }
     if facts["type"] == "other":
         facts["native_type"] = native.lower()
-    if detail == SKELETON:
-        return facts
     _add_transform(facts, item, cleaner)
     if parent is not None:
         # Parents move their children: where it really is cannot be told from `translate`.

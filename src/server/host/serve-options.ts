@@ -1,5 +1,5 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import type { BucketSettings } from '../artefacts/bucket-url.ts'
+import type { BucketSettings } from '../artefacts/bucket.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthSettings } from '../auth/auth.ts'
 import type { CaptureBackend, CaptureMode } from '../capture/backend.ts'
