@@ -2,9 +2,9 @@ import { jsonFault } from '../mcp/json-fault.ts'
 import {
   arrayOf,
   endOfString,
-  exceedsDepth,
   isJsonObject,
   maxJsonDepth,
+  parseJson,
   wellFormedJson,
 } from '../util/json.ts'
 
@@ -29,14 +29,16 @@ interface ReadJson {
 export function readJson(given: string, maxDepth = maxJsonDepth): ReadJson {
   const text = wellFormedJson(given)
   const warnings: SceneWarning[] = text === given ? [] : [{ code: 'text_not_unicode' }]
-  if (exceedsDepth(text, maxDepth)) throw new TypeError(`is nested deeper than ${maxDepth} levels`)
-  const value = parsed(text)
-  if (value !== undefined && !hugeNumber.test(text)) return { text, value, warnings }
+  const json = parseJson(text, maxDepth)
+  if (json.ok && !hugeNumber.test(text)) return { text, value: json.value, warnings }
+  if (!json.ok && json.failure === 'depth') {
+    throw new TypeError(`is nested deeper than ${maxDepth} levels`)
+  }
   const finite = nullNonFinite(text)
-  const repaired = finite.count === 0 ? value : parsed(finite.text)
-  if (repaired === undefined) throw new TypeError(`is not valid JSON: ${jsonFault(text)}`)
+  const repaired = finite.count === 0 ? json : parseJson(finite.text, maxDepth)
+  if (!repaired.ok) throw new TypeError(`is not valid JSON: ${jsonFault(text)}`)
   if (finite.count > 0) warnings.push({ code: 'number_not_finite', count: finite.count })
-  return { text: finite.text, value: repaired, warnings }
+  return { text: finite.text, value: repaired.value, warnings }
 }
 
 /** The text of a scene with what was replaced in it among its `warnings`. */
@@ -85,12 +87,4 @@ function nullNonFinite(text: string): { text: string; count: number } {
     from = next
   }
   return { text: pieces.join(''), count }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

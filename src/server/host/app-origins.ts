@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { WebSocket } from 'ws'
-import { isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
 /** Web pages of one origin, which may be the application. */
@@ -43,18 +41,6 @@ export function allowOrigin(
   })
   res.end()
   return true
-}
-
-/** A page cannot send `Authorization` with a WebSocket: its first message, the hello, has the token. */
-export function expectToken(ws: WebSocket, { token }: AppOrigin, onRefused: () => void): void {
-  // This listener is the first: once it has closed the link, the others ignore the message.
-  ws.once('message', data => {
-    const hello = parseJson(String(data), maxJsonDepth)
-    const given = hello.ok && isJsonObject(hello.value) ? hello.value.token : undefined
-    if (typeof given === 'string' && token.equals(given)) return
-    ws.close(4401, 'the hello does not have the token that serve --app-origin printed')
-    onRefused()
-  })
 }
 
 /** Types of messages that a page may not send. */
