@@ -261,12 +261,7 @@ export const messages = {
   'producer.register': scheme.extend({ resources: anything, templates: anything }),
   'producer.unregister': scheme,
   'resource.updated': z.object({ uri: z.string() }),
-  'artefact.put': z.object({
-    id: name,
-    mime: mediaType,
-    size: integer(0),
-    ...sidecarMembers,
-  }),
+  'artefact.put': z.object({ id: name, mime: mediaType, size: integer(0), ...sidecarMembers }),
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),
