@@ -30,7 +30,6 @@ export const authFlags = {
   }),
   'allow-unauthenticated': Flags.boolean({
     description: 'allow other machines to connect without authentication',
-    default: false,
   }),
   'oauth-issuer': Flags.string({
     description: 'the OAuth provider whose tokens are accepted, with --auth oauth',
@@ -82,14 +81,12 @@ export async function readAuth(
   const keysFile = named ?? keysPath(env)
   const isKeyFileRequired = await requiresKey(keysFile, named !== undefined)
   if (asked === 'none' || asked === 'oauth') {
-    const source = keyFile === undefined ? keyVariable : '--api-key-file'
-    if (key !== null) {
-      throw usage(`--auth ${asked} would ignore the key of ${source}`, `omit --auth, or ${source}`)
-    }
-    if (isKeyFileRequired) {
+    const given = keyFile === undefined ? keyVariable : '--api-key-file'
+    const source = key === null ? keysFile : given
+    if (key !== null || isKeyFileRequired) {
       throw usage(
-        `--auth ${asked} would ignore ${keysFile}, by which clients need a key`,
-        'omit --auth, name another --keys-file, or run service-cli keys off',
+        `--auth ${asked} would ignore the key of ${source}`,
+        'omit --auth or the key; service-cli keys off revokes those of keys create',
       )
     }
   }
@@ -132,14 +129,6 @@ function findOpening({ host, publicUrl, trustedProxies = [] }: Reached): string 
   }
   const [proxy] = trustedProxies
   return proxy === undefined ? null : `--trusted-proxy ${proxy}`
-}
-
-/** For a banner. */
-export function describeAccess({ auth }: Access) {
-  return {
-    keyed: auth?.mode === 'api-key',
-    tokens: auth?.mode === 'oauth' || auth?.mode === 'accounts',
-  }
 }
 
 /**

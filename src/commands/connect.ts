@@ -1,12 +1,9 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../lib/cli/base-command.ts'
 import { findEndpoint } from './find-endpoint.ts'
-import { rootsOnly } from './running-gateway.ts'
+import { rootsOnly } from './own-servers.ts'
 import { logFlags } from './server-flags.ts'
 import { accessFlags } from './resources/endpoint-flags.ts'
-
-/** How to choose one of several instances. */
-export const connectNaming = 'service-cli connect ID, or all of them: service-cli connect gateway'
 
 export default class Connect extends BaseCommand {
   static override summary = 'Connect a stdio client to a running MCP endpoint'
@@ -45,7 +42,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     await runStdio(flags, async log => {
       const { found, ...endpoint } = await findEndpoint(args.target, flags, process.env, {
         log,
-        naming: connectNaming,
+        naming: 'service-cli connect ID, or all of them: service-cli connect gateway',
       })
       log.info(found, 'messages on stdin go to the endpoint')
       if (found.aggregate === false) log.warn({}, rootsOnly)

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { hasColour, terminalWidth, writeStdout } from '../lib/cli/output.ts'
-import { jsonLine } from '../lib/util/text.ts'
+import { hasColour, processOutput, terminalWidth } from '../lib/cli/output.ts'
+import { reportText } from './doctor/finding.ts'
 import { readJoinToken } from './join-token.ts'
-import { readStateDirectory } from './path-flags.ts'
+import { readStateDirectory, registryDirFlag } from './path-flags.ts'
 
 export default class Doctor extends BaseCommand {
   static override summary = 'Check this machine and suggest fixes'
@@ -19,7 +19,7 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed; 
   ]
 
   static override flags = {
-    'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
+    ...registryDirFlag,
     'join-token-file': Flags.string({
       description: 'token of serve --join; overrides SERVICE_JOIN_TOKEN',
       helpValue: 'FILE',
@@ -30,18 +30,12 @@ It changes nothing and shows no secret. The exit code is 1 when a check failed; 
     const { flags } = await this.parse(Doctor)
     const { env } = process
     const registryDir = readStateDirectory(flags, env)
-    const [{ examine }, { anyFailed, reportText }] = await Promise.all([
-      import('./doctor/examine.ts'),
-      import('./doctor/finding.ts'),
-    ])
-    const findings = await examine(registryDir, readJoinToken(flags, env), env)
+    const { examine } = await import('./doctor/examine.ts')
+    const checks = await examine(registryDir, readJoinToken(flags, env), env)
+    const ok = checks.every(({ status }) => status !== 'fail')
     const { stdout } = process
-    const ok = !anyFailed(findings)
-    await writeStdout(
-      flags.json
-        ? jsonLine({ ok, checks: findings })
-        : `${reportText(findings, hasColour(stdout), terminalWidth(stdout))}\n`,
-    )
+    const text = reportText(checks, hasColour(stdout), terminalWidth(stdout))
+    await processOutput(flags).result(text, { ok, checks })
     if (!ok) process.exitCode = 1
   }
 }

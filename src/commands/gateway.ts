@@ -4,25 +4,11 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { GatewayOptions } from '../server/gateway.ts'
-import { type AuthMode, authFlags, authModes, describeAccess, openWarning } from './auth-flags.ts'
+import { type AuthMode, authModes, openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
-import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
 import { checkPath } from './path-flags.ts'
-import {
-  addressFlags,
-  aggregateFlag,
-  offFlags,
-  runFlags,
-  type OutputFlags,
-} from './server-flags.ts'
-import {
-  type Access,
-  checkedText,
-  clientText,
-  dirFlag,
-  labelled,
-  pageText,
-} from '../lib/cli/banner.ts'
+import { type McpServerFlags, mcpServerFlags, readMcpServerSettings } from './server-flags.ts'
+import { clientText, dirFlag, labelled, pageText, type Shown } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { runServer } from './run-server.ts'
 
@@ -46,8 +32,7 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
   ]
 
   static override flags = {
-    ...addressFlags({ port: defaultPorts.gateway, server: 'gateway' }),
-    'registry-dir': Flags.string({ description: 'state directory', helpValue: 'DIR' }),
+    ...mcpServerFlags(defaultPorts.gateway),
     catalog: Flags.string({
       description: 'file that replaces the built-in catalog of adapters and packages',
       helpValue: 'FILE',
@@ -55,24 +40,48 @@ Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_RE
     'no-standby': Flags.boolean({
       description: 'exit with 1 when another gateway is active, instead of standing by',
     }),
-    aggregate: aggregateFlag,
     'accept-joins': Flags.string({
       description: 'let instances join with tokens of this accounts server (--aggregate)',
       helpValue: 'URL',
     }),
-    ...offFlags,
-    ...authFlags,
     auth: Flags.option({ options: [...authModes, 'accounts'] as const })({
       description: 'none, api-key, oauth or accounts (users of --accept-joins see what is theirs)',
       helpValue: 'MODE',
     }),
-    ...runFlags('maxSessions=20000'),
   }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Gateway)
     const settings = await readGatewaySettings(flags, process.env)
-    await runGateway(settings, flags)
+    await runServer(
+      {
+        settings,
+        warning: openWarning(settings, process.env),
+        async start(options, cancelled, say) {
+          const { startGateway } = await import('../server/gateway.ts')
+          const onElection = ({ event, ...facts }: { event: string }) =>
+            say({ event, pid: process.pid, ...facts })
+          return startGateway({ ...options, onElection }, cancelled)
+        },
+        listening: ({ url, instanceId, registryDir }) => ({
+          url,
+          instance_id: instanceId,
+          registry_dir: registryDir,
+        }),
+        banner: ({ url, registryDir, pageLogin }, shown) => {
+          const acceptsJoins = settings.acceptJoins !== undefined
+          return renderGatewayBanner({
+            url,
+            registryDir,
+            namedDir: settings.registryDir,
+            acceptsJoins,
+            page: pageLogin(),
+            ...shown,
+          })
+        },
+      },
+      flags,
+    )
   }
 }
 
@@ -110,7 +119,7 @@ function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['
     if (mode !== 'accounts') return undefined
     throw usage('--auth accounts needs an accounts server', 'name it with --accept-joins URL')
   }
-  if (flags.aggregate !== true) throw usage('--accept-joins is for --aggregate', 'add --aggregate')
+  if (!flags.aggregate) throw usage('--accept-joins is for --aggregate', 'add --aggregate')
   if (mode === 'none' && flags.auth !== 'none') {
     throw usage(
       '--accept-joins would let every user of this machine read the instances that join',
@@ -120,41 +129,8 @@ function readAcceptJoins(flags: GatewayFlags, mode: AuthMode): GatewaySettings['
   return requireAccountsUrl(accounts, '--accept-joins')
 }
 
-/** Runs the gateway until a signal ends it; stands by while another one is active. */
-async function runGateway(settings: GatewaySettings, output: OutputFlags): Promise<void> {
-  await runServer(
-    {
-      settings,
-      warning: openWarning(settings, process.env),
-      async start(options, cancelled, say) {
-        const { startGateway } = await import('../server/gateway.ts')
-        const onElection = ({ event, ...facts }: { event: string }) =>
-          say({ event, pid: process.pid, ...facts })
-        return startGateway({ ...options, onElection }, cancelled)
-      },
-      listening: ({ url, instanceId, registryDir }) => ({
-        url,
-        instance_id: instanceId,
-        registry_dir: registryDir,
-      }),
-      banner: ({ url, registryDir, pageLogin }, shown) => {
-        const acceptsJoins = settings.acceptJoins !== undefined
-        return renderGatewayBanner({
-          url,
-          registryDir,
-          namedDir: settings.registryDir,
-          acceptsJoins,
-          page: pageLogin(),
-          ...describeAccess(settings),
-          ...shown,
-        })
-      },
-    },
-    output,
-  )
-}
-
-export interface GatewayBannerFacts extends Access {
+export interface GatewayBannerFacts extends Shown {
+  readonly page: string | null
   readonly registryDir: string
   /** Instances of other machines can join. */
   readonly acceptsJoins: boolean
@@ -168,7 +144,6 @@ export function renderGatewayBanner(facts: GatewayBannerFacts): string {
 ${labelled('Gateway', url, colour)}
 ${pageText(page, colour)}\
 ${labelled('Instances', `those of ${registryDir}`, colour)}${joins}
-${checkedText(facts, '')}
 
 ${clientText(facts, ' --gateway')}
 

@@ -1,6 +1,5 @@
 import { parseToken, readTokenFile } from '../lib/accounts/token.ts'
-import { parseAccountsUrl, refuseExposed } from '../lib/config/accounts-url.ts'
-import { usage } from '../lib/util/errors.ts'
+import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
 import type { Secret } from '../lib/util/secret.ts'
 import { checkPath } from './path-flags.ts'
 
@@ -23,10 +22,5 @@ export function readJoinToken(
 
 /** The address of a gateway to join, without `/mcp`. Throws `usage_invalid`. */
 export function readGatewayUrl(text: string): string {
-  const parsed = parseAccountsUrl(text)
-  if (!parsed.ok) {
-    throw usage('--join is not the address of a gateway', 'write it as https://gateway.example.com')
-  }
-  refuseExposed(parsed.value)
-  return parsed.value.url.replace(/\/mcp$/, '')
+  return requireAccountsUrl(text, '--join').url.replace(/\/mcp$/, '')
 }

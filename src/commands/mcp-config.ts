@@ -22,7 +22,7 @@ import { defaultPorts } from './default-ports.ts'
 import { endpointUrl, isExposed } from './find-endpoint.ts'
 import { readStateDirectory } from './path-flags.ts'
 import { instanceFlags } from './resources/endpoint-flags.ts'
-import { findGateway, gatewayWord, rootsOnly } from './running-gateway.ts'
+import { findGateway, gatewayWord, rootsOnly } from './own-servers.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
 
 const ids = clients.map(({ id }) => id).join(', ')
@@ -101,6 +101,9 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
   const { env, platform } = process
   const { scope } = flags
   const { id, title, format, section } = client
+  if (scope === 'project' && client.project === undefined) {
+    throw usage(`${title} has no settings of a project`, 'omit --scope')
+  }
   const file = findSettings(client, scope, { platform, env, home: homeFolder() })
   const server = await findServer(client, flags, output)
   const made = makeEntry(client, { ...server, scope })
@@ -123,14 +126,11 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
     commands: own === undefined ? [] : [own],
     notes: made.notes,
   }
-  const isWritten = format.startsWith('json')
+  const isWritable = file !== null && format.startsWith('json')
   if (flags.write) {
-    if (file === null || !isWritten) {
+    if (!isWritable) {
       const hint = own === undefined ? 'omit --write, and paste the printed entry' : `run: ${own}`
-      const why =
-        file === null
-          ? `are in no known file for --scope ${scope} on ${platform}`
-          : `are not JSON: ${file}`
+      const why = file === null ? `have no known place on ${platform}` : `are not JSON: ${file}`
       throw usage(`--write cannot add the entry: the settings of ${title} ${why}`, hint)
     }
     const { change, backup } = await writeEntry(file, client, made, flags).catch(error => {
@@ -145,7 +145,7 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
     const copy = backup === null ? '' : `\nbackup of the old file: ${backup}`
     await output.result(`${done}${copy}`, { ...facts, change, backup })
   } else {
-    const where = file === null ? '' : ` in ${file}${isWritten ? ' (--write adds it)' : ''}`
+    const where = file === null ? '' : ` in ${file}${isWritable ? ' (--write adds it)' : ''}`
     output.note(`For ${title}${where}:`)
     await output.result(snippet.trimEnd(), facts)
     if (own !== undefined) output.note(`Or: ${own}`)
@@ -166,8 +166,8 @@ async function findServer(client: Client, flags: McpConfigFlags, output: Output)
     const hint = `over HTTP the client itself holds the key, in ${keyVariable}`
     throw usage('--api-key-file is for --stdio', hint)
   }
-  const { url, ...target } = await findTarget(flags, client.http === undefined, output)
-  const { name = target.name } = flags
+  const { url, kind, words } = await findTarget(flags, client.http === undefined, output)
+  const name = flags.name ?? (flags.gateway ? 'service-gateway' : entryName(kind))
   const keyed =
     keyFile === undefined && (auth === undefined ? await asksForKey(url) : auth === 'api-key')
   if (keyed && client.key === undefined) {
@@ -185,57 +185,61 @@ async function findServer(client: Client, flags: McpConfigFlags, output: Output)
     // Desktop programs are started with hardly a PATH, so both are named by their place.
     process.execPath,
     fileURLToPath(new URL('../../bin/run.js', import.meta.url)),
-    ...target.bridge,
+    ...words,
     ...(keyFile === undefined ? [] : ['--api-key-file', resolve(keyFile)]),
   ]
   return { name, url, keyed, bridge: isBridged ? bridge : null }
 }
 
 /**
- * The server of the entry; `name` is the default one, `bridge` the arguments of service-cli when the
- * client starts it. `serves`: a client that shows an error when nothing runs gets `serve --stdio`.
+ * The server of the entry: `kind` of its application, `words` with which service-cli is started by the
+ * client. `serves`: a client that shows an error when nothing runs gets `serve --stdio`.
  */
-async function findTarget(flags: McpConfigFlags, serves: boolean, output: Output) {
+async function findTarget(
+  flags: McpConfigFlags,
+  serves: boolean,
+  output: Output,
+): Promise<{ url: string; kind?: string; words: string[] }> {
+  const { 'dcc-type': dccType, instance: word = dccType } = flags
+  if (flags.url !== undefined) {
+    const url = endpointUrl(flags.url).href
+    return { url, words: ['connect', url] }
+  }
+  if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
   const registryDir = readStateDirectory(flags, process.env)
   // Clients pass on hardly a variable, also of those that move the default.
   const place = ['--registry-dir', registryDir]
   if (flags.gateway) {
     const { url, aggregate } = await findGateway(registryDir)
     if (!aggregate) output.warn(rootsOnly)
-    return { url, name: 'service-gateway', bridge: ['connect', gatewayWord, ...place] }
+    return { url, words: ['connect', gatewayWord, ...place] }
   }
-  const { 'dcc-type': dccType, instance: word = dccType } = flags
-  if (word === '') throw usage('the name of the instance is empty', 'a variable may be unset')
+  const serve = (kind?: string) => [
+    'serve',
+    '--stdio',
+    ...(kind === undefined ? [] : ['--dcc-type', kind]),
+    ...place,
+  ]
   const live = await liveInstances(registryDir, warningsTo(output))
-  if (flags.url !== undefined) {
-    const url = endpointUrl(flags.url).href
-    const known = live.find(instance => localUrlOf(instance).href === url)
-    return { url, name: entryName(known?.dcc_type), bridge: ['connect', url] }
-  }
-  const serve = (kind: string[]) => ['serve', '--stdio', ...kind, ...place]
   const needsNone = word === undefined || (serves && word === dccType)
   if (needsNone && selectInstances(live, word).length === 0) {
     const url = `http://127.0.0.1:${defaultPorts.serve}/mcp`
-    output.note(
-      serves
-        ? 'found no running server: the entry joins a server started later, or starts one'
-        : `found no running server: the entry uses the default address ${url}`,
-    )
-    const kind = dccType === undefined ? [] : ['--dcc-type', dccType]
-    return { url, name: entryName(dccType), bridge: serves ? serve(kind) : ['connect', url] }
+    const then = serves
+      ? 'joins a server started later, or starts one'
+      : `uses the default address ${url}`
+    output.note(`found no running server: the entry ${then}`)
+    return { url, kind: dccType, words: serves ? serve(dccType) : ['connect', url] }
   }
-  const naming = '--instance ID, or --gateway for all of them'
-  const chosen = chooseInstance(live, word, naming)
+  const chosen = chooseInstance(live, word, '--instance ID, or --gateway for all of them')
   const { href: url, hostname } = localUrlOf(chosen)
   const { dcc_type: kind } = chosen
-  const name = entryName(kind)
   // A restart changes the id and maybe the port, but not the kind of application.
   const isOnlyOfKind = kind !== 'unknown' && live.filter(one => one.dcc_type === kind).length === 1
   if (!isLoopback(hostname) || (!isOnlyOfKind && live.length > 1)) {
-    return { url, name, bridge: ['connect', url] }
+    return { url, kind, words: ['connect', url] }
   }
-  if (serves) return { url, name, bridge: serve(isOnlyOfKind ? ['--dcc-type', kind] : []) }
-  return { url, name, bridge: ['connect', ...(isOnlyOfKind ? [kind] : []), ...place] }
+  const only = isOnlyOfKind ? kind : undefined
+  return { url, kind, words: serves ? serve(only) : ['connect', ...(only ? [only] : []), ...place] }
 }
 
 /**

@@ -1,6 +1,5 @@
 import { type ProgramLog, createLog } from '../lib/cli/log.ts'
 import { levelOf, type OutputFlags } from './server-flags.ts'
-import { httpDefaults } from '../server/http/limits.ts'
 import { watchStopSignals } from '../lib/cli/stop-signals.ts'
 import { hasColour, writeStdout } from '../lib/cli/output.ts'
 import { ServiceError } from '../lib/util/errors.ts'
@@ -33,9 +32,6 @@ interface ServerRun<Settings, Handle extends Stoppable> {
   readonly addition?: (handle: Handle, shown: { colour: boolean }) => Promise<string>
 }
 
-/** A server that has not stopped after this time counts as hung. */
-const limitMs = httpDefaults.stopGraceMs + 500
-
 /** Starts a server, says where it is, and returns when it has stopped after a signal. */
 export async function runServer<Settings, Handle extends Stoppable>(
   run: ServerRun<Settings, Handle>,
@@ -58,10 +54,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
     const early = await Promise.race([signals.received, starting.then(() => null)])
     if (early !== null) {
       cancel.abort()
-      const undone = starting.then(
-        handle => handle.stop(),
-        () => {},
-      )
+      const undone = starting.then(handle => handle.stop()).catch(() => {})
       return await ending(early, undone, log)
     }
     const handle = await starting
@@ -92,14 +85,6 @@ export async function runServer<Settings, Handle extends Stoppable>(
 
 async function ending(signal: string, ended: Promise<void>, log: ProgramLog): Promise<void> {
   log.info({ signal }, 'stopping')
-  const { promise: tooLate, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    reject(new ServiceError('internal', `the server did not stop within ${limitMs} ms`))
-  }, limitMs)
-  try {
-    await Promise.race([ended, tooLate])
-  } finally {
-    clearTimeout(timer)
-  }
+  await ended
   log.info({}, 'stopped')
 }

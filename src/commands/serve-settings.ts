@@ -1,15 +1,14 @@
 import { stat } from 'node:fs/promises'
 import type { Interfaces } from '@oclif/core'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
-import { parseBucketUrl } from '../server/artefacts/bucket-url.ts'
+import { parseBucketUrl } from '../server/artefacts/bucket.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
 import { defaultPorts } from './default-ports.ts'
-import { parseOrigin } from '../lib/util/net.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
 import { readGatewayUrl, readJoinToken } from './join-token.ts'
-import { type McpServerFlags, readMcpServerSettings } from './mcp-server-settings.ts'
 import { checkPath } from './path-flags.ts'
+import { checkOrigin, type McpServerFlags, readMcpServerSettings } from './server-flags.ts'
 import type Serve from './serve.ts'
 
 /** The flags of `serve` as the parser returns them. */
@@ -35,7 +34,7 @@ export async function readServeSettings(
     documentsDir: await readDocumentsDir(flags),
     sceneFile: checkPath('scene-file', flags['scene-file']),
     hostTokenFile: checkPath('host-token-file', flags['host-token-file']),
-    appOrigins: flags['app-origin']?.map(checkAppOrigin),
+    appOrigins: flags['app-origin']?.map(value => checkOrigin('app-origin', value)),
     capture: readCapture(flags),
     gateway: readGateway(flags),
     join: await readJoin(flags, env),
@@ -61,33 +60,20 @@ function readArtefacts(flags: ServeFlags): ServeOptions['artefacts'] {
   return artefacts === undefined ? !isOff : parseBucketUrl(artefacts, '--artefacts')
 }
 
-function checkAppOrigin(value: string): string {
-  const origin = parseOrigin(value)
-  if (origin !== null) return origin
-  throw usage(`--app-origin ${value} is not an origin`, 'write it as http://localhost:5173')
-}
-
 function readGateway(flags: ServeFlags): ServeOptions['gateway'] {
-  const { gateway = false, 'gateway-port': port = defaultPorts.gateway, aggregate = false } = flags
+  const { gateway, 'gateway-port': port = defaultPorts.gateway, aggregate = false } = flags
   if (gateway) return { port, aggregate }
-  if (aggregate) throw usage('--aggregate is for --gateway', 'add --gateway')
-  if (flags['gateway-port'] !== undefined) {
-    throw usage('--gateway-port is for --gateway', 'add --gateway')
-  }
+  const [needless] = (['aggregate', 'gateway-port'] as const).filter(flag => flags[flag])
+  if (needless !== undefined) throw usage(`--${needless} is for --gateway`, 'add --gateway')
   return undefined
 }
 
 /** The token is read once here, so that a start with an unusable one fails. */
 async function readJoin(flags: ServeFlags, env: NodeJS.ProcessEnv): Promise<ServeOptions['join']> {
-  const { join } = flags
+  const { join, 'visible-to': visibleTo = 'owner' } = flags
   const token = readJoinToken(flags, env)
-  const { 'visible-to': visibleTo = 'owner', 'join-token-file': file } = flags
-  if (join === undefined) {
-    if (file === undefined && flags['visible-to'] === undefined) return undefined
-    const flag = file === undefined ? '--visible-to' : '--join-token-file'
-    throw usage(`${flag} is for --join`, 'name the gateway with --join')
-  }
-  const gateways = [...new Set(join.map(url => readGatewayUrl(url)))]
+  if (join === undefined) return undefined
+  const gateways = [...new Set(join.map(readGatewayUrl))]
   for (const gateway of gateways) proxyFor(new URL(gateway), env)
   if (token === null) {
     throw usage(

@@ -3,35 +3,19 @@ import { quoteArgument } from '../lib/cli/format.ts'
 import { captureModes } from '../server/capture/backend.ts'
 import { visibilities } from '../lib/instances/join-wire.ts'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import {
-  type OutputFlags,
-  addressFlags,
-  aggregateFlag,
-  offFlags,
-  runFlags,
-} from './server-flags.ts'
-import { authFlags, describeAccess, openWarning } from './auth-flags.ts'
+import { mcpServerFlags } from './server-flags.ts'
+import { openWarning } from './auth-flags.ts'
 import { defaultPorts } from './default-ports.ts'
-import { readServeSettings, type ServeSettings } from './serve-settings.ts'
-import {
-  type Access,
-  checkedText,
-  clientText,
-  dirFlag,
-  labelled,
-  pageText,
-} from '../lib/cli/banner.ts'
+import { readServeSettings } from './serve-settings.ts'
+import { clientText, dirFlag, labelled, pageText, type Shown } from '../lib/cli/banner.ts'
 import { paint } from '../lib/cli/output.ts'
 import { systemTimer, within } from '../lib/util/time.ts'
-import type { ServeCaptureState, ServeHandle } from '../server/host/serve-options.ts'
+import type { ServeHandle } from '../server/host/serve-options.ts'
 import { runServer } from './run-server.ts'
 
-/** Runs the resource server until a signal ends it. */
 export default class Serve extends BaseCommand {
   static override summary = 'Serve the live state of an application to AI clients'
-
   static override usage = 'serve [FLAGS]'
-
   static override description = `Runs beside the application, receives its scene, audit records, \
 events and files over the host link, and offers them as MCP resources on /mcp. Listens only on this \
 machine by default; see --host. With --artefacts the files are in a bucket that several servers share.
@@ -42,45 +26,21 @@ there is a new key or service-cli keys off is run.
 Environment: SERVICE_MCP_API_KEY (a key for clients, beside those of service-cli \
 keys create), SERVICE_HOST_TOKEN (the token of the application; generated for each run by \
 default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
-
   static override examples = [
-    { description: 'start with the defaults', command: '<%= config.bin %> serve' },
-    {
-      description: 'require a key, kept in a file only you can read',
-      command: '<%= config.bin %> serve --api-key-file ~/.config/mcp.key',
-    },
-    {
-      description: 'require a named key from clients, made with service-cli keys create',
-      command: '<%= config.bin %> serve --auth api-key',
-    },
-    {
-      description: 'serve a scene that another program writes to a file',
-      command: '<%= config.bin %> serve --dcc-type houdini --scene-file ./scene.json',
-    },
-    {
-      description: 'start from a script: a free port, one JSON line when it listens',
-      command: '<%= config.bin %> serve --port 0 --json',
-    },
-    {
-      description: 'for a client that starts its servers and uses stdio',
-      command: '<%= config.bin %> serve --stdio',
-    },
-    {
-      description: 'join the gateway of the studio',
-      command:
-        '<%= config.bin %> serve --join https://gateway.example.com --join-token-file ~/.config/join.token',
-    },
-    {
-      description: 'raise one limit',
-      command: '<%= config.bin %> serve --limit maxSessions=20000',
-    },
+    '<%= config.bin %> serve',
+    '<%= config.bin %> serve --api-key-file ~/.config/mcp.key',
+    '<%= config.bin %> serve --auth api-key',
+    '<%= config.bin %> serve --dcc-type houdini --scene-file ./scene.json',
+    '<%= config.bin %> serve --port 0 --json',
+    '<%= config.bin %> serve --stdio',
+    '<%= config.bin %> serve --join https://studio.example --join-token-file join.token',
+    '<%= config.bin %> serve --limit maxSessions=20000',
   ]
 
   static override flags = {
-    ...addressFlags({ port: defaultPorts.serve, server: 'server' }),
+    ...mcpServerFlags(defaultPorts.serve),
     stdio: Flags.boolean({
       description: 'serve one client over stdio; join the running server or start one',
-      default: false,
     }),
     'dcc-type': Flags.string({
       description: 'kind of application, such as blender',
@@ -88,10 +48,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       helpValue: 'TYPE',
     }),
     name: Flags.string({ description: 'display name of this instance', helpValue: 'TEXT' }),
-    'registry-dir': Flags.string({
-      description: 'state directory: instance records, tokens and artefacts',
-      helpValue: 'DIR',
-    }),
     artefacts: Flags.string({
       description: 'keep artefacts in this bucket',
       helpValue: 's3://BUCKET/PREFIX',
@@ -101,16 +57,9 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       description: 'folder of notes and checkpoints on a project share [default: your own]',
       helpValue: 'DIR',
     }),
-    'no-artefacts': Flags.boolean({ description: 'serve no artefacts', default: false }),
-    'no-resources': Flags.boolean({
-      description: 'serve no resources and no tools',
-      default: false,
-    }),
-    ...offFlags,
-    'no-notes': Flags.boolean({
-      description: 'keep no notes of people about the document',
-      default: false,
-    }),
+    'no-artefacts': Flags.boolean({ description: 'serve no artefacts' }),
+    'no-resources': Flags.boolean({ description: 'serve no resources and no tools' }),
+    'no-notes': Flags.boolean({ description: 'keep no notes of people about the document' }),
     'scene-file': Flags.string({
       description: 'watch a JSON file and serve it as the scene',
       helpValue: 'FILE',
@@ -136,7 +85,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     }),
     gateway: Flags.boolean({
       description: 'also run the gateway, or take over when the current one stops',
-      default: false,
     }),
     'gateway-port': Flags.integer({
       description: `TCP port of the gateway, with --gateway [default: ${defaultPorts.gateway}]`,
@@ -144,7 +92,6 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       min: 1,
       max: 65_535,
     }),
-    aggregate: aggregateFlag,
     join: Flags.string({
       description: 'gateway of the studio to join; nothing listens here for it (repeatable)',
       helpValue: 'URL',
@@ -154,12 +101,12 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
     'join-token-file': Flags.string({
       description: 'file with the token for --join; overrides SERVICE_JOIN_TOKEN',
       helpValue: 'FILE',
+      dependsOn: ['join'],
     }),
     'visible-to': Flags.option({ options: visibilities })({
       description: 'users of that gateway who see this instance [default: owner]',
+      dependsOn: ['join'],
     }),
-    ...authFlags,
-    ...runFlags('maxSessions=20000'),
   }
 
   override async run(): Promise<void> {
@@ -170,47 +117,41 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
       return runServeStdio(flags, given, process.env)
     }
     const settings = await readServeSettings(flags, process.env)
-    await runServe(settings, flags)
-  }
-}
-
-/** Runs the resource server until a signal ends it. */
-async function runServe(settings: ServeSettings, output: OutputFlags): Promise<void> {
-  await runServer(
-    {
-      settings,
-      warning: openWarning(settings, process.env),
-      async start(options, cancelled) {
-        const { startServe } = await import('../server/serve.ts')
-        return startServe(options, cancelled)
-      },
-      listening: ({ url, hostUrl, hostTokenFile, instanceId }) => ({
-        url,
-        host_url: hostUrl,
-        host_token_file: hostTokenFile,
-        instance_id: instanceId,
-      }),
-      secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
-      banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
-        await within(capture?.look() ?? Promise.resolve(), lookMs, systemTimer, () => {})
-        return renderBanner({
+    await runServer(
+      {
+        settings,
+        warning: openWarning(settings, process.env),
+        async start(options, cancelled) {
+          const { startServe } = await import('../server/serve.ts')
+          return startServe(options, cancelled)
+        },
+        listening: ({ url, hostUrl, hostTokenFile, instanceId }) => ({
           url,
-          hostUrl,
-          hostTokenFile,
-          namedDir: settings.registryDir,
-          page: pageLogin(),
-          joins: settings.join?.gateways ?? [],
-          capture,
-          ...describeAccess(settings),
-          ...shown,
-        })
+          host_url: hostUrl,
+          host_token_file: hostTokenFile,
+          instance_id: instanceId,
+        }),
+        secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
+        banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
+          await within(capture?.look() ?? Promise.resolve(), lookMs, systemTimer, () => {})
+          return renderBanner({
+            url,
+            hostUrl,
+            hostTokenFile,
+            namedDir: settings.registryDir,
+            page: pageLogin(),
+            joins: settings.join?.gateways ?? [],
+            capture,
+            ...shown,
+          })
+        },
+        addition: async ({ gatewayPageLogin }, { colour }) => {
+          return pageText(await gatewayPageLogin(), colour, { label: 'Gateway page' })
+        },
       },
-      addition: async ({ gatewayPageLogin }, { colour }) => {
-        return pageText(await gatewayPageLogin(), colour, { label: 'Gateway page' })
-      },
-    },
-    output,
-  )
+      flags,
+    )
+  }
 }
 
 /** No other output has the tokens. */
@@ -225,14 +166,16 @@ function describeAppOrigins(origins: ServeHandle['appOrigins']) {
 /** The banner waits this long for a window that is named by its title. */
 const lookMs = 500
 
-export interface BannerFacts extends Access {
+export interface BannerFacts extends Shown {
+  /** A link that logs a browser in to the page, once. Null: there is no page. */
+  readonly page: string | null
   readonly hostUrl: string
   /** Null when the token came from the environment. */
   readonly hostTokenFile: string | null
   /** The gateways that it joins. */
   readonly joins: readonly string[]
   /** Null: window capture is off. */
-  readonly capture: Pick<ServeCaptureState, 'unavailable'> | null
+  readonly capture: Pick<NonNullable<ServeHandle['capture']>, 'unavailable'> | null
 }
 
 /** The banner of `serve`. */
@@ -251,7 +194,6 @@ ${pageText(page, colour, { later: `; later: service-cli page${dirFlag(facts)}` }
 ${labelled('Host link', hostUrl, colour)}
 ${labelled('Host token', hostTokenFile ?? 'from SERVICE_HOST_TOKEN', colour)}
 ${joined.join('')}\
-${checkedText(facts, ', the host token')}
 ${labelled('Window', captureSentence(facts.capture), colour)}
 
 ${clientText(facts, '')}

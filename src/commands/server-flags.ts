@@ -1,11 +1,13 @@
 import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
 import { isIP } from 'node:net'
+import { resolve } from 'node:path'
 import { checkLimits, defaultLimits } from '../lib/config/limits.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
 import { parseNetwork, parseOrigin, withoutBrackets } from '../lib/util/net.ts'
 import type { ListenOptions } from '../server/http/listen-options.ts'
-import { checkPath } from './path-flags.ts'
+import { authFlags, type AuthFlags, readAuth } from './auth-flags.ts'
+import { checkPath, registryDirFlag } from './path-flags.ts'
 
 /** From the most to the least verbose. */
 const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -22,20 +24,10 @@ export function levelOf({ 'log-level': level, quiet }: Omit<OutputFlags, 'json'>
   return level ?? (quiet ? 'warn' : 'info')
 }
 
-interface AddressFlagTexts {
-  readonly port: number
-  /** The name of the server in help texts. */
-  readonly server: string
-  /** Default: the text for a server of MCP clients. */
-  readonly publicUrl?: string
-}
+const many = { multiple: true, multipleNonGreedy: true } as const
 
 /** The network flags of a server; `readAddress` checks the values. */
-export function addressFlags({
-  port,
-  server,
-  publicUrl = 'address that clients use, when it differs (behind a proxy)',
-}: AddressFlagTexts) {
+export function addressFlags(port: number) {
   return {
     port: Flags.integer({
       description: 'TCP port; 0 picks a free one',
@@ -49,32 +41,34 @@ export function addressFlags({
       default: '127.0.0.1',
       helpValue: 'ADDRESS',
     }),
-    'public-url': Flags.string({ description: publicUrl, helpValue: 'URL' }),
+    'public-url': Flags.string({
+      description: 'address that clients use, when it differs (behind a proxy)',
+      helpValue: 'URL',
+    }),
     'allowed-host': Flags.string({
+      ...many,
       description: 'a further name accepted in the Host header (repeatable)',
       helpValue: 'NAME',
-      multiple: true,
-      multipleNonGreedy: true,
     }),
     'allowed-origin': Flags.string({
-      description: `a web origin that may call the ${server}, with CORS (repeatable)`,
+      ...many,
+      description: 'a web origin that may call the server, with CORS (repeatable)',
       helpValue: 'ORIGIN',
-      multiple: true,
-      multipleNonGreedy: true,
     }),
     'trusted-proxy': Flags.string({
+      ...many,
       description: 'proxy or network whose X-Forwarded-For is trusted (repeatable)',
       helpValue: 'ADDRESS|CIDR',
-      multiple: true,
-      multipleNonGreedy: true,
     }),
     'tls-cert': Flags.string({
       description: 'certificate in PEM, with its chain: serve HTTPS; reloaded on change',
       helpValue: 'FILE',
+      dependsOn: ['tls-key'],
     }),
     'tls-key': Flags.string({
       description: 'key of the certificate, in PEM, not encrypted',
       helpValue: 'FILE',
+      dependsOn: ['tls-cert'],
     }),
   }
 }
@@ -87,25 +81,19 @@ export type AddressFlags = { port: number; host: string } & Partial<
 /** Throws `usage_invalid` naming the flag. */
 export function readAddress(flags: AddressFlags): ListenOptions {
   const publicUrl = flags['public-url']
+  const certFile = checkPath('tls-cert', flags['tls-cert'])
+  const keyFile = checkPath('tls-key', flags['tls-key'])
   return {
     publicUrl: publicUrl === undefined ? undefined : checkPublicUrl(publicUrl),
     trustedProxies: flags['trusted-proxy']?.map(checkTrustedProxy),
-    tls: readTls(flags),
+    tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     port: flags.port,
     host: checkHost(flags.host),
     allowedHosts: (flags['allowed-host'] ?? []).map(checkAllowedHost),
-    allowedOrigins: (flags['allowed-origin'] ?? []).map(checkAllowedOrigin),
+    allowedOrigins: (flags['allowed-origin'] ?? []).map(value =>
+      checkOrigin('allowed-origin', value),
+    ),
   }
-}
-
-/** Both files, or none: they are read when the server starts. */
-function readTls(flags: AddressFlags): ListenOptions['tls'] {
-  const certFile = checkPath('tls-cert', flags['tls-cert'])
-  const keyFile = checkPath('tls-key', flags['tls-key'])
-  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile }
-  if (certFile === undefined && keyFile === undefined) return undefined
-  const [given, missing] = keyFile === undefined ? ['cert', 'key'] : ['key', 'cert']
-  throw usage(`--tls-${given} needs --tls-${missing}`, 'name the certificate and its key')
 }
 
 function checkHost(value: string): string {
@@ -126,10 +114,10 @@ function checkAllowedHost(value: string): string {
   throw usage(`--allowed-host ${value} is not a host name`, 'write one name, as in studio.example')
 }
 
-function checkAllowedOrigin(value: string): string {
+export function checkOrigin(flag: string, value: string): string {
   const origin = parseOrigin(value)
   if (origin !== null) return origin
-  throw usage(`--allowed-origin ${value} is not an origin`, 'write it as https://studio.example')
+  throw usage(`--${flag} ${value} is not an origin`, 'write it as https://studio.example')
 }
 
 function checkTrustedProxy(value: string): string {
@@ -140,18 +128,6 @@ function checkTrustedProxy(value: string): string {
   )
 }
 
-/** Of `serve` and `gateway`. */
-export const offFlags = {
-  'no-tools': Flags.boolean({ description: 'offer no tools to agents', default: false }),
-  'no-page': Flags.boolean({ description: 'serve no live page at /', default: false }),
-}
-
-/** Of `gateway`, and of `serve --gateway`. */
-export const aggregateFlag = Flags.boolean({
-  description: 'serve the resources of all instances at the gateway, as instance://ID/…',
-  default: false,
-})
-
 export const logFlags = {
   'log-level': Flags.option({ options: logLevels })({
     description: 'least severe log line [default: info, with --quiet: warn]',
@@ -159,36 +135,63 @@ export const logFlags = {
   }),
 }
 
-/** `example`: a limit of this server with a value. */
-export function runFlags(example: string) {
+export const runFlags = {
+  ...logFlags,
+  limit: Flags.string({
+    ...many,
+    description: 'change one limit of docs/limits.md (repeatable)',
+    helpValue: 'NAME=NUMBER',
+  }),
+}
+
+/** The flags that `serve` and `gateway` share. */
+export function mcpServerFlags(port: number) {
   return {
-    ...logFlags,
-    limit: Flags.string({
-      description: `change one limit, such as ${example} (repeatable)`,
-      helpValue: 'NAME=NUMBER',
-      multiple: true,
-      multipleNonGreedy: true,
+    ...addressFlags(port),
+    ...registryDirFlag,
+    aggregate: Flags.boolean({
+      description: 'serve the resources of all instances at the gateway, as instance://ID/…',
     }),
+    'no-tools': Flags.boolean({ description: 'offer no tools to agents' }),
+    'no-page': Flags.boolean({ description: 'serve no live page at /' }),
+    ...authFlags,
+    ...runFlags,
   }
 }
 
 /** Parses all `--limit NAME=NUMBER`. Throws `usage_invalid`, naming the flag. */
 export function readLimitFlags(
-  words: string[],
+  words: string[] = [],
   defaults: object = defaultLimits,
 ): Record<string, number> {
   const limits: Record<string, number> = {}
   for (const word of words) {
     const [name = '', value = ''] = word.split('=', 2)
-    if (!/^\d{1,15}$/.test(value)) {
-      throw usage(`--limit ${word}: expected NAME=NUMBER, a whole number`)
-    }
-    try {
-      checkLimits({ [name]: Number(value) }, defaults)
-    } catch (error) {
-      throw usage(`--limit ${word}: ${messageOf(error)}`, 'docs/limits.md lists the limits')
-    }
-    limits[name] = Number(value)
+    limits[name] = /^\d{1,15}$/.test(value) ? Number(value) : NaN
   }
-  return limits
+  try {
+    return checkLimits(limits, defaults)
+  } catch (error) {
+    throw usage(`--limit NAME=NUMBER: ${messageOf(error)}`, 'docs/limits.md lists the limits')
+  }
+}
+
+/** Those flags as the parser returns them. */
+export type McpServerFlags = AddressFlags &
+  AuthFlags &
+  Omit<Partial<Interfaces.InferredFlags<ReturnType<typeof mcpServerFlags>>>, 'auth'>
+
+/** The settings that `serve` and `gateway` share. Throws as those of each do. */
+export async function readMcpServerSettings(flags: McpServerFlags, env: NodeJS.ProcessEnv) {
+  const address = readAddress(flags)
+  const { SERVICE_REGISTRY_DIR: variable } = env
+  const registryDir = checkPath('registry-dir', flags['registry-dir'])
+  return {
+    ...address,
+    registryDir: registryDir ?? (variable ? resolve(variable) : undefined),
+    tools: flags['no-tools'] !== true,
+    page: flags['no-page'] !== true,
+    auth: await readAuth(address, flags, env),
+    limits: readLimitFlags(flags.limit),
+  }
 }

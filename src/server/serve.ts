@@ -6,6 +6,7 @@ import { documentsPath, selectStateDirectory } from '../lib/config/paths.ts'
 import { tokenFile } from '../lib/instances/files.ts'
 import { newOwnerToken, withGatewayAccess, withOwnerAccess } from './auth/account-access.ts'
 import { createAuth } from './auth/auth.ts'
+import { openBucket } from './artefacts/bucket.ts'
 import type { ArtefactFiles } from './artefacts/files.ts'
 import { ArtefactFolder } from './artefacts/folder.ts'
 import { artefactRootIn } from './artefacts/helpers.ts'
@@ -268,14 +269,12 @@ export async function startServe(
   }
 }
 
-/** The client of buckets is loaded only for one. */
 async function artefactFiles(
   where: ServeOptions['artefacts'],
   root: string,
 ): Promise<ArtefactFiles | undefined> {
   if (where === false) return undefined
   if (where === true) return new ArtefactFolder(root)
-  const { openBucket } = await import('./artefacts/bucket.ts')
   return openBucket(where, join(root, 'tmp'))
 }
 

@@ -84,7 +84,7 @@ describe('service-cli adapter', () => {
     const failed = await runCommand(['adapter', 'python', '--out', 'file/client'])
     expect([failed.code, failed.stderr]).to.deep.equal([
       1,
-      'error: cannot write file/client (ENOTDIR)\nhint: choose a folder you may write in with --out\n',
+      'error: file/client cannot be written (ENOTDIR)\nhint: make file/client writable for you, or use a folder on a local disk\n',
     ])
   })
 

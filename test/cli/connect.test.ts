@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connectNaming as naming } from '../../src/commands/connect.ts'
 import { type EndpointFlags, findEndpoint } from '../../src/commands/find-endpoint.ts'
 import { silentLogger as log } from '../../src/lib/util/logger.ts'
 import type { ServiceError } from '../../src/lib/util/errors.ts'
@@ -10,6 +9,8 @@ import { failureOf } from '../helpers/failure.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { makeRecord } from '../server/gateway/support.ts'
+
+const naming = 'service-cli connect ID, or all of them: service-cli connect gateway'
 
 describe('service-cli connect', () => {
   let dir: string
@@ -93,7 +94,6 @@ describe('service-cli connect', () => {
 
   const wrong: [word: string, text: string][] = [
     ['', 'empty'],
-    ['localhost:8765/mcp', 'is not an instance'],
     ['http://', 'not an http or https URL'],
     ['http://u:p@127.0.0.1/mcp', 'must not contain'],
   ]

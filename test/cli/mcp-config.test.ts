@@ -113,7 +113,7 @@ describe('mcp-config', () => {
       expect(await servers('cursor --dcc-type maya')).to.deep.equal({ maya: { url: maya.url } })
       const byId = await servers(`cursor --instance ${maya.instanceId.slice(0, 8)}`)
       expect(byId).to.deep.equal({ maya: { url: maya.url } })
-      expect((await servers(`cursor --url ${server.url}`)).blender.url).to.equal(server.url)
+      expect((await servers(`cursor --url ${server.url}`))['service-cli'].url).to.equal(server.url)
     } finally {
       await maya.stop()
     }
@@ -343,10 +343,11 @@ describe('mcp-config', () => {
   const refused: [line: string, told: string][] = [
     ['emacs', 'known clients: claude-code, '],
     ['cursor --api-key-file k', '--api-key-file is for --stdio'],
-    ['generic --write', 'settings of other clients are in no known file'],
+    ['generic --write', 'settings of other clients have no known place'],
     ['goose --write', 'settings of Goose are not JSON'],
     ['codex --write --auth none', 'run: codex mcp add blender --url http://127.0.0.1:'],
-    ['inspector --write --scope project', 'settings of MCP Inspector are in no known file'],
+    ['inspector --write --scope project', 'MCP Inspector has no settings of a project'],
+    ['claude-desktop --scope project', 'Claude Desktop has no settings of a project'],
     ['cursor --name a.b', '--name must be'],
     ['cursor --url x', 'is not an http or https URL'],
     ['cursor --url http://x/mcp#a', 'must not contain'],

@@ -254,13 +254,7 @@ describe('service-cli over stdio', () => {
       let said = ''
       const write = (line: string) => void (said += line)
       const log = createLog({ level: 'info', readable: false, colour: false, write })
-      const upstream = new JoinOrServe({
-        registryDir: folder,
-        dccType: undefined,
-        start: () => serve(),
-        takeoverMs: 100,
-        log,
-      })
+      const upstream = new JoinOrServe(folder, undefined, () => serve(), log, 100)
       await upstream.open()
       const [input, output] = [new PassThrough(), new PassThrough()]
       const stop = new AbortController()

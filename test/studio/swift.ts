@@ -7,8 +7,11 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ArtefactBucket, openBucket } from '../../src/server/artefacts/bucket.ts'
-import { parseBucketUrl } from '../../src/server/artefacts/bucket-url.ts'
+import {
+  type ArtefactBucket,
+  openBucket,
+  parseBucketUrl,
+} from '../../src/server/artefacts/bucket.ts'
 import { until } from '../helpers/until.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'

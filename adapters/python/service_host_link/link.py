@@ -64,7 +64,8 @@ class HostLink(object):
         self._pictures = {"targets": []}
         self._busy = self._busy_told = (None, None)  # (text, silent_ms)
         self._scene = Scene(self._lock, lambda text: self._fail("scene", text))
-        self._audit, self._events = Feed("audit"), Feed("events")
+        self._audit = Feed("audit.record", "records")
+        self._events = Feed("events.append", "events")
         self._outbox = Outbox(self._fail)
         self._questions = []  # of the server, until their answers are sent
         self._main_seen = time.monotonic()

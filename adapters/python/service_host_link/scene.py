@@ -241,8 +241,8 @@ class Feed(object):
     After a lost connection what was sent is sent again: each arrives at least once, unless it was
     the oldest of too many. Call with the lock of the link."""
 
-    def __init__(self, kind):
-        self.kind = kind  # "audit" or "events"
+    def __init__(self, type, name):
+        self.type, self.name = type, name  # of the message, and of its list
         self.in_flight = []
         self._items = collections.deque()  # (session id or None, text)
 

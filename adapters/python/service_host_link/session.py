@@ -158,8 +158,7 @@ class Session(object):
             self._send(omit_none(
                 type="hello", app=link._app,
                 instance_id=link._instance_id, document=link._document,
-                capture=link._pictures if link._pictures != {"targets": []} else None,
-                scene_refresh=link._on_refresh is not None or None,
+                capture=link._pictures, scene_refresh=link._on_refresh is not None or None,
                 notes=link._shows_notes or None))
 
     def _welcome(self, message):
@@ -178,13 +177,13 @@ class Session(object):
         link, now = self.link, time.monotonic()
         # Without these no request waits for the main thread.
         is_served = link._on_read or link._on_capture or link._on_refresh or link._pumps
-        idle = max(0.0, now - link._main_seen) if is_served else 0.0
-        state = (idle > AWAY_SECONDS, link._busy)
+        idle_ms = int(max(0.0, now - link._main_seen) * 1000) if is_served else 0
+        state = (idle_ms > AWAY_SECONDS * 1000, link._busy)  # the server sees no fraction either
         if state == self._told_state and now < self._last_heartbeat + self._heartbeat:
             return
         busy, silent_ms = link._busy
         self._send(omit_none(
-            type="heartbeat", main_idle_ms=int(idle * 1000), busy=busy, silent_ms=silent_ms))
+            type="heartbeat", main_idle_ms=idle_ms, busy=busy, silent_ms=silent_ms))
         self._last_heartbeat, self._told_state = now, state
         self.connection.flush()
         with link._changed:
@@ -273,19 +272,15 @@ class Session(object):
             if feed.in_flight or not len(feed):
                 return False
             session, texts = feed.take(limits["max_batch"], limits["max_message_bytes"] - 1024)
-        if feed.kind == "audit":
-            head, name = {"type": "audit.record"}, "records"
-        else:
-            head, name = {"type": "events.append", "session_id": session}, "events"
-
         def on_answer(answer, error):
             if error is not None and not error.caused_by_us:
                 return feed.restore()
             feed.in_flight = []
             if error is not None:
-                link._fail(feed.kind, "the server refused %s: %s" % (name, error.text))
+                link._fail(feed.name, "the server refused %s: %s" % (feed.name, error.text))
 
-        self._request(head, on_answer, ('"%s":[%s]' % (name, ",".join(texts))).encode("ascii"))
+        self._request(omit_none(type=feed.type, session_id=session), on_answer,
+                      ('"%s":[%s]' % (feed.name, ",".join(texts))).encode("ascii"))
         return True
 
     def _send_upload(self):

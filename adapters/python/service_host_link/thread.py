@@ -13,14 +13,6 @@ from .websocket import ConnectionLost, connect
 
 SEARCH_SECONDS = 1.0  # looking into a folder is cheap: do it more often than connecting
 
-# poll() where there is one: select() fails for descriptors over 1023.
-_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
-
-
-def back_off_seconds(failures, chance):
-    """How long to wait after so many failures in a row; `chance` is 0 to 1."""
-    return min(10.0, 0.25 * 2 ** min(failures, 10)) * (0.8 + 0.4 * chance)
-
 
 class Worker(threading.Thread):
     """Finds the server, keeps one connection to it, for ever."""
@@ -50,8 +42,7 @@ class Worker(threading.Thread):
         self.wake()
         if self.turns is not None:
             self.turns.close()  # the thread that stops it waits for its end
-        if self is not threading.current_thread():
-            self.join(max(0.0, timeout))
+        self.join(timeout)
 
     def wait(self, connection, seconds):
         """Until there is something to read or to send, a wake-up, or so many seconds. Within a turn:
@@ -63,7 +54,7 @@ class Worker(threading.Thread):
             self._select(connection, 0.0)
 
     def _select(self, connection, seconds):
-        with _Selector() as selector:
+        with selectors.DefaultSelector() as selector:
             selector.register(self._woken, selectors.EVENT_READ)
             if connection is not None:
                 write = selectors.EVENT_WRITE if connection.sending else 0
@@ -109,7 +100,8 @@ class Worker(threading.Thread):
                 return self.say("refused", "Not linked to %s: %s." % (url, lost.text), url)
             if was_welcomed:
                 failures = 0
-            delay = max(back_off_seconds(failures, random.random()), lost.delay or 0.0)
+            delay = min(10.0, 0.25 * 2 ** min(failures, 10)) * random.uniform(0.8, 1.2)
+            delay = max(delay, lost.delay or 0.0)
             failures += 1
             text = "No link to %s: %s. Trying again in %.1f s." % (url, lost.text, delay)
             self.say("waiting", text, url)
@@ -165,7 +157,7 @@ class Worker(threading.Thread):
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if self.stopping is not None:
-                if self._is_last_try or self.told or not self.leaves_scene:
+                if self._is_last_try or not self.leaves_scene:
                     raise Stopped()
                 self._is_last_try = True
                 return

@@ -41,32 +41,29 @@ export async function openAccount(flags: AccountFlags) {
   return { server, client, output: processOutput(flags), store, login }
 }
 
-/** What a command works with that uses a token: one that was given, or the saved login. */
-export interface TokenContext extends Pick<AccountContext, 'server' | 'client' | 'output'> {
-  readonly source: TokenSource
-  /** Calls with the token, which is refreshed when that is due and possible. */
-  withToken<T>(call: (token: Secret) => Promise<T>): Promise<T>
-}
-
 /**
  * With a given token the configuration file is read for its settings alone, and may be missing or
  * damaged. Throws as `openAccount`, and `auth_required` without any token.
  */
-export async function openToken(flags: AccountFlags): Promise<TokenContext> {
+export async function openToken(flags: AccountFlags) {
   const given = await readGivenToken(flags.token, process.env)
   if (given !== null) {
-    const { token: _, ...source } = given
+    const { source, source_name } = given
     const output = processOutput(flags)
     const { config, path } = await readSettings(output)
     const { server, client } = await connect(flags, config, path)
-    return { server, client, output, source, withToken: call => withGivenToken(given, call) }
+    const withToken: WithToken = call => withGivenToken(given, call)
+    return { server, client, output, source: { source, source_name }, withToken }
   }
   const { server, client, output, store, login } = await openAccount(flags)
   if (login?.accessToken === undefined) throw notLoggedIn(server)
   const source: TokenSource = { source: 'config', source_name: store.path }
-  const withToken: TokenContext['withToken'] = call => withSavedToken(client, store, call)
+  // Refreshed when that is due and possible.
+  const withToken: WithToken = call => withSavedToken(client, store, call)
   return { server, client, output, source, withToken }
 }
+
+type WithToken = <T>(call: (token: Secret) => Promise<T>) => Promise<T>
 
 /** For a given token: a file that cannot be used is named in a warning. */
 async function readSettings(output: Output): Promise<{ config: Config; path: string }> {

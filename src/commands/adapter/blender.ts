@@ -1,47 +1,51 @@
+import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
+import * as Flags from '@oclif/core/flags'
 import { blenderModule, readBlenderAddon } from './adapter-files.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { quoteArgument } from '../../lib/cli/format.ts'
-import { checkOutput, outputFlags, writeProduct } from './output.ts'
+import { writeOutputFile } from '../../lib/cli/output-file.ts'
+import { processOutput, writeStdout } from '../../lib/cli/output.ts'
+import { usage } from '../../lib/util/errors.ts'
 
-/** Writes the Blender add-on as the zip that Blender installs. */
 export default class AdapterBlender extends BaseCommand {
   static override summary = 'Write the Blender add-on as an installable zip'
-
   static override usage = 'adapter blender [-o FILE] [-f]'
-
   static override description = `The add-on connects Blender to \`service-cli serve\`: scene, \
 operators, console and renders appear as resources. It needs only Blender. The same \
 version of service-cli always writes the same bytes.`
-
   static override examples = [
-    {
-      description: 'write service-cli-blender-<version>.zip into this folder',
-      command: '<%= config.bin %> adapter blender',
-    },
-    {
-      description: 'replace the file of an older version',
-      command: '<%= config.bin %> adapter blender --out ~/addons/service-cli.zip --force',
-    },
-    {
-      description: 'from a script: one JSON line with the path and the hash',
-      command: '<%= config.bin %> adapter blender --out addon.zip --force --json',
-    },
+    '<%= config.bin %> adapter blender',
+    '<%= config.bin %> adapter blender --out ~/addons/service-cli.zip --force',
+    '<%= config.bin %> adapter blender --out addon.zip --force --json',
   ]
 
-  static override flags = outputFlags
+  static override flags = {
+    out: Flags.string({
+      char: 'o',
+      description: 'file to write; - writes to stdout',
+      helpValue: 'FILE',
+    }),
+    force: Flags.boolean({ char: 'f', description: 'replace an existing file' }),
+  }
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(AdapterBlender)
-    checkOutput(flags, process.stdout.isTTY)
+    const { out: file = `service-cli-blender-${this.config.version}.zip`, json, force } = flags
+    if (file === '') throw usage('--out is empty', 'a variable in your shell may be unset')
+    if (file === '-' && json) throw usage('--json and --out - both want stdout', 'write to a file')
+    if (file === '-' && process.stdout.isTTY) {
+      throw usage('--out - would fill the terminal with a zip', 'lead it into a file or a pipe')
+    }
     // Loaded only now: the other commands need no archiver.
     const { zipFolder } = await import('./zip-folder.ts')
-    const product = {
-      bytes: zipFolder(blenderModule, await readBlenderAddon()),
-      defaultName: `service-cli-blender-${this.config.version}.zip`,
-      nextSteps,
-    }
-    await writeProduct(product, flags)
+    const bytes = zipFolder(blenderModule, await readBlenderAddon())
+    if (file === '-') return writeStdout(bytes)
+    await writeOutputFile(file, bytes, { force })
+    const sha256 = createHash('sha256').update(bytes).digest('hex')
+    const text = `wrote ${file} (${bytes.length} bytes)\n\n${nextSteps(file)}`
+    const facts = { event: 'written', file: resolve(file), bytes: bytes.length, sha256 }
+    await processOutput(flags).result(flags.quiet ? '' : text, facts)
   }
 }
 

@@ -4,28 +4,19 @@ import * as Flags from '@oclif/core/flags'
 import { pythonClient, readPythonClient } from './adapter-files.ts'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { writeOutputFile } from '../../lib/cli/output-file.ts'
-import { writeStdout } from '../../lib/cli/output.ts'
-import { errnoOf, ServiceError, usage } from '../../lib/util/errors.ts'
+import { processOutput } from '../../lib/cli/output.ts'
+import { storageError } from '../../lib/config/private-file.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 
-/** Writes the Python client of the host link: a folder that needs nothing else. */
 export default class AdapterPython extends BaseCommand {
   static override summary = 'Write the Python client for your own application'
-
   static override usage = 'adapter python [-o FOLDER] [-f]'
-
   static override description = `Writes a folder to put beside your own code. It connects the \
 application to \`service-cli serve\` and needs only Python 3.7 or newer, which Maya, Houdini, Nuke \
 and others include.`
-
   static override examples = [
-    {
-      description: `write the folder ${pythonClient} here`,
-      command: '<%= config.bin %> adapter python',
-    },
-    {
-      description: 'replace the files of an older version',
-      command: `<%= config.bin %> adapter python --out ~/maya/scripts/${pythonClient} --force`,
-    },
+    '<%= config.bin %> adapter python',
+    `<%= config.bin %> adapter python --out ~/maya/scripts/${pythonClient} --force`,
   ]
 
   static override flags = {
@@ -43,30 +34,18 @@ and others include.`
         hint: 'choose another --out, or add --force to replace its files',
       })
     }
-    await makeFolder(folder)
+    await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+      throw storageError(folder, error)
+    })
     for (const { path, bytes } of files) {
       await writeOutputFile(join(folder, path), bytes, { force: true })
     }
-    if (flags.json) {
-      const line = { event: 'written', folder: resolve(folder), files: files.length }
-      await writeStdout(`${JSON.stringify(line)}\n`)
-    } else if (!flags.quiet) {
-      await writeStdout(`wrote ${folder} (${files.length} files)\n\n${nextSteps}`)
-    }
-  }
-}
-
-async function makeFolder(folder: string): Promise<void> {
-  try {
-    await mkdir(folder, { recursive: true })
-  } catch (error) {
-    const message = `cannot write ${folder} (${errnoOf(error) ?? 'unknown error'})`
-    const hint = 'choose a folder you may write in with --out'
-    throw new ServiceError('storage_failed', message, { cause: error, hint })
+    const text = `wrote ${folder} (${files.length} files)\n\n${nextSteps}`
+    const facts = { event: 'written', folder: resolve(folder), files: files.length }
+    await processOutput(flags).result(flags.quiet ? '' : text, facts)
   }
 }
 
 const nextSteps = `Put the folder beside your own code. The docstring of its __init__.py shows how to use
 it, as does adapters/python/README.md of the package. Then start the server:
-  service-cli serve --dcc-type <your application>
-`
+  service-cli serve --dcc-type <your application>`

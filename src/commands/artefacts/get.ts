@@ -17,25 +17,16 @@ import { withServer } from '../resources/client.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
 import { findArtefact, hashIn, notStored } from './find-artefact.ts'
 
-/** Fetches an artefact. */
 export default class ArtefactsGet extends BaseCommand {
   static override summary = 'Download an artefact of any size to a file'
-
   static override description = `Downloads an artefact and verifies its SHA-256. Without --out the file \
 gets the name of the artefact, in the working folder, and never replaces another file.
 
 Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
-
   static override examples = [
-    { description: 'by its name', command: '<%= config.bin %> artefacts get shot.exr' },
-    {
-      description: 'by the start of its SHA-256, under another name',
-      command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6 --out frame.png',
-    },
-    {
-      description: 'into another program',
-      command: '<%= config.bin %> artefacts get 3fa1b2c4d5e6 --out - | tar tz',
-    },
+    '<%= config.bin %> artefacts get shot.exr',
+    '<%= config.bin %> artefacts get 3fa1b2c4d5e6 --out frame.png',
+    '<%= config.bin %> artefacts get 3fa1b2c4d5e6 --out - | tar tz',
   ]
 
   static override args = {
@@ -51,7 +42,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
       description: 'the file, or the folder for it; - is stdout',
       helpValue: 'FILE',
     }),
-    force: Flags.boolean({ description: 'replace the file of --out', default: false }),
+    force: Flags.boolean({ description: 'replace the file of --out' }),
     ...endpointFlags,
   }
 

@@ -1,5 +1,3 @@
-import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { isLoopback, withoutBrackets } from '../../lib/util/net.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
@@ -41,25 +39,19 @@ export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarge
   })
 }
 
-async function foundAt(hostUrl: string, token: string, source: string): Promise<HostTarget> {
-  const url = URL.canParse(hostUrl) ? new URL(hostUrl.replace(/^ws:/, 'http:')) : null
-  const local = url !== null && (await isOwnHost(withoutBrackets(url.hostname)))
-  if (url === null || url.protocol !== 'http:' || url.username + url.password !== '' || !local) {
-    throw usage(
-      `the host url of ${source} is not on this machine`,
-      'example: http://127.0.0.1:8765/host',
-    )
+function foundAt(hostUrl: string, token: string, source: string): HostTarget {
+  const url = URL.parse(hostUrl.replace(/^ws:/, 'http:'))
+  if (url?.protocol === 'http:' && url.username + url.password === '' && isOwnHost(url)) {
+    return { url, token: new Secret(checkSecretText(token, 'the host token')) }
   }
-  return { url, token: new Secret(checkSecretText(token, 'the host token')) }
+  throw usage(
+    `the host url of ${source} is not on this machine`,
+    'example: http://127.0.0.1:8765/host',
+  )
 }
 
-/** Whether `host`, an address or a name, leads to this machine. Never rejects. */
-async function isOwnHost(host: string): Promise<boolean> {
-  if (isLoopback(host)) return true
+function isOwnHost({ hostname }: URL): boolean {
   const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
-  const isOwn = (wanted: string): boolean =>
-    isLoopback(wanted) || own.some(({ address }) => address === wanted)
-  if (isIP(host) !== 0) return isOwn(host)
-  const found = await lookup(host, { all: true }).catch(() => [])
-  return found.length > 0 && found.every(({ address }) => isOwn(address))
+  const host = withoutBrackets(hostname)
+  return isLoopback(host) || own.some(({ address }) => address === host)
 }

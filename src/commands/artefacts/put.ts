@@ -17,25 +17,16 @@ import { parseJson } from '../../lib/util/json.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 import { findHost } from './host-target.ts'
 
-/** Stores a file in the running server. */
 export default class ArtefactsPut extends BaseCommand {
   static override summary = 'Store a file in the running server for clients'
-
   static override description = `Sends a file of any size to your running service-cli serve over its \
 host link and prints its URI for clients. Equal bytes are stored once.
 
 ${hostEnvironment}`
-
   static override examples = [
-    { description: 'a picture', command: '<%= config.bin %> artefacts put frame_0024.png' },
-    {
-      description: 'the output of another program',
-      command: 'render | <%= config.bin %> artefacts put - --name shot.exr --mime image/x-exr',
-    },
-    {
-      description: 'store with metadata',
-      command: `<%= config.bin %> artefacts put shot.usdz --metadata '{"frame":24}'`,
-    },
+    '<%= config.bin %> artefacts put frame_0024.png',
+    'render | <%= config.bin %> artefacts put - --name shot.exr --mime image/x-exr',
+    `<%= config.bin %> artefacts put shot.usdz --metadata '{"frame":24}'`,
   ]
 
   static override args = {

@@ -8,23 +8,15 @@ import { keyedInstanceFlags } from '../resources/endpoint-flags.ts'
 import { findArtefact, hashIn } from './find-artefact.ts'
 import { findHost } from './host-target.ts'
 
-/** Removes an artefact. */
 export default class ArtefactsRm extends BaseCommand {
   static override summary = 'Remove an artefact from the running server'
-
   static override description = `Removes an artefact from your running service-cli serve, by URI, by \
 a unique name or by a unique start of its SHA-256. Instances that share an artefact folder share its artefacts, so \
 the artefact disappears from all of them.
 
 Environment: SERVICE_MCP_API_KEY (to look up a name or the start of a SHA-256), SERVICE_HOST_URL with \
 SERVICE_HOST_TOKEN (instead of the running instance), SERVICE_REGISTRY_DIR.`
-
-  static override examples = [
-    {
-      description: 'by the start of its SHA-256',
-      command: '<%= config.bin %> artefacts rm 3fa1b2c4d5e6',
-    },
-  ]
+  static override examples = ['<%= config.bin %> artefacts rm 3fa1b2c4d5e6']
 
   static override args = {
     artefact: Args.string({

@@ -126,22 +126,17 @@ const wayland =
 /** Whether windows can be captured from outside of their application; captures nothing. */
 async function checkCapture(env: NodeJS.ProcessEnv, hadBlender: boolean): Promise<Finding> {
   const { listWindows } = await import('../../server/capture/native-backend.ts')
-  const check = 'window_capture'
-  const found = await listWindows()
+  const windows = await listWindows()
   const isWayland = Boolean(env.WAYLAND_DISPLAY) || env.XDG_SESSION_TYPE === 'wayland'
-  const details = found.ok ? [] : [`${found.failure.message}; ${found.failure.hint}`]
+  const details = windows.ok ? [] : [`${windows.failure.message}; ${windows.failure.hint}`]
   if (isWayland) details.push(wayland)
+  const summary = windows.ok
+    ? 'windows of applications can be captured'
+    : 'no window can be captured from outside its application'
+  // Blender sends pictures itself.
+  const isFine = windows.ok ? !isWayland : hadBlender
   const hint = 'see docs/capture.md; applications that send pictures themselves need nothing'
-  if (found.ok) {
-    const summary = 'windows of applications can be captured'
-    return finding(check, isWayland ? 'warn' : 'ok', summary, hint, details)
-  }
-  if (hadBlender) {
-    const summary = 'Blender sends pictures itself while connected; no other window can be captured'
-    return finding(check, 'ok', summary, null, details)
-  }
-  const summary = 'no window can be captured from outside its application'
-  return finding(check, 'warn', summary, hint, details)
+  return finding('window_capture', isFine ? 'ok' : 'warn', summary, hint, details)
 }
 
 /** Reports an installed Blender that has never connected: usually the add-on is missing. */

@@ -25,33 +25,18 @@ export function finding(
   return { check, status, summary, details, hint }
 }
 
-export function anyFailed(findings: Finding[]): boolean {
-  return findings.some(({ status }) => status === 'fail')
-}
-
 const colours = { ok: 'green', warn: 'yellow', fail: 'red' } as const
 
-const summaryIndent = ' '.repeat(6)
-const detailIndent = ' '.repeat(8)
-
 /** The findings for people, each with its hint, wrapped to `width` columns. */
-export function reportText(findings: Finding[], colour: boolean, width = Infinity): string {
-  const lines = findings.flatMap(({ status, summary, details, hint }) => {
-    const first = paint(colour, colours[status], status.padEnd(summaryIndent.length))
-    return [
-      ...wrapWords(summary, width, first, summaryIndent),
-      ...details.flatMap(detail => wrapWords(detail, width, detailIndent, detailIndent)),
-      ...(hint === null || status === 'ok' ? [] : wrapWords(hint, width, '      > ', detailIndent)),
-    ]
-  })
-  return [...lines, '', conclusion(findings)].join('\n')
-}
-
-function conclusion(findings: Finding[]): string {
-  const count = (wanted: Finding['status']) =>
-    findings.filter(({ status }) => status === wanted).length
-  const [failed, warned] = [count('fail'), count('warn')]
-  if (failed + warned === 0) return 'Everything is in order.'
-  const parts = [failed > 0 && `${failed} failed`, warned > 0 && `${warned} to look at`]
-  return `${counted(findings.length, 'check')}: ${parts.filter(Boolean).join(', ')}.`
+export function reportText(findings: Finding[], colour: boolean, width: number): string {
+  const [inner, deep] = [' '.repeat(6), ' '.repeat(8)]
+  const lines = findings.flatMap(({ status, summary, details, hint }) => [
+    ...wrapWords(summary, width, paint(colour, colours[status], status.padEnd(6)), inner),
+    ...details.flatMap(detail => wrapWords(detail, width, deep, deep)),
+    ...(hint === null || status === 'ok' ? [] : wrapWords(hint, width, '      > ', deep)),
+  ])
+  const failed = findings.filter(({ status }) => status === 'fail').length
+  const warned = findings.filter(({ status }) => status === 'warn').length
+  const conclusion = `${counted(findings.length, 'check')}: ${failed} failed, ${warned} to look at.`
+  return [...lines, '', conclusion].join('\n')
 }

@@ -3,11 +3,9 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { warningsTo } from '../../lib/cli/output.ts'
 import { selectStateDirectory } from '../../lib/config/paths.ts'
-import { liveInstances, localUrlOf } from '../../lib/instances/live-instances.ts'
 import { usage } from '../../lib/util/errors.ts'
-import type { Logger } from '../../lib/util/logger.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { runningGateways } from '../running-gateway.ts'
+import { ownServers } from '../own-servers.ts'
 import { expiryOf, keyJson, keysFlags, openKeys } from './keys-file.ts'
 
 const unitMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
@@ -50,7 +48,9 @@ machine need none.`
     const { name, scope } = entry
     output.note(`key "${name}" (${scope}) ${expiryOf(entry)}; it is shown only this time`)
     const isOfAccount = flags['keys-file'] === undefined
-    const servers = isFirst && isOfAccount ? await findServers(warningsTo(output)) : []
+    const registryDir = selectStateDirectory(undefined, process.env)
+    const running = isFirst && isOfAccount ? await ownServers(registryDir, warningsTo(output)) : []
+    const servers = running.map(({ name, url }) => ({ name: cleanText(name, 80), url }))
     await output.result(key, { ...keyJson(entry), key, file, now_required_by: servers })
     output.note('clients send it as the header Authorization: Bearer <key>, or take it from')
     output.note('SERVICE_MCP_API_KEY: connect, serve --stdio and the settings of mcp-config')
@@ -63,19 +63,6 @@ machine need none.`
     const width = Math.max(...servers.map(({ name }) => name.length))
     for (const { name, url } of servers) output.note(`  ${name.padEnd(width)}   ${url}`)
   }
-}
-
-/** The running servers of the account, which follow its keys file unless they were told otherwise. */
-async function findServers(log: Logger): Promise<{ name: string; url: string }[]> {
-  const registryDir = selectStateDirectory(undefined, process.env)
-  const instances = await liveInstances(registryDir, log)
-  const gateways = await runningGateways(registryDir)
-  return [
-    ...instances.map(instance => {
-      return { name: cleanText(instance.display_name, 80), url: localUrlOf(instance).href }
-    }),
-    ...gateways.map(({ url }) => ({ name: 'gateway', url })),
-  ]
 }
 
 /** The end of a lifetime such as `30d`. Throws `usage_invalid`. */

@@ -4,17 +4,13 @@ import { requirePrompt } from '../../lib/cli/prompt.ts'
 import { keysPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
+import { authFlags } from '../auth-flags.ts'
 import { checkPath } from '../path-flags.ts'
 
 type ClientKey = import('../../lib/auth/client-keys.ts').ClientKey
 
 /** The flags of all commands about keys. */
-export const keysFlags = {
-  'keys-file': Flags.string({
-    description: 'file of the keys [default: client-keys.json beside config.toml]',
-    helpValue: 'FILE',
-  }),
-}
+export const keysFlags = { 'keys-file': authFlags['keys-file'] }
 
 /** Of a command that asks for a confirmation. */
 export const yesFlag = Flags.boolean({ char: 'y', description: 'do not ask for a confirmation' })

@@ -37,11 +37,14 @@ ${hostEnvironment}`
     const target = await findHost(flags, warningsTo(output))
     let tail = Buffer.alloc(0)
     await hostDownload(target, 'v1/notes', async bytes => {
-      const pieces = withTail(bytes, piece => {
-        tail = Buffer.concat([tail, piece]).subarray(-maxTailBytes)
-      })
-      if (out !== '-') return writeOutputFile(out, pieces, { force })
-      for await (const piece of pieces) await writeStdout(piece)
+      async function* pieces(): AsyncGenerator<Uint8Array> {
+        for await (const piece of bytes) {
+          tail = Buffer.concat([tail, piece]).subarray(-maxTailBytes)
+          yield piece
+        }
+      }
+      if (out !== '-') return writeOutputFile(out, pieces(), { force })
+      for await (const piece of pieces()) await writeStdout(piece)
     })
     const [, numbers] = /"left_out":\[([\d,]+)\]\}\n$/.exec(String(tail)) ?? []
     if (numbers !== undefined) {
@@ -50,15 +53,5 @@ ${hostEnvironment}`
       process.exitCode = 1
     }
     if (out !== '-') await output.result(`saved ${out}`, { exported_ok: true, file: out })
-  }
-}
-
-async function* withTail(
-  bytes: AsyncIterable<Uint8Array>,
-  seen: (piece: Uint8Array) => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const piece of bytes) {
-    seen(piece)
-    yield piece
   }
 }

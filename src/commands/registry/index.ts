@@ -23,7 +23,7 @@ export function readAccountsSettings(flags: AccountsFlags, env: NodeJS.ProcessEn
     ...readAddress(flags),
     ...readDataFlags(flags, env),
     registration: flags.registration,
-    limits: readLimitFlags(flags.limit ?? [], { accessTokenMs: undefined }),
+    limits: readLimitFlags(flags.limit, { accessTokenMs: undefined }),
   }
 }
 
@@ -36,17 +36,13 @@ invitation, and commonly guessed passwords are refused.`
   static override examples = ['<%= config.bin %> registry']
 
   static override flags = {
-    ...addressFlags({
-      port: defaultPorts.registry,
-      server: 'accounts server',
-      publicUrl: 'address that clients use, if different; also the issuer',
-    }),
+    ...addressFlags(defaultPorts.registry),
     ...dataFlags,
     registration: Flags.option({ options: registrationModes })({
       description: 'open, invite or closed [default: open on this machine, else invite]',
       helpValue: 'MODE',
     }),
-    ...runFlags('accessTokenMs=3600000'),
+    ...runFlags,
   }
 
   override async run(): Promise<void> {
@@ -77,16 +73,14 @@ invitation, and commonly guessed passwords are refused.`
   }
 }
 
-export interface AccountsBannerFacts extends Shown {
-  readonly registration: RegistrationMode
-  /** Only this machine can reach it. */
-  readonly local: boolean
-  readonly dataDir: string
-  /** Host and name of a PostgreSQL database. */
-  readonly database?: string
+/** `local`: only this machine can reach it; `database`: host and name, of PostgreSQL. */
+export type AccountsBannerFacts = Shown & {
+  registration: RegistrationMode
+  local: boolean
+  dataDir: string
+  database?: string
 }
 
-/** The banner of `registry`. */
 export function renderAccountsBanner(facts: AccountsBannerFacts): string {
   const { url, registration, local, dataDir, database, colour } = facts
   const where = local ? ', on this machine' : ', here or elsewhere'

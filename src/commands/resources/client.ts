@@ -1,7 +1,10 @@
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
+import { readOwnerToken } from '../../lib/instances/files.ts'
 import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import type { McpServer } from '../../lib/mcp/client/call.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
+import { isLoopback } from '../../lib/util/net.ts'
+import type { Secret } from '../../lib/util/secret.ts'
 import { type EndpointFlags, endpointUrl, findEndpoint } from '../find-endpoint.ts'
 
 /** The flags of `endpoint-flags.ts` as the parser returns them, with the global ones. */
@@ -24,17 +27,23 @@ export async function withClient<Value>(
   const { url, instance, 'dcc-type': dccType } = flags
   if (url !== undefined) endpointUrl(url)
   const output = processOutput(flags)
-  const log = warningsTo(output)
-  const naming = '--instance ID'
   const { env } = process
   // The parser ensures that at most one of the flags is given.
-  const word = url ?? instance ?? dccType
-  const { locate, key, ownerToken } = await findEndpoint(word, flags, env, { log, naming })
-  const link = new HttpLink({ key: key ?? ownerToken, env })
+  const { locate, key } = await findEndpoint(url ?? instance ?? dccType, flags, env, {
+    log: warningsTo(output),
+    naming: '--instance ID',
+  })
+  // Every run of a server has another one.
+  let ownerToken: Secret | null = null
+  const link = new HttpLink({ key: key ?? (() => ownerToken), env })
   const find = async (): Promise<McpServer> => {
     const target = await locate()
     if (!target.ok) throw new ServiceError('network_failed', target.failure)
-    return { url: target.value.url, link }
+    const { url, ownerFile } = target.value
+    // Servers accept it from this machine alone.
+    const isOwn = ownerFile !== undefined && isLoopback(url.hostname)
+    ownerToken = isOwn ? await readOwnerToken(ownerFile) : null
+    return { url, link }
   }
   try {
     return await use(find, output)

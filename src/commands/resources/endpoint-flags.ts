@@ -1,11 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-
-const registryDirFlag = {
-  'registry-dir': Flags.string({
-    description: 'state directory; overrides SERVICE_REGISTRY_DIR',
-    helpValue: 'DIR',
-  }),
-}
+import { registryDirFlag } from '../path-flags.ts'
 
 const keyFlag = {
   'api-key-file': Flags.string({
@@ -17,10 +11,7 @@ const keyFlag = {
 /** The flags of a command that talks to a server: its key, and where running servers are. */
 export const accessFlags = {
   ...keyFlag,
-  'allow-http': Flags.boolean({
-    description: 'send the key unencrypted to another machine',
-    default: false,
-  }),
+  'allow-http': Flags.boolean({ description: 'send the key unencrypted to another machine' }),
   ...registryDirFlag,
 }
 

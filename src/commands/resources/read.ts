@@ -20,7 +20,6 @@ import { parseJson } from '../../lib/util/json.ts'
 import { cleanLines, cleanText, jsonLine } from '../../lib/util/text.ts'
 import { withServer } from './client.ts'
 import { endpointFlags } from './endpoint-flags.ts'
-import { checkUri, withNearest } from './uri-argument.ts'
 
 export default class ResourcesRead extends BaseCommand {
   static override summary = 'Read a resource: show text, save anything else to a file'
@@ -53,14 +52,11 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     const { args, flags } = await this.parse(ResourcesRead)
     const { uri } = args
     const { json, out } = flags
-    checkUri(uri)
     if (json && out !== undefined) {
       throw usage('--json and --out cannot be used together', 'redirect stdout to a file')
     }
     await withServer(flags, async (server, output) => {
-      const { contents, raw } = await readResource(server, uri).catch(async (error: unknown) => {
-        throw await withNearest(error, uri, server)
-      })
+      const { contents, raw } = await readResource(server, uri)
       if (json) return writeStdout(jsonLine(raw))
       await show(contents, flags, output)
       for (const { meta } of isPast(uri) ? [] : contents) {
@@ -76,17 +72,16 @@ async function show(
   { out, force }: { out?: string; force: boolean },
   output: Output,
 ): Promise<void> {
-  const isScreen = process.stdout.isTTY
   if (out !== undefined && out !== '-') {
     const bytes = Buffer.concat(contents.map(({ content }) => Buffer.from(content)))
     await writeOutputFile(out, bytes, { force })
     return output.note(`saved ${describe(bytes, contents[0]?.mimeType)} to ${out}`)
   }
   for (const { uri, mimeType, content } of contents) {
-    if (!isScreen) await writeStdout(content)
-    else if (typeof content === 'string') await writeStdout(screenText(content, mimeType))
-    else if (out === '-') {
-      throw usage('binary contents are not written to a terminal', 'redirect stdout')
+    if (!process.stdout.isTTY || (out === '-' && typeof content !== 'string')) {
+      await writeStdout(content)
+    } else if (typeof content === 'string') {
+      await writeStdout(screenText(content, mimeType))
     } else {
       const file = await freeName(nameOfUri(uri, mimeType))
       await writeOutputFile(file, content, { force: false })
@@ -98,17 +93,8 @@ async function show(
 /** Removes control characters: text from a server must not change the terminal. */
 function screenText(text: string, mimeType: string | null): string {
   const parsed = isJsonType(mimeType) ? parseJson(text, 200, parseExact) : null
-  const clean = cleanLines(parsed?.ok ? prettyJson(parsed.value) : text)
+  const clean = cleanLines(parsed?.ok ? JSON.stringify(parsed.value, null, 2) : text)
   return clean.endsWith('\n') || clean === '' ? clean : `${clean}\n`
-}
-
-/** Short arrays and objects stay on one line; numbers stay as they were written. */
-function prettyJson(value: unknown): string {
-  // The innermost ones: a line break in a string is escaped.
-  return JSON.stringify(value, null, 2).replace(/[[{]\n[^[\]{}]*[\]}]/g, found => {
-    const line = found.replace(/\n */g, ' ').replace(/^\[ | \]$/g, edge => edge.trim())
-    return line.length > 72 ? found : line
-  })
 }
 
 function describe({ length }: Buffer, mimeType: string | null | undefined): string {

@@ -16,8 +16,8 @@ import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { pause, systemTimer } from '../../lib/util/time.ts'
 import { withClient } from './client.ts'
 import { endpointFlags } from './endpoint-flags.ts'
-import { checkUri, withNearest } from './uri-argument.ts'
 
+const logs = /^(?:events:|audit:\/\/recent)/i
 /** Never announced, but small enough to poll. */
 const polled = /^(?:events:|resources:\/\/gateway\/events)/i
 const minIntervalMs = 500
@@ -62,25 +62,18 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ResourcesWatch)
     const { uri } = args
-    checkUri(uri)
     const settleMs = readSettle(flags.settle, uri)
     await withClient(flags, async find => {
       const out = openLiveLines()
+      const print: Print = (event, facts, lines) => {
+        const line = { event, time: new Date().toISOString(), uri, ...facts }
+        if (flags.json) out.write(jsonLine(event === 'changed' ? { ...line, lines } : line))
+        // Each event has its own time.
+        else if (/^events:/i.test(uri) && event === 'changed') out.write(`${lines.join('\n')}\n`)
+        else out.write(screenText(lines))
+      }
       try {
-        await watch({
-          find,
-          uri,
-          settleMs,
-          over: out.over,
-          print(event, facts, lines) {
-            const line = { event, time: new Date().toISOString(), uri, ...facts }
-            if (flags.json) out.write(jsonLine(event === 'changed' ? { ...line, lines } : line))
-            // Each event has its own time.
-            else if (/^events:/i.test(uri) && event === 'changed')
-              out.write(`${lines.join('\n')}\n`)
-            else out.write(screenText(lines))
-          },
-        })
+        await watch(uri, settleMs, { find, print, over: out.over })
       } finally {
         out.close()
       }
@@ -88,22 +81,18 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   }
 }
 
-interface Watch {
-  readonly find: () => Promise<McpServer>
-  readonly uri: string
-  /** Prints only after this time without a change, or after ten times this time of changes. */
-  readonly settleMs: number
-  /** Ends the watch. */
-  readonly over: AbortSignal
-  print(event: string, facts: object, lines: readonly string[]): void
-}
+type Print = (event: string, facts: object, lines: readonly string[]) => void
 
 /**
- * Watches a resource; reconnects after restarts of the server. Rejects with `ServiceError` when the
- * first attempt fails or an error is permanent.
+ * Watches a resource until `over`; reconnects after restarts of the server. Rejects with
+ * `ServiceError` when the first attempt fails or an error is permanent.
  */
-async function watch({ find, uri, settleMs, over, print }: Watch): Promise<void> {
-  const follower = isLog(uri) ? createLogFollower(uri) : createFollower(uri)
+async function watch(
+  uri: string,
+  settleMs: number,
+  { find, print, over }: { find: () => Promise<McpServer>; print: Print; over: AbortSignal },
+): Promise<void> {
+  const follower = logs.test(uri) ? createLogFollower(uri) : createFollower(uri)
   let isFirst = true
   /** Since when, by the monotonic clock, and why the resource cannot be read. */
   let absence = null as { reason: string; sinceMs: number } | null
@@ -128,8 +117,7 @@ async function watch({ find, uri, settleMs, over, print }: Watch): Promise<void>
       } else {
         const { reason, sinceMs } = absence
         const away_ms = Math.round(performance.now() - sinceMs)
-        const seconds = (away_ms / 1000).toFixed(1)
-        const line = `could not be read for up to ${seconds} s; watching again at ${url} (${text})`
+        const line = `could not be read for up to ${away_ms / 1000} s; watching again at ${url} (${text})`
         print('reconnected', { url, reason, away_ms, ...facts }, [line])
       }
       isFirst = false
@@ -140,8 +128,7 @@ async function watch({ find, uri, settleMs, over, print }: Watch): Promise<void>
       if (!polled.test(uri)) return await listen(server, uri, { signal, begun, updated })
       for (await begun(); ; await sleep(minIntervalMs, undefined, { signal })) updated()
     } catch (error) {
-      if (connection.signal.aborted) throw connection.signal.reason
-      throw isFirst ? await withNearest(error, uri, server) : error
+      throw connection.signal.aborted ? connection.signal.reason : error
     } finally {
       throttle.stop()
       connection.abort()
@@ -154,17 +141,11 @@ async function watch({ find, uri, settleMs, over, print }: Watch): Promise<void>
     if (isFirst || !(error instanceof ServiceError) || permanentCodes.includes(error.code)) {
       throw error
     }
-    if (absence === null) {
-      absence = { reason: error.message, sinceMs: performance.now() }
-      const line = `cannot be read (${error.message}); trying again`
-      print('away', { reason: error.message }, [line])
-    }
+    const { message: reason } = error
+    if (absence === null) print('away', { reason }, [`cannot be read (${reason}); trying again`])
+    absence ??= { reason, sinceMs: performance.now() }
     await pause(systemTimer, retryMs, over)
   }
-}
-
-function isLog(uri: string): boolean {
-  return /^(?:events:|audit:\/\/recent)/i.test(uri)
 }
 
 /** Milliseconds of `--settle`; 0 without. Throws `usage_invalid`. */

@@ -14,38 +14,43 @@ type OwnServer = Pick<ServeHandle, 'url' | 'hostUrl' | 'hostTokenFile' | 'instan
   stop(): Promise<unknown>
 }
 
-interface JoinOrServeParts {
-  readonly registryDir: string
-  /** The kind of server to join; undefined for any. */
-  readonly dccType: string | undefined
-  readonly start: () => Promise<OwnServer>
-  /** A server starts here when the joined one is away for once to twice this time. Default: 3 s. */
-  readonly takeoverMs?: number
-  readonly log: Logger
-}
-
 /** Joins a running server of the user, or starts one in this process. */
 export class JoinOrServe {
-  readonly #parts: JoinOrServeParts
-  /** A random delay, so that one client starts a server and the others join it. */
+  readonly #registryDir: string
+  readonly #dccType: string | undefined
+  readonly #start: () => Promise<OwnServer>
+  readonly #log: Logger
   readonly #takeoverMs: number
   #own: OwnServer | null = null
   #joined: InstanceRecord | null = null
   /** When the joined server was missed first. */
   #lostMs: number | null = null
 
-  constructor(parts: JoinOrServeParts) {
-    this.#parts = parts
-    this.#takeoverMs = (parts.takeoverMs ?? 3000) * (1 + Math.random())
+  /**
+   * `dccType` is the kind of server to join; undefined for any. A server starts here when the joined
+   * one is away for once to twice `takeoverMs`.
+   */
+  constructor(
+    registryDir: string,
+    dccType: string | undefined,
+    start: () => Promise<OwnServer>,
+    log: Logger,
+    takeoverMs = 3000,
+  ) {
+    this.#registryDir = registryDir
+    this.#dccType = dccType
+    this.#start = start
+    this.#log = log
+    // A random delay, so that one client starts a server and the others join it.
+    this.#takeoverMs = takeoverMs * (1 + Math.random())
   }
 
   /** Throws `usage_invalid` when several servers match, and the errors of a start. */
   async open(): Promise<void> {
     await this.#locked(async () => {
-      const { dccType } = this.#parts
-      const found = joinable(await this.#live(), dccType)
+      const found = joinable(await this.#live(), this.#dccType)
       const [instance] = found
-      if (found.length > 1) throw several(found, dccType)
+      if (found.length > 1) throw several(found, this.#dccType)
       if (instance === undefined) await this.#serve()
       else this.#join(instance)
     })
@@ -71,25 +76,22 @@ export class JoinOrServe {
     const previous = this.#joined
     const lostMs = this.#lostMs ?? Date.now()
     const next = previous && findNextRun(instances, previous, lostMs)
-    const [other, ...more] = joinable(instances, this.#parts.dccType)
+    const [other, ...more] = joinable(instances, this.#dccType)
     const found = next ?? (more.length === 0 ? other : undefined)
     if (found !== undefined) return ok(this.#join(found))
-    if (more.length > 0) {
-      return fail('several servers run; it is unclear which one to join')
-    }
+    if (more.length > 0) return fail('several servers run; it is unclear which one to join')
     this.#lostMs = lostMs
     if (Date.now() - lostMs >= this.#takeoverMs) return ok(await this.#serve())
     return fail('the joined server does not answer; a new one starts unless it comes back')
   }
 
   #live(): Promise<InstanceRecord[]> {
-    const { registryDir, log } = this.#parts
-    return liveInstances(registryDir, log)
+    return liveInstances(this.#registryDir, this.#log)
   }
 
   /** Two clients must not start two servers. */
   #locked<T>(work: () => Promise<T>): Promise<T> {
-    return withFileLock(join(this.#parts.registryDir, 'stdio.lock'), work)
+    return withFileLock(join(this.#registryDir, 'stdio.lock'), work)
   }
 
   #join(instance: InstanceRecord): Target {
@@ -97,7 +99,7 @@ export class JoinOrServe {
     const url = localUrlOf(instance)
     if (this.#joined?.instance_id !== id) {
       const facts = { url: url.href, instance: id, dcc_type, name }
-      this.#parts.log.info(facts, 'joined the running server, whose flags apply')
+      this.#log.info(facts, 'joined the running server, whose flags apply')
     }
     this.#joined = instance
     this.#lostMs = null
@@ -105,12 +107,11 @@ export class JoinOrServe {
   }
 
   async #serve(): Promise<Target> {
-    const { start, log } = this.#parts
-    const server = await start()
+    const server = await this.#start()
     this.#own = server
     const { url, instanceId, hostUrl, hostTokenFile } = server
     const facts = { url, instance: instanceId, host_url: hostUrl, host_token_file: hostTokenFile }
-    log.info(facts, 'started a server that ends with this client')
+    this.#log.info(facts, 'started a server that ends with this client')
     return ownTarget(server)
   }
 }

@@ -20,7 +20,7 @@ export async function runServeStdio(
       const { startServe } = await import('../../server/serve.ts')
       return startServe({ ...serve, log, accessLog: log.access }, stop)
     }
-    const server = new JoinOrServe({ registryDir, dccType, start, log })
+    const server = new JoinOrServe(registryDir, dccType, start, log)
     await server.open()
     return { locate: server.locate, key, stop: () => server.stop() }
   })

@@ -1,8 +1,9 @@
 import { readSecretText } from '../auth/secret-file.ts'
 import { isTokenText } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
-import { type Config, withTokens, withoutTokens, type ConfigStore } from '../config/config-file.ts'
+import { type Config, type ConfigStore, withLogin } from '../config/config-file.ts'
 import { ServiceError } from '../util/errors.ts'
+import { omitUndefined } from '../util/members.ts'
 import { Secret } from '../util/secret.ts'
 import type { AccountsClient, Login } from './client.ts'
 
@@ -123,12 +124,15 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
       return config
     }
     try {
-      const tokens = await client.refresh(login)
-      token = tokens.accessToken
-      return withTokens(config, url, tokens)
+      const fresh = await client.refresh(login)
+      token = fresh.accessToken
+      // The refresh token stays unless a new one came.
+      const { accessExpiresAtMs } = fresh
+      return withLogin(config, url, { ...login, ...omitUndefined(fresh), accessExpiresAtMs })
     } catch (error) {
-      if (isTokenRefused(error)) return withoutTokens(config, url)
-      throw error
+      if (!isTokenRefused(error)) throw error
+      const { username, email } = login
+      return withLogin(config, url, { username, email })
     }
   })
   if (token !== undefined) return token

@@ -53,12 +53,9 @@ export async function readClientKeys(path: string): Promise<ClientKeys | null> {
   if (text === null) return null
   try {
     return clientKeys.parse(JSON.parse(text))
-  } catch (error) {
-    const [issue] = error instanceof z.ZodError ? error.issues : []
-    const what =
-      issue === undefined ? 'it is not JSON' : `/${issue.path.join('/')} ${issue.message}`
+  } catch {
     const hint = 'correct it; or move it away and make new keys with service-cli keys create'
-    throw unusableFile(path, `is damaged: ${what}`, hint)
+    throw unusableFile(path, 'is damaged', hint)
   }
 }
 

@@ -24,13 +24,10 @@ export async function readSecretText(
 }
 
 /** Returns the secret; throws `config_invalid`, naming only the source. */
-export function checkSecretText(
-  secret: string,
-  source: string,
-  hint = 'use printable ASCII without spaces, 32 or more random characters',
-): string {
+export function checkSecretText(secret: string, source: string): string {
   if (isTokenText(secret)) return secret
   const what = 'contains spaces, newlines or characters that a header cannot carry'
+  const hint = 'use printable ASCII without spaces, 32 or more random characters'
   throw refusal(`${source} ${what}`, hint)
 }
 

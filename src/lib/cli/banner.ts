@@ -14,16 +14,6 @@ export interface Shown {
   readonly namedDir?: string | undefined
 }
 
-/** A server with an MCP endpoint. */
-export interface Access extends Shown {
-  /** Clients need an API key. */
-  readonly keyed: boolean
-  /** Clients need an access token. Default false. */
-  readonly tokens?: boolean
-  /** A link that logs a browser in to the page, once. Null: there is no page. */
-  readonly page: string | null
-}
-
 /** The login link of the page, on a line of its own; nothing without a page. */
 export function pageText(
   url: string | null,
@@ -38,16 +28,11 @@ export function labelled(label: string, value: string, colour: boolean): string 
   return paint(colour, 'bold', label.padEnd(labelWidth)) + value
 }
 
-export function checkedText({ keyed, tokens = false, colour }: Access, more: string): string {
-  const secret = keyed ? ', the API key' : tokens ? ', access tokens' : ''
-  return labelled('Checked', `Host and Origin${more}${secret}`, colour)
-}
-
-export function dirFlag({ namedDir }: Pick<Shown, 'namedDir'>): string {
+export function dirFlag({ namedDir }: Shown): string {
   return namedDir === undefined ? '' : ` --registry-dir ${quoteArgument(namedDir, 'linux')}`
 }
 
-export function clientText(facts: Access, choice: string): string {
+export function clientText(facts: Shown, choice: string): string {
   return `${paint(facts.colour, 'bold', 'Connect a client')}
   service-cli mcp-config claude-code --write${choice}${dirFlag(facts)}
   (also: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)`

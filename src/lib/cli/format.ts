@@ -7,8 +7,6 @@ interface ColumnsOptions {
   readonly drop?: readonly string[]
   /** Columns of the terminal. Default: those of stdout, or unlimited when it is not a terminal. */
   readonly width?: number
-  /** The least width of a column. */
-  readonly least?: Readonly<Record<string, number>>
 }
 
 const gap = '  '
@@ -20,12 +18,10 @@ const gap = '  '
 export function columns(
   names: string[],
   rows: string[][],
-  { drop = [], width = terminalWidth(process.stdout), least = {} }: ColumnsOptions = {},
+  { drop = [], width = terminalWidth(process.stdout) }: ColumnsOptions = {},
 ): string {
   const cells = [names, ...rows.map(row => row.map(cell => cleanText(cell) || '-'))]
-  const widths = names.map((name, at) =>
-    Math.max(least[name] ?? 0, ...cells.map(row => stringWidth(row[at] ?? ''))),
-  )
+  const widths = names.map((_, at) => Math.max(...cells.map(row => stringWidth(row[at] ?? ''))))
   let shown = names.map((_, at) => at)
   const total = (): number =>
     shown.reduce((sum, at) => sum + (widths[at] ?? 0), gap.length * (shown.length - 1))

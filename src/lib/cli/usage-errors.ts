@@ -44,6 +44,7 @@ export function usageError(error: any, { id, examples, ...command }: Command.Cla
     .replace(/^Parsing (--\S+)\s+/, '$1: ')
     .replace(/^The following errors? occurred:\s+/, '')
     .replaceAll('See more help with --help', '')
+    .replace(/^All of the following must be provided when using (--\S+):/, '$1 needs')
     .replace(/(?<=^|: )[A-Z](?=[a-z])/, first => first.toLowerCase())
     .replace(/\s+/g, ' ')
   return usage(line.trim(), help)

@@ -38,14 +38,11 @@ export function requireAccountsUrl(text: string, source: string): AccountsUrl {
     const hint = 'write it as https://registry.example.com'
     throw usage(`the address of ${source} ${parsed.failure}`, hint)
   }
-  refuseExposed(parsed.value)
+  const { url, exposed } = parsed.value
+  if (exposed) {
+    const secure = url.replace(/^http:/, 'https:')
+    const hint = `use ${secure}; plain http is for this machine (127.0.0.1) alone`
+    throw usage(`${url} would receive secrets over plain http`, hint)
+  }
   return parsed.value
-}
-
-/** Throws `usage_invalid` for plain http to another machine. */
-export function refuseExposed({ url, exposed }: AccountsUrl): void {
-  if (!exposed) return
-  const secure = url.replace(/^http:/, 'https:')
-  const hint = `use ${secure}; plain http is for this machine (127.0.0.1) alone`
-  throw usage(`${url} would receive secrets over plain http`, hint)
 }

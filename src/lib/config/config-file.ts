@@ -87,21 +87,20 @@ function invalid(path: string, what: string, place = ''): ServiceError {
 
 /** The text of the file, with every token. */
 export function formatConfig({ defaultServer, logins }: Config): string {
-  const registries = Object.fromEntries(
-    Array.from(logins, ([url, saved]) => [url, formatLogin(saved)]),
-  )
-  return head + stringify({ default_registry: defaultServer, registries })
-}
-
-function formatLogin({ accessExpiresAtMs, refreshExpiresAtMs, ...saved }: SavedLogin): object {
-  return {
-    username: saved.username,
-    email: saved.email,
-    access_token: saved.accessToken?.reveal(),
-    access_expires_at: accessExpiresAtMs && toRfc3339(accessExpiresAtMs),
-    refresh_token: saved.refreshToken?.reveal(),
-    refresh_expires_at: refreshExpiresAtMs && toRfc3339(refreshExpiresAtMs),
-  }
+  const registries = Array.from(logins, ([url, saved]) => {
+    const { accessExpiresAtMs, refreshExpiresAtMs } = saved
+    const table = {
+      username: saved.username,
+      email: saved.email,
+      access_token: saved.accessToken?.reveal(),
+      access_expires_at: accessExpiresAtMs && toRfc3339(accessExpiresAtMs),
+      refresh_token: saved.refreshToken?.reveal(),
+      refresh_expires_at: refreshExpiresAtMs && toRfc3339(refreshExpiresAtMs),
+    }
+    return [url, table]
+  })
+  const table = { default_registry: defaultServer, registries: Object.fromEntries(registries) }
+  return head + stringify(table)
 }
 
 /** The only accounts server with a login; it is the default where none is named. */
@@ -114,22 +113,6 @@ export function onlyLogin({ logins }: Config): string | undefined {
 export function withLogin(config: Config, url: string, saved: SavedLogin): Config {
   const logins = new Map(config.logins).set(url, saved)
   return { defaultServer: config.defaultServer ?? url, logins }
-}
-
-/** Fresh tokens of the same login. A refresh token stays unless a new one came. */
-export function withTokens(config: Config, url: string, tokens: SavedLogin): Config {
-  const { refreshToken, refreshExpiresAtMs, ...access } = tokens
-  const refresh = refreshToken === undefined ? {} : { refreshToken, refreshExpiresAtMs }
-  const saved = { ...config.logins.get(url), ...access, ...refresh }
-  return { ...config, logins: new Map(config.logins).set(url, saved) }
-}
-
-/** Removes the tokens of a login; its names stay. */
-export function withoutTokens(config: Config, url: string): Config {
-  const saved = config.logins.get(url)
-  if (saved === undefined) return config
-  const { username, email } = saved
-  return { ...config, logins: new Map(config.logins).set(url, { username, email }) }
 }
 
 /** Removes a login. Its server stays the default for the next one, unless others are left. */
@@ -146,11 +129,9 @@ export function withoutLogin(config: Config, url: string): Config {
 /** The configuration file of one user, shared by all commands that run at the same time. */
 export class ConfigStore {
   readonly path: string
-  readonly #lockWaitMs: number | undefined
 
-  constructor(path: string, lockWaitMs?: number) {
+  constructor(path: string) {
     this.path = resolve(path)
-    this.#lockWaitMs = lockWaitMs
   }
 
   /**
@@ -167,13 +148,11 @@ export class ConfigStore {
    * Throws `config_busy`, `storage_failed`, `storage_full`; then the file is as before.
    */
   async update(change: (config: Config) => Config | Promise<Config>): Promise<Config> {
-    const lock = join(dirname(this.path), 'config.lock')
-    const run = async (): Promise<Config> => {
+    return withFileLock(join(dirname(this.path), 'config.lock'), async () => {
       const before = await this.read()
       const after = await change(before)
       if (after !== before) await writePrivateFile(this.path, formatConfig(after))
       return after
-    }
-    return withFileLock(lock, run, this.#lockWaitMs)
+    })
   }
 }

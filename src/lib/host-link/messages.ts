@@ -257,7 +257,6 @@ export const messages = {
     max_message_bytes: optional(integer(1, 64 * 1024)),
   }),
   'events.append': eventsPost.extend({ session_id: sessionId }),
-  'events.close': z.object({ session_id: sessionId }),
   // Their lists are checked with the scheme that they are of.
   'producer.register': scheme.extend({ resources: anything, templates: anything }),
   'producer.unregister': scheme,
@@ -266,10 +265,8 @@ export const messages = {
     id: name,
     mime: mediaType,
     size: integer(0),
-    sha256: optional(z.string().regex(/^[0-9a-f]{64}$/, must('be 64 lower-case hex digits'))),
     ...sidecarMembers,
   }),
-  'artefact.abort': z.object({ upload: z.string() }),
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),

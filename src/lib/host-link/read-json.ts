@@ -2,7 +2,7 @@ import { jsonFault } from '../mcp/json-fault.ts'
 import { endOfString, exceedsDepth, maxJsonDepth, wellFormedJson } from '../util/json.ts'
 
 /** What of a scene had to be replaced. A member of the scene's `warnings`. */
-interface SceneWarning {
+export interface SceneWarning {
   readonly code: 'number_not_finite' | 'text_not_unicode'
   readonly count?: number
 }
@@ -42,14 +42,14 @@ export function withWarnings(scene: string, warnings: readonly SceneWarning[]): 
   return `{${body}${body === '' ? '' : ','}"warnings":${all}}`
 }
 
-/** How many numbers of the value `JSON.stringify` writes as null. */
-export function countNonFinite(value: unknown): number {
+/** Of the numbers of the value that `JSON.stringify` writes as null. */
+export function warningsOf(value: unknown): SceneWarning[] {
   let count = 0
   JSON.stringify(value, (_, each: unknown) => {
     if (typeof each === 'number' && !Number.isFinite(each)) count++
     return each
   })
-  return count
+  return count === 0 ? [] : [{ code: 'number_not_finite', count }]
 }
 
 /** What every number beyond the range of JavaScript has; other texts may have it, too. */

@@ -1,6 +1,7 @@
 import { ServiceError } from '../util/errors.ts'
 import { parseExact } from '../util/exact-json.ts'
-import { isJsonObject } from '../util/json.ts'
+import { arrayOf, isJsonObject } from '../util/json.ts'
+import type { SceneWarning } from './read-json.ts'
 
 /** What changes in a scene. Values are JSON texts. */
 export interface ScenePatch {
@@ -12,6 +13,8 @@ export interface ScenePatch {
   readonly members: ReadonlyMap<string, string>
   /** Names of members. */
   readonly unset: readonly string[]
+  /** What had to be replaced in it: in the scene each takes the place of one with its code. */
+  readonly warnings: readonly SceneWarning[]
 }
 
 /** One thing that a patch changed. Texts of JSON; null: it is not there. */
@@ -25,8 +28,11 @@ export type SceneStep = { readonly before: string | null; readonly after: string
   | { readonly kind: 'member'; readonly name: string }
 )
 
-/** After so many removals and insertions all places are counted again. */
-const maxShifts = 1000
+/** Bounds of a scene that is patched. `maxMessageBytes` is of its text. */
+interface SceneBounds {
+  readonly maxMessageBytes: number
+  readonly maxPatchedObjects: number
+}
 
 /**
  * A scene with one text for each object and member, so that a change costs what changed. Only for
@@ -37,40 +43,37 @@ export class SceneObjects {
   readonly #members: Map<string, string>
   readonly #ids: string[]
   readonly #texts: string[]
-  /** Id → place, or a place at most `#shifts` before or after it. */
-  #places = new Map<string, number>()
-  #shifts = 0
-  #objectBytes = 0
-  #memberBytes = 0
+  #places: Map<string, number>
+  /** Of all objects and members, each with the comma behind it. */
+  #bytes = 0
 
-  private constructor(members: Map<string, string>, ids: string[], texts: string[]) {
+  private constructor(
+    members: Map<string, string>,
+    objects: readonly [id: string, text: string][],
+  ) {
     this.#members = members
-    this.#ids = ids
-    this.#texts = texts
-    for (const [name, text] of members) this.#memberBytes += memberBytes(name, text)
-    for (const text of texts) this.#objectBytes += Buffer.byteLength(text)
-    this.#countPlaces()
+    this.#ids = objects.map(([id]) => id)
+    this.#texts = objects.map(([, text]) => text)
+    this.#places = placesOf(this.#ids)
+    for (const [name, text] of members) this.#bytes += memberBytes(name, text)
+    for (const text of this.#texts) this.#bytes += objectBytes(text)
   }
 
   /** The scene of the text; null when it is not of this form. */
   static of(text: string): SceneObjects | null {
     const scene: unknown = parseExact(text)
     if (!isJsonObject(scene) || !Array.isArray(scene.objects)) return null
-    const ids: string[] = []
+    const objects: [id: string, text: string][] = []
     for (const object of scene.objects) {
       if (!isJsonObject(object) || typeof object.id !== 'string') return null
-      ids.push(object.id)
+      objects.push([object.id, JSON.stringify(object)])
     }
-    if (new Set(ids).size !== ids.length) return null
+    if (new Map(objects).size !== objects.length) return null
     const members = Object.entries(scene).map(([name, value]): [string, string] => [
       name,
       name === 'objects' ? '' : JSON.stringify(value),
     ])
-    return new SceneObjects(
-      new Map(members),
-      ids,
-      scene.objects.map(object => JSON.stringify(object)),
-    )
+    return new SceneObjects(new Map(members), objects)
   }
 
   get ids(): readonly string[] {
@@ -79,8 +82,7 @@ export class SceneObjects {
 
   /** Of the whole text. */
   get bytes(): number {
-    const commas = Math.max(0, this.#ids.length - 1) + this.#members.size - 1
-    return '{[]}'.length + this.#objectBytes + this.#memberBytes + commas
+    return textBytes(this.#bytes, this.#ids.length)
   }
 
   get text(): string {
@@ -102,99 +104,96 @@ export class SceneObjects {
   }
 
   place(id: string): number | undefined {
-    const known = this.#places.get(id)
-    if (known === undefined) return undefined
-    if (this.#ids[known] === id) return known
-    const at = this.#ids.indexOf(id, Math.max(0, known - this.#shifts))
-    this.#places.set(id, at)
-    return at
+    return this.#places.get(id)
   }
 
-  /** Returns what changed, in its order. */
-  apply({ objects, removed, members, unset }: ScenePatch): SceneStep[] {
-    const steps: SceneStep[] = []
-    for (const id of removed) this.#setObject(id, null, steps)
-    for (const [id, text] of objects) this.#setObject(id, text, steps)
-    for (const name of unset) this.#setMember(name, null, steps)
-    for (const [name, text] of members) this.#setMember(name, text, steps)
+  /**
+   * Returns what changed, in its order. Throws `limit_reached`, and changes nothing, when the scene
+   * would become too large.
+   */
+  apply(patch: ScenePatch, bounds: SceneBounds): SceneStep[] {
+    const steps = this.#stepsOf(patch)
+    let count = this.#ids.length
+    let bytes = this.#bytes
+    for (const step of steps) {
+      const { before, after } = step
+      if (step.kind === 'object') {
+        count += Number(after !== null) - Number(before !== null)
+        bytes += objectBytes(after) - objectBytes(before)
+      } else {
+        bytes += memberBytes(step.name, after) - memberBytes(step.name, before)
+      }
+    }
+    const { maxMessageBytes: maxBytes, maxPatchedObjects: maxObjects } = bounds
+    if (textBytes(bytes, count) > maxBytes || count > maxObjects) {
+      const message = `a scene has at most ${maxObjects} objects and ${maxBytes} bytes`
+      throw new ServiceError('limit_reached', message)
+    }
+    for (const step of steps) this.#take(step)
+    this.#bytes = bytes
+    if (patch.removed.length > 0) this.#places = placesOf(this.#ids)
     return steps
   }
 
-  /** Goes back to where it was before these steps. */
-  undo(steps: readonly SceneStep[]): void {
-    for (const step of steps.toReversed()) {
-      if (step.kind === 'member') this.#setMember(step.name, step.before, [])
-      else if (step.before !== null && step.after === null)
-        this.#insert(step.id, step.at, step.before)
-      else this.#setObject(step.id, step.before, [])
+  #stepsOf({ objects, removed, members, unset, warnings }: ScenePatch): SceneStep[] {
+    const steps: SceneStep[] = []
+    let end = this.#ids.length
+    for (const [id, after] of objects) {
+      const at = this.place(id) ?? end++
+      steps.push({ kind: 'object', id, at, before: this.#texts[at] ?? null, after })
     }
-  }
-
-  #setObject(id: string, after: string | null, steps: SceneStep[]): void {
-    const at = this.place(id) ?? this.#ids.length
-    const before = this.#texts[at] ?? null
-    if (before === after) return
-    steps.push({ kind: 'object', id, at, before, after })
-    this.#objectBytes += bytesOf(after) - bytesOf(before)
-    if (after !== null) {
-      this.#ids[at] = id
-      this.#texts[at] = after
-      this.#places.set(id, at)
-      return
+    // The last one first: then each is still where it was before the patch.
+    for (const at of removed.flatMap(id => this.place(id) ?? []).sort((a, b) => b - a)) {
+      const [id, before] = [this.#ids[at] as string, this.#texts[at] as string]
+      steps.push({ kind: 'object', id, at, before, after: null })
     }
-    this.#ids.splice(at, 1)
-    this.#texts.splice(at, 1)
-    this.#places.delete(id)
-    this.#shifted()
-  }
-
-  #insert(id: string, at: number, text: string): void {
-    this.#ids.splice(at, 0, id)
-    this.#texts.splice(at, 0, text)
-    this.#objectBytes += bytesOf(text)
-    this.#places.set(id, at)
-    this.#shifted()
-  }
-
-  #setMember(name: string, after: string | null, steps: SceneStep[]): void {
-    const before = this.member(name)
-    if (before === after) return
-    steps.push({ kind: 'member', name, before, after })
-    if (before !== null) this.#memberBytes -= memberBytes(name, before)
-    if (after === null) {
-      this.#members.delete(name)
-      return
+    const changed = new Map<string, string | null>(members)
+    for (const name of unset) changed.set(name, null)
+    if (warnings.length > 0) {
+      const known = changed.get('warnings') ?? this.member('warnings') ?? '[]'
+      changed.set('warnings', JSON.stringify(mergedWarnings(parseExact(known), warnings)))
     }
-    this.#memberBytes += memberBytes(name, after)
-    this.#members.set(name, after)
+    for (const [name, after] of changed) {
+      steps.push({ kind: 'member', name, before: this.member(name), after })
+    }
+    return steps.filter(({ before, after }) => before !== after)
   }
 
-  #shifted(): void {
-    if (++this.#shifts > maxShifts) this.#countPlaces()
-  }
-
-  #countPlaces(): void {
-    this.#places = new Map(this.#ids.map((id, at) => [id, at]))
-    this.#shifts = 0
+  #take(step: SceneStep): void {
+    const { after } = step
+    if (step.kind === 'member') {
+      if (after === null) this.#members.delete(step.name)
+      else this.#members.set(step.name, after)
+    } else if (after === null) {
+      this.#ids.splice(step.at, 1)
+      this.#texts.splice(step.at, 1)
+    } else {
+      this.#ids[step.at] = step.id
+      this.#texts[step.at] = after
+      this.#places.set(step.id, step.at)
+    }
   }
 }
 
-function bytesOf(text: string | null): number {
-  return text === null ? 0 : Buffer.byteLength(text)
+function placesOf(ids: readonly string[]): Map<string, number> {
+  return new Map(ids.map((id, at) => [id, at]))
 }
 
-/** With the colon. */
-function memberBytes(name: string, text: string): number {
-  return Buffer.byteLength(JSON.stringify(name)) + 1 + Buffer.byteLength(text)
+function mergedWarnings(known: unknown, warnings: readonly SceneWarning[]): unknown[] {
+  const codes: readonly unknown[] = warnings.map(({ code }) => code)
+  const others = arrayOf(known).filter(each => !isJsonObject(each) || !codes.includes(each.code))
+  return [...others, ...warnings]
 }
 
-/** Throws `limit_reached` for a scene that is too large. */
-export function checkObjects(
-  scene: SceneObjects,
-  limits: { maxMessageBytes: number; maxPatchedObjects: number },
-): void {
-  const { maxMessageBytes: maxBytes, maxPatchedObjects: maxObjects } = limits
-  if (scene.bytes <= maxBytes && scene.ids.length <= maxObjects) return
-  const message = `a scene has at most ${maxObjects} objects and ${maxBytes} bytes`
-  throw new ServiceError('limit_reached', message)
+function objectBytes(text: string | null): number {
+  return text === null ? 0 : Buffer.byteLength(text) + ','.length
+}
+
+function memberBytes(name: string, text: string | null): number {
+  return text === null ? 0 : Buffer.byteLength(`${JSON.stringify(name)}:${text},`)
+}
+
+/** No comma is behind the last object, nor behind the last member. */
+function textBytes(pieces: number, objects: number): number {
+  return '{[]}'.length + pieces - 1 - Math.min(objects, 1)
 }

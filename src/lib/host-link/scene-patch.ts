@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isJsonObject, type JsonObject, wellFormedJson } from '../util/json.ts'
 import { must } from './check.ts'
+import { warningsOf } from './read-json.ts'
 import type { ScenePatch } from './scene-objects.ts'
 
 const maxIdChars = 255
@@ -69,5 +70,7 @@ export function patchTexts(
   if (texts.size + removed.length + others.size + unset.length === 0) {
     refuse([], 'has none of objects, removed, members and unset')
   }
-  return { objects: texts, removed, members: others, unset }
+  const hasNull = [...texts.values(), ...others.values()].some(text => text.includes('null'))
+  const warnings = hasNull ? warningsOf([objects, members]) : []
+  return { objects: texts, removed, members: others, unset, warnings }
 }

@@ -2,8 +2,7 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { connectionReason } from '../../lib/util/connection-reason.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import type { BucketSettings } from './bucket-url.ts'
+import { ServiceError, usage } from '../../lib/util/errors.ts'
 import {
   type ArtefactFiles,
   type Body,
@@ -27,6 +26,25 @@ const maxAttempts = 5
 const usualRegion = 'us-east-1'
 /** How long to wait for a connection. An answer may take four times as long. */
 const waitMs = 5000
+
+/** Where artefacts are in an S3-compatible server. */
+export interface BucketSettings {
+  readonly bucket: string
+  /** Before the name of every object: empty, or ends in `/`. */
+  readonly prefix: string
+}
+
+/** Parses `s3://BUCKET/PREFIX`; `source` names the flag in the error. Throws `usage_invalid`. */
+export function parseBucketUrl(text: string, source: string): BucketSettings {
+  const form = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[\w.=+@-]+)*)\/?$/
+  const [, bucket, path = ''] = form.exec(text) ?? []
+  if (bucket === undefined || /\/\.+(\/|$)/.test(path)) {
+    const hint =
+      'write s3://BUCKET or s3://BUCKET/PREFIX; a prefix has letters, digits and . _ - = + @ /'
+    throw usage(`${source} is not the address of a bucket`, hint)
+  }
+  return { bucket, prefix: path === '' ? '' : `${path.slice(1)}/` }
+}
 
 /**
  * Loads the client of buckets, which reads endpoint, region and credentials from the variables and

@@ -187,15 +187,11 @@ export class ArtefactStore {
     return true
   }
 
-  /**
-   * Called after artefacts were added or removed, by this process or another. Returns the
-   * unsubscribe.
-   */
-  onChange(listener: () => void): () => void {
+  /** Called after artefacts were added or removed, by this process or another. */
+  onChange(listener: () => void): void {
     this.#timer ??= setInterval(() => void this.#refreshInBackground(), this.#files.refreshMs)
     this.#timer.unref()
     this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
   }
 
   /**
@@ -243,14 +239,15 @@ export class ArtefactStore {
     this.#changed.clear()
     const shards = await this.#files.changedShards()
     const isGone = ({ hex }: Entry) => shards.get(hex.slice(0, 2))?.has(hex) === false
-    const gone = this.#index.ordered.filter(isGone).map(({ hex }) => hex)
-    this.#index.remove(gone.filter(hex => !this.#changed.has(hex)))
-    const wanted = [...shards.values()].flatMap(versions =>
-      [...versions].filter(
-        ([hex, version]) =>
-          this.#index.get(hex)?.version !== version && this.#invalid.get(hex) !== version,
-      ),
-    )
+    const gone = shards.size === 0 ? [] : this.#index.ordered.filter(isGone)
+    this.#index.remove(gone.map(({ hex }) => hex).filter(hex => !this.#changed.has(hex)))
+    const wanted: [hex: string, version: string][] = []
+    for (const versions of shards.values()) {
+      for (const [hex, version] of versions) {
+        const known = this.#index.get(hex)?.version ?? this.#invalid.get(hex)
+        if (known !== version) wanted.push([hex, version])
+      }
+    }
     const found: Entry[] = []
     for (let at = 0; at < wanted.length; at += readsAtOnce) {
       const batch = wanted.slice(at, at + readsAtOnce)
@@ -260,6 +257,7 @@ export class ArtefactStore {
         if (sidecar === null || entry !== null) return entry ?? []
         this.#log.warn({ hex }, 'an artefact with an invalid sidecar is hidden')
         this.#invalid.set(hex, version)
+        this.#index.remove([hex])
         return []
       }
       found.push(...(await Promise.all(batch.map(read))).flat())

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WebSocket } from 'ws'
-import { ServiceError } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
 /** Web pages of one origin, which may be the application. */
@@ -43,17 +42,6 @@ export function allowOrigin(
   })
   res.end()
   return true
-}
-
-/** `/host` itself tells a page whether its token is right. */
-const paths = /^\/host(?:\/v1\/(?:scene|app|artefacts|events\/[^/]+))?$/
-
-/** Why a page may not use the path; null: it may. */
-export function checkPagePath(path: string): ServiceError | null {
-  if (paths.test(path)) return null
-  return new ServiceError('request_refused', 'a web page may not use this address', {
-    hint: 'pages post to /host/v1/scene, app, events/<session_id> and artefacts',
-  })
 }
 
 /** A page cannot send `Authorization` with a WebSocket: its first message, the hello, has the token. */

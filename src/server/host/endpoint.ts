@@ -2,6 +2,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
+import type { RefusedRequest } from '../http/refusal-log.ts'
 import type { Notes } from '../notes/notes.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { ClientsSource } from '../resources/clients.ts'
@@ -13,13 +14,6 @@ import { HostLink } from './link/link.ts'
 import { createHostRoutes } from './routes.ts'
 import type { Presence } from './status.ts'
 import { Uploads } from './uploads.ts'
-
-export interface HostRefused {
-  readonly status: number
-  /** `peer_not_loopback`, `forwarded`, `origin_present`, `token_missing` or `token_wrong`. */
-  readonly reason: string
-  readonly peer: string
-}
 
 /** What the host link works with. */
 export interface HostParts {
@@ -40,7 +34,7 @@ export interface HostParts {
   /** Told of every change of what is known of the application. */
   onPresence(presence: Presence): void
   /** Told of every 401 and 403, for the audit log. */
-  onRefused(refused: HostRefused): void
+  onRefused(refused: RefusedRequest): void
   /** A fresh link that logs a browser in to the page; absent or null: there is no page. */
   readonly pageLogin?: () => object | null
 }
@@ -52,12 +46,11 @@ export function createHostEndpoint(
   const { registry, limits, artefacts } = given
   const appOrigins = makeAppOrigins(given.appOrigins)
   const parts = { ...given, appOrigins }
-  const { maxEventBuffers: max, linkGraceMs: graceMs } = limits
-  const buffers = new EventBuffers(registry, { max, graceMs })
+  const buffers = new EventBuffers(registry)
   const uploads = new Uploads(artefacts, limits)
   const link = new HostLink({ ...parts, buffers, uploads })
   return {
-    handle: createHostRoutes({ ...parts, buffers, uploads }),
+    routes: createHostRoutes({ ...parts, buffers, uploads }),
     upgrade: link.createUpgrade(),
     close: () => link.close(),
     pictures: link.pictures,

@@ -4,12 +4,6 @@ import { tokenFile } from '../../lib/instances/files.ts'
 import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
-interface HostToken {
-  readonly secret: Secret
-  /** Where an adapter can read it, or null when it came from the environment. */
-  readonly file: string | null
-}
-
 interface HostTokenSource {
   /** `--host-token-file` */
   readonly file?: string
@@ -22,10 +16,11 @@ interface HostTokenSource {
 
 /**
  * The token that the application must present: from the file, else the environment, else made
- * for this run and written beside the instance record. Throws `config_invalid` for a file that
+ * for this run and written beside the instance record. `file`: where an adapter can read it; null
+ * when it came from the environment. Throws `config_invalid` for a file that
  * others can read or an invalid token, `storage_failed` or `storage_full` when it cannot be written.
  */
-export async function resolveHostToken(source: HostTokenSource): Promise<HostToken> {
+export async function resolveHostToken(source: HostTokenSource) {
   if (source.file) {
     const text = await readSecretFile(source.file, '--host-token-file')
     return { secret: new Secret(text), file: source.file }

@@ -1,5 +1,6 @@
 import { rm, utimes } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import pLimit from 'p-limit'
 import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
 import { ownerFile, recordFile, tokenFile } from '../../lib/instances/files.ts'
@@ -10,14 +11,13 @@ import { processStart } from '../../lib/instances/process.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { SceneState } from '../resources/scene/state.ts'
 
-/** What the start of a server found out about it. */
-type InstanceFacts = Pick<
-  InstanceRecord,
+type StartFacts =
   'instance_id' | 'dcc_type' | 'mcp_url' | 'host_url' | 'host_token_file' | 'version' | 'gateways'
-> & { readonly display_name?: string }
 
 /** The record of this process as it starts: no application has shown itself yet. */
-export function createInstanceRecord(facts: InstanceFacts): InstanceRecord {
+export function createInstanceRecord(
+  facts: Pick<InstanceRecord, StartFacts> & { readonly display_name?: string },
+): InstanceRecord {
   return {
     schema_version: 1,
     pid: process.pid,
@@ -74,13 +74,11 @@ export class InstanceFile {
   readonly #options: InstanceFileOptions
   readonly #timer: NodeJS.Timeout
   #record: InstanceRecord
-  /** One write at a time, so that an older record never lands on a newer one. */
-  #queue: Promise<void> = Promise.resolve()
-  /** A write that has not begun: it has all changes until then. */
-  #nextWrite: Promise<void> | null = null
-  readonly #reported = new Set<string>()
+  /** One at a time, so that an older record never lands on a newer one. */
+  readonly #inTurn = pLimit(1)
   readonly #followers = new Set<() => void>()
-  #removed = false
+  #isReported = false
+  #isRemoved = false
 
   /** Resolves when the record is written, or its trouble logged. */
   static async create(options: InstanceFileOptions): Promise<InstanceFile> {
@@ -89,7 +87,7 @@ export class InstanceFile {
     const path = ownerFile(instancesDir, record.instance_id)
     // Before the record by which commands find it.
     if (ownerToken !== undefined) {
-      await file.#enqueue(() => replaceFile(path, ownerToken.reveal(), notDurable))
+      await file.#attempt(() => replaceFile(path, ownerToken.reveal(), notDurable))
     }
     await file.update({})
     return file
@@ -99,8 +97,7 @@ export class InstanceFile {
     this.#options = options
     this.#record = options.record
     this.path = recordFile(options.instancesDir, options.record.instance_id)
-    this.#timer = setInterval(() => void this.beat(), options.heartbeatMs)
-    this.#timer.unref()
+    this.#timer = setInterval(() => void this.beat(), options.heartbeatMs).unref()
   }
 
   get record(): InstanceRecord {
@@ -117,54 +114,44 @@ export class InstanceFile {
   update(patch: InstancePatch): Promise<void> {
     this.#record = { ...this.#record, ...patch }
     for (const changed of this.#followers) changed()
-    this.#nextWrite ??= this.#enqueue(() => {
-      this.#nextWrite = null
-      return replaceFile(this.path, `${JSON.stringify(this.#record, null, 2)}\n`, notDurable)
-    })
-    return this.#nextWrite
+    const text = `${JSON.stringify(this.#record, null, 2)}\n`
+    return this.#attempt(() => replaceFile(this.path, text, notDurable))
   }
 
   /** Touches record and tokens, which keeps them from cleaners. */
   beat(): Promise<void> {
-    return this.#enqueue(async () => {
+    return this.#attempt(async () => {
       const now = new Date()
-      const [record, ...tokens] = this.#files
       // A token that the user supplied has no file here.
-      for (const path of tokens) await utimes(path, now, now).catch(() => {})
-      await utimes(record, now, now)
+      for (const path of this.#tokens) await utimes(path, now, now).catch(() => {})
+      await utimes(this.path, now, now)
     })
   }
 
   /** Ends the heartbeat and deletes the record and the tokens made for this run. */
   remove(): Promise<void> {
     clearInterval(this.#timer)
-    const removed = this.#enqueue(async () => {
-      for (const path of this.#files) await rm(path, { force: true })
+    const removed = this.#attempt(async () => {
+      for (const path of [this.path, ...this.#tokens]) await rm(path, { force: true })
     })
-    this.#removed = true
+    this.#isRemoved = true
     return removed
   }
 
-  get #files(): [record: string, hostToken: string, ownerToken: string] {
+  get #tokens(): readonly string[] {
     const { instancesDir, record } = this.#options
-    const id = record.instance_id
-    return [this.path, tokenFile(instancesDir, id), ownerFile(instancesDir, id)]
-  }
-
-  #enqueue(work: () => Promise<unknown>): Promise<void> {
-    if (!this.#removed) this.#queue = this.#queue.then(() => this.#attempt(work))
-    return this.#queue
+    return [tokenFile, ownerFile].map(fileOf => fileOf(instancesDir, record.instance_id))
   }
 
   async #attempt(work: () => Promise<unknown>): Promise<void> {
+    if (this.#isRemoved) return
     try {
-      await work()
+      await this.#inTurn(work)
     } catch (error) {
-      const code = errnoOf(error) ?? 'unknown error'
-      if (this.#reported.has(code)) return
-      this.#reported.add(code)
+      if (this.#isReported) return
+      this.#isReported = true
       const message = 'instance record cannot be written: adapters and gateways may not find it'
-      this.#options.log.warn({ path: this.path, code }, message)
+      this.#options.log.warn({ path: this.path, code: errnoOf(error) }, message)
     }
   }
 }

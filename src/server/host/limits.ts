@@ -4,10 +4,6 @@ import type { ResourceLimits } from '../resources/limits.ts'
 
 /** Bounds of the application, which tests shrink. Sizes in bytes, times in milliseconds. */
 export const hostDefaults = {
-  /** Artefacts that the application may be sending at once; further ones are refused. */
-  maxUploads: 16,
-  /** Buffers that posts to /host/v1/events may create. */
-  maxEventBuffers: 100,
   /** The instance record is touched this often. */
   heartbeatMs: 5000,
   /** Open links, most of them still to say hello; further ones are refused. */

@@ -14,20 +14,17 @@ import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import type { NodeHandler } from '../http/app.ts'
 import { bodyText, readBody } from '../http/body.ts'
-import { toProblem, writeProblem } from '../http/problem.ts'
+import { toProblem } from '../http/problem.ts'
 import { notePost, type NoteWriter } from '../notes/note-posts.ts'
 import type { Notes } from '../notes/notes.ts'
-import { allowOrigin, checkPagePath, findAppOrigin } from './app-origins.ts'
+import { allowOrigin, findAppOrigin } from './app-origins.ts'
 import type { HostParts } from './endpoint.ts'
 import type { EventBuffers } from './event-buffers.ts'
 import {
   authorizeHostRequest,
   checkArtefactMediaType,
   checkJsonMediaType,
-  notUpgraded,
-  type Refusal,
   switchedOff,
-  wrongMethod,
 } from './guards.ts'
 import type { HostLimits } from './limits.ts'
 import { changeScene } from './link/failures.ts'
@@ -39,29 +36,29 @@ interface HostRoutesParts extends HostParts {
   readonly uploads: Uploads
 }
 
-/** A request below /host/v1/. `rest`: the parts of its address behind the first one, decoded. */
-interface Exchange {
-  readonly req: IncomingMessage
-  readonly res: ServerResponse
-  readonly rest: readonly string[]
-}
-
-/** Resolves with the JSON to answer, if it has not answered itself. */
-type Answer = (exchange: Exchange) => Promise<object | void>
-
-interface Route {
-  readonly [method: string]: Answer
-}
+/** What web pages may use; `/host` tells them whether their token is right. */
+const pagePaths = /^\/host(?:\/v1\/(?:scene|app|artefacts|events\/[^/]+))?$/
 
 /**
- * The plain form of the host link (docs/host-link.md): requests below `/host/`. The returned
- * function answers every request itself and never rejects.
+ * Resolves with the JSON to answer, if it has not answered itself. `rest`: the parts of the address
+ * behind the first one below /host/v1/, decoded.
  */
-export function createHostRoutes(parts: HostRoutesParts): NodeHandler {
+type Answer = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  ...rest: string[]
+) => Promise<object | void>
+
+/** The plain form of the host link (docs/host-link.md), by the patterns of its addresses. */
+export function createHostRoutes(parts: HostRoutesParts): Record<string, NodeHandler> {
   const { registry, buffers, uploads, audit, checkpoints, limits, token, appOrigins } = parts
-  const jsonOf = (req: IncomingMessage) => readJsonBody(req, limits)
+  const textOf = (req: IncomingMessage) => {
+    checkJsonMediaType(req.headers['content-type'])
+    return readText(req, limits)
+  }
+  const jsonOf = async (req: IncomingMessage) => parseBody(await textOf(req)).value
   /** Numbers keep their digits, for values that are passed on. */
-  const exactOf = (req: IncomingMessage) => readJsonBody(req, limits, parseExact)
+  const exactOf = async (req: IncomingMessage) => parseBody(await textOf(req), parseExact).value
   const notes = () => parts.notes ?? switchedOff('notes are', '--no-notes')
   const noteLive = (isLive: boolean, what: string) => {
     if (!isLive) return
@@ -70,50 +67,79 @@ export function createHostRoutes(parts: HostRoutesParts): NodeHandler {
     })
   }
 
-  const routes: Record<string, Route> = {
-    scene: {
-      async POST({ req }) {
-        const text = await readText(req, limits)
+  const route = (answers: Record<string, Answer>): NodeHandler => {
+    return async (req, res, { path, peer }) => {
+      const page = findAppOrigin(appOrigins, req)
+      if (page !== null && allowOrigin(req, res, page)) return
+      const refusal = authorizeHostRequest(req, token, page)
+      if (refusal !== null) {
+        parts.onRefused({ status: toProblem(refusal).status, reason: refusal.reason, peer })
+        throw refusal
+      }
+      if (page !== null && !pagePaths.test(path)) {
+        throw new ServiceError('request_refused', 'a web page may not use this address', {
+          hint: 'pages post to /host/v1/scene, app, events/<session_id> and artefacts',
+        })
+      }
+      if (path === '/host') {
+        res.setHeader('Upgrade', 'websocket').setHeader('Connection', 'Upgrade')
+        const message = '/host is the address of the host link, a WebSocket'
+        const hint = 'connect with a WebSocket client, or post to /host/v1/scene'
+        throw new ServiceError('upgrade_required', message, { hint })
+      }
+      const methods = Object.keys(answers)
+      if (methods.length === 0) throw notFound()
+      const answer = answers[req.method ?? '']
+      if (answer === undefined) {
+        res.setHeader('Allow', methods.join(', '))
+        const message = `the host link takes only ${methods.join(' and ')} at this address`
+        throw new ServiceError('method_not_allowed', message)
+      }
+      const body = await answer(req, res, ...path.split('/').slice(4).map(decoded))
+      if (body !== undefined) answerJson(res, 200, body)
+    }
+  }
+  const post = (answer: Answer) => route({ POST: answer })
+
+  return {
+    '/host/v1/scene': route({
+      async POST(req) {
+        const text = await textOf(req)
         noteLive(registry.scene.isLive, 'sends the scene')
         return { ok: true, revision: changeScene(() => registry.scene.setText(text)) }
       },
-      async PATCH({ req }) {
-        const { base = null, patch } = orThrow(messages['scene.patch'], await exactOf(req))
+      async PATCH(req) {
+        const { value, warnings } = parseBody(await textOf(req), parseExact)
+        const { base = null, ...message } = orThrow(messages['scene.patch'], value)
+        const patch = { ...message.patch, warnings }
         noteLive(registry.scene.isLive, 'sends the scene')
         return { ok: true, revision: changeScene(() => registry.scene.patch(patch, base)) }
       },
-    },
-    app: {
-      async POST({ req }) {
-        const { dcc_type, document } = orThrow(appPost, await jsonOf(req))
-        noteLive(registry.scene.application?.connected === true, 'says what is open')
-        parts.onPresence(postedPresence(dcc_type, document))
-        return { ok: true }
-      },
-    },
-    audit: {
-      async POST({ req }) {
-        const { records } = orThrow(auditPost, await exactOf(req))
-        for (const record of records) audit.record(record)
-        return { ok: true, count: records.length }
-      },
-    },
-    'events/*': {
-      async POST({ req, rest: [id] }) {
-        const body = { ...((await exactOf(req)) as object), session_id: id }
-        const { events, session_id } = orThrow(messages['events.append'], body)
-        const buffer = buffers.open(session_id)
-        for (const event of events) buffer.append(event)
-        return { ok: true, next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
-      },
-    },
-    artefacts: {
-      async POST({ req, res }) {
-        answerJson(res, 201, await uploads.receive(req))
-      },
-    },
-    'artefacts/*': {
-      async DELETE({ rest: [hex = ''] }) {
+    }),
+    '/host/v1/app': post(async req => {
+      const { dcc_type, document } = orThrow(appPost, await jsonOf(req))
+      noteLive(registry.scene.application?.connected === true, 'says what is open')
+      parts.onPresence(postedPresence(dcc_type, document))
+      return { ok: true }
+    }),
+    '/host/v1/audit': post(async req => {
+      const { records } = orThrow(auditPost, await exactOf(req))
+      for (const record of records) audit.record(record)
+      return { ok: true, count: records.length }
+    }),
+    '/host/v1/events/:id': post(async (req, _, id) => {
+      const body = { ...((await exactOf(req)) as object), session_id: id }
+      const { events, session_id } = orThrow(messages['events.append'], body)
+      const buffer = buffers.open(session_id)
+      for (const event of events) buffer.append(event)
+      return { ok: true, next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
+    }),
+    '/host/v1/artefacts': post(async (req, res) => {
+      checkArtefactMediaType(req.headers['content-type'])
+      answerJson(res, 201, await uploads.receive(req))
+    }),
+    '/host/v1/artefacts/:hex': route({
+      async DELETE(_, __, hex = '') {
         const store = parts.artefacts ?? switchedOff('artefacts are', '--no-artefacts')
         if (!isArtefactHex(hex)) {
           throw new ServiceError('body_invalid', 'the address must end in 64 lower-case hex digits')
@@ -124,69 +150,39 @@ export function createHostRoutes(parts: HostRoutesParts): NodeHandler {
           data: { uri },
         })
       },
-    },
-    checkpoints: {
-      async POST({ req }) {
-        const input = orThrow(checkpoint, await jsonOf(req))
-        return { ok: true, checkpoint: await checkpoints.add(input) }
-      },
-    },
-    'checkpoints/*': {
-      async DELETE({ rest: [name = ''] }) {
+    }),
+    '/host/v1/checkpoints': post(async req => {
+      const input = orThrow(checkpoint, await jsonOf(req))
+      return { ok: true, checkpoint: await checkpoints.add(input) }
+    }),
+    '/host/v1/checkpoints/:name': route({
+      async DELETE(_, __, name = '') {
         if (!isCheckpointName(name)) {
           throw new ServiceError('body_invalid', 'the address must end in the name of a checkpoint')
         }
         await checkpoints.remove(name)
         return { ok: true, name }
       },
-    },
-    notes: {
-      GET: ({ res }) => exportNotes(res, notes(), limits),
-      POST: ({ req }) => receiveNote(req, 'notes', parts),
-    },
-    'notes/import': {
-      async POST({ req }) {
-        const { note, isNew } = await notes().import(await exactOf(req))
-        return { ok: true, note, existed: !isNew }
-      },
-    },
-    'notes/*/*': { POST: ({ req, rest }) => receiveNote(req, ['notes', ...rest].join('/'), parts) },
-    'page-login': {
-      async POST({ res }) {
-        answerJson(res, 201, parts.pageLogin?.() ?? switchedOff('the page is', '--no-page'))
-      },
-    },
-  }
-
-  return async (req, res, { path, peer }) => {
-    try {
-      const page = findAppOrigin(appOrigins, req)
-      if (page !== null && allowOrigin(req, res, page)) return
-      const stranger = authorizeHostRequest(req, token, page)
-      if (stranger !== null) {
-        const { status } = toProblem(stranger.error)
-        parts.onRefused({ status, reason: stranger.reason, peer })
-        return refuse(res, stranger)
-      }
-      const wrongPath = page === null ? null : checkPagePath(path)
-      if (wrongPath !== null) throw wrongPath
-      if (path === '/host') return refuse(res, notUpgraded())
-      const { route, rest } = findRoute(routes, path)
-      const method = req.method ?? ''
-      if (!Object.hasOwn(route, method)) return refuse(res, wrongMethod(Object.keys(route)))
-      const wrongType = checkMediaType(path, method, req.headers['content-type'])
-      if (wrongType !== null) return refuse(res, wrongType)
-      const answer = await route[method]?.({ req, res, rest })
-      if (answer !== undefined) answerJson(res, 200, answer)
-    } catch (error) {
-      const problem = toProblem(error)
-      if (problem.status >= 500) parts.log.error({ err: error, path }, 'host post failed')
-      writeProblem(res, problem)
-    }
+    }),
+    '/host/v1/notes': route({
+      GET: (_, res) => exportNotes(res, notes(), limits),
+      POST: async req => writeNote('notes', await jsonOf(req), parts.notes),
+    }),
+    '/host/v1/notes/import': post(async req => {
+      const { note, isNew } = await notes().import(await exactOf(req))
+      return { ok: true, note, existed: !isNew }
+    }),
+    '/host/v1/notes/:id/:action': post(async (req, _, id, action) =>
+      writeNote(`notes/${id}/${action}`, await jsonOf(req), parts.notes),
+    ),
+    '/host/v1/page-login': post(async (_, res) => {
+      answerJson(res, 201, parts.pageLogin?.() ?? switchedOff('the page is', '--no-page'))
+    }),
+    '/host/*': route({}),
   }
 }
 
-/** The body of a JSON route. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
+/** The body of a request. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
 async function readText(
   req: IncomingMessage,
   { maxMessageBytes: maxBytes, bodyTimeoutMs: timeoutMs }: HostLimits,
@@ -195,30 +191,28 @@ async function readText(
 }
 
 /** The same, parsed; also `body_invalid` for bad JSON. */
-export async function readJsonBody(
-  req: IncomingMessage,
-  limits: HostLimits,
-  parse: (text: string) => unknown = JSON.parse,
-): Promise<unknown> {
-  const body = await readText(req, limits)
+export async function readJsonBody(req: IncomingMessage, limits: HostLimits): Promise<unknown> {
+  return parseBody(await readText(req, limits)).value
+}
+
+function parseBody(body: string, parse: (text: string) => unknown = JSON.parse) {
   try {
-    return parse(readJson(body).text)
+    const { text, warnings } = readJson(body)
+    return { value: parse(text), warnings }
   } catch (error) {
     throw invalidMember('', `the body ${messageOf(error)}`)
   }
 }
 
 /** Makes a note, or takes an action on one: `address` is `notes` or `notes/<id>/<action>`. */
-export async function receiveNote(
-  req: IncomingMessage,
+export async function writeNote(
   address: string,
-  { notes, limits }: { notes: NoteWriter | null; limits: HostLimits },
-  fill: (body: unknown) => unknown = body => body,
+  body: unknown,
+  notes: NoteWriter | null,
 ): Promise<object> {
   const post = notePost(address)
   if (post === null) throw notFound()
-  const write = post(fill(await readJsonBody(req, limits)))
-  return { ok: true, note: await write(notes ?? switchedOff('notes are', '--no-notes')) }
+  return { ok: true, note: await post(body)(notes ?? switchedOff('notes are', '--no-notes')) }
 }
 
 export function answerJson(res: ServerResponse, status: number, payload: object): void {
@@ -245,19 +239,6 @@ async function exportNotes(
   await pipeline(pieces, res)
 }
 
-/** The route of an address: whole, or with `*` for each part behind the first one. */
-function findRoute(routes: Record<string, Route>, path: string) {
-  const [, , , first = '', ...rest] = path.split('/').map(decoded)
-  const names = [
-    [first, ...rest],
-    [first, ...rest.map(() => '*')],
-  ].map(parts => parts.join('/'))
-  const name = names.find(each => Object.hasOwn(routes, each))
-  const route = name === undefined ? undefined : routes[name]
-  if (route === undefined || !path.startsWith('/host/v1/') || rest.includes('')) throw notFound()
-  return { route, rest }
-}
-
 /** As it is when it cannot be decoded. */
 function decoded(part: string): string {
   try {
@@ -265,16 +246,6 @@ function decoded(part: string): string {
   } catch {
     return part
   }
-}
-
-function checkMediaType(path: string, method: string, type: string | undefined): Refusal | null {
-  if (path === '/host/v1/artefacts') return checkArtefactMediaType(type)
-  const hasBody = (method === 'POST' || method === 'PATCH') && path !== '/host/v1/page-login'
-  return hasBody ? checkJsonMediaType(type) : null
-}
-
-function refuse(res: ServerResponse, refusal: Refusal): void {
-  writeProblem(res, toProblem(refusal.error), refusal.headers)
 }
 
 function notFound(): ServiceError {

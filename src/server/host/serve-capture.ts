@@ -14,21 +14,16 @@ import {
 import { WindowCapture } from '../capture/window-capture.ts'
 import type { ServeCaptureOptions } from './serve-options.ts'
 
-/** The window of whichever application is linked to `serve`. */
-interface ServeCapture {
-  readonly source: WindowCapture
-  /** The application came, went or changed. */
-  follow(presence: AppPresence): void
-  /** What asks the application for pictures: it is there later than this. */
-  link(app: LinkedPictures): void
-}
-
-/** Null when window capture is off: then nothing is ever looked for. */
+/**
+ * The window of whichever application is linked to `serve`. `follow` is told when that comes, goes or
+ * changes, `link` what asks it for pictures. Null when window capture is off: then nothing is ever
+ * looked for.
+ */
 export function openServeCapture(
   { mode, title, backends }: ServeCaptureOptions,
   captureMs: number,
   log: Logger,
-): ServeCapture | null {
+) {
   if (mode === 'off') return null
   let linked: LinkedPictures | null = null
   const onTaken = (view: 'window' | 'viewport') => linked?.captured(view)
@@ -50,7 +45,7 @@ export function openServeCapture(
     source.aim(isDenied ? fail(deniedPictures) : target)
   }
   follow({ connected: false, app: null })
-  return { source, follow, link: pictures => void (linked = pictures) }
+  return { source, follow, link: (pictures: LinkedPictures) => void (linked = pictures) }
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import type { BucketSettings } from '../artefacts/bucket-url.ts'
+import type { BucketSettings } from '../artefacts/bucket.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { AuthSettings } from '../auth/auth.ts'
-import type { CaptureBackend, CaptureMode, Unavailable } from '../capture/backend.ts'
+import type { CaptureBackend, CaptureMode } from '../capture/backend.ts'
+import type { WindowCapture } from '../capture/window-capture.ts'
 import type { GatewayAccessLog } from '../http/access-log.ts'
 import type { AppOrigin } from './app-origins.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
@@ -61,14 +62,6 @@ export interface ServeCaptureOptions {
   readonly backends?: readonly CaptureBackend[]
 }
 
-/** What is known of the window now. */
-export interface ServeCaptureState {
-  /** Null: a picture can be expected. */
-  readonly unavailable: Unavailable | null
-  /** Looks for the window again. Never rejects. */
-  look(): Promise<void>
-}
-
 /** A started server. */
 export interface ServeHandle extends Stoppable {
   /** The MCP endpoint; ends in `/mcp`. */
@@ -85,5 +78,5 @@ export interface ServeHandle extends Stoppable {
   /** A link to the page of the gateway beside it, once that is active; null: there is no such page. */
   readonly gatewayPageLogin: () => Promise<string | null>
   /** Whether the window can be captured, and why not; null: it is switched off. */
-  readonly capture: ServeCaptureState | null
+  readonly capture: Pick<WindowCapture, 'unavailable' | 'look'> | null
 }

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
+import pLimit from 'p-limit'
 import { invalidMember, orThrow } from '../../lib/host-link/check.ts'
 import { type Message, sidecar } from '../../lib/host-link/messages.ts'
 import { readJson } from '../../lib/host-link/read-json.ts'
-import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { messageOf } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import type { ArtefactFields, ArtefactStore } from '../artefacts/store.ts'
 import { bodyStream } from '../http/body.ts'
@@ -12,16 +12,20 @@ import { switchedOff } from './guards.ts'
 import type { HostLimits } from './limits.ts'
 import { LinkRefusal } from './link/failures.ts'
 
-export type UploadLimits = Pick<HostLimits, 'maxArtefactBytes' | 'maxUploads' | 'bodyTimeoutMs'>
+/** Artefacts that are stored at a time; the others wait. */
+const maxStoring = 16
 
-/** The artefacts that are being stored, so many at a time. */
+/** The artefacts that are being stored. */
 export class Uploads {
   readonly #store: Pick<ArtefactStore, 'put'> | null
-  readonly #limits: UploadLimits
-  #running = 0
+  readonly #limits: Pick<HostLimits, 'maxArtefactBytes' | 'bodyTimeoutMs'>
+  readonly #inTurn = pLimit(maxStoring)
 
   /** `store` is null when artefacts are switched off. */
-  constructor(store: Pick<ArtefactStore, 'put'> | null, limits: UploadLimits) {
+  constructor(
+    store: Pick<ArtefactStore, 'put'> | null,
+    limits: Pick<HostLimits, 'maxArtefactBytes' | 'bodyTimeoutMs'>,
+  ) {
     this.#store = store
     this.#limits = limits
   }
@@ -35,33 +39,10 @@ export class Uploads {
   }
 
   async put(bytes: AsyncIterable<Uint8Array>, fields: ArtefactFields): Promise<object> {
-    const { maxUploads } = this.#limits
-    if (this.#store === null) {
-      switchedOff('artefacts are', '--no-artefacts')
-    }
-    if (this.#running >= maxUploads) {
-      const message = `${maxUploads} artefacts are being received already`
-      throw new ServiceError('limit_reached', message, {
-        hint: 'send it again when another one is done',
-      })
-    }
-    this.#running++
-    try {
-      const { ref, existed } = await this.#store.put(bytes, fields)
-      return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
-    } finally {
-      this.#running--
-    }
+    const store = this.#store ?? switchedOff('artefacts are', '--no-artefacts')
+    const { ref, existed } = await this.#inTurn(() => store.put(bytes, fields))
+    return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
   }
-}
-
-type Put = Message<'artefact.put'>
-
-/** An artefact whose bytes are coming. */
-interface Arriving {
-  readonly id: string
-  readonly stream: PassThrough
-  missing: number
 }
 
 /** What waits for the store before the application is asked to wait. */
@@ -70,47 +51,40 @@ const maxWaitingBytes = 1024 * 1024
 /** The artefacts of one connection: their bytes come one after the other, in binary frames. */
 export class LinkUploads {
   readonly #uploads: Uploads
-  readonly #limits: UploadLimits
+  readonly #maxBytes: number
   readonly #channel: { pause(): void; resume(): void }
-  #current: Arriving | null = null
-  /** Streams that are full: one that has all of its bytes may be, beside the current one. */
-  readonly #full = new Set<PassThrough>()
+  /** The artefact whose bytes are coming. */
+  #current: { readonly stream: PassThrough; missing: number } | null = null
 
-  constructor(uploads: Uploads, limits: UploadLimits, channel: { pause(): void; resume(): void }) {
+  /** `maxBytes`: of one artefact; 0: no bound. */
+  constructor(uploads: Uploads, maxBytes: number, channel: { pause(): void; resume(): void }) {
     this.#uploads = uploads
-    this.#limits = limits
+    this.#maxBytes = maxBytes
     this.#channel = channel
   }
 
   /** Rejects with a `LinkRefusal` or `ServiceError`. Gives up a put that lacks bytes. */
-  async put({ type: _, id, size, sha256, ...fields }: Put): Promise<object> {
+  async put({ type: _, id: __, size, ...fields }: Message<'artefact.put'>): Promise<object> {
+    this.#giveUp('another artefact.put came before all of its bytes')
+    if (this.#maxBytes > 0 && size > this.#maxBytes) {
+      const message = `the artefact has ${size} bytes, at most ${this.#maxBytes} bytes are taken`
+      throw new LinkRefusal('limit', message)
+    }
     const stream = new PassThrough({ highWaterMark: maxWaitingBytes })
     // The store may have stopped to read.
     stream.on('error', () => {})
-    stream.on('drain', () => this.#drained(stream)).on('close', () => this.#drained(stream))
-    this.#begin({ id, stream, missing: size })
-    const { maxArtefactBytes: most } = this.#limits
+    this.#current = { stream, missing: size }
+    this.#endComplete()
     try {
-      if (most > 0 && size > most) {
-        const message = `the artefact has ${size} bytes, at most ${most} bytes are taken`
-        throw new LinkRefusal('limit', message)
-      }
-      return await this.#uploads.put(checked(stream, sha256), fields)
+      return await this.#uploads.put(stream, fields)
     } finally {
       stream.destroy()
     }
   }
 
-  abort(id: string): void {
-    if (this.#current?.id !== id) {
-      throw new LinkRefusal('not_found', 'there is no such artefact on its way')
-    }
-    this.#giveUp('the application gave it up')
-  }
-
   /**
-   * What is wrong with the bytes, as a reason to close the link; null: nothing. Those of a put that
-   * was refused are skipped.
+   * What is wrong with the bytes, as a reason to close the link; null: nothing. Those of an artefact
+   * that was refused are dropped.
    */
   feed(bytes: Buffer): string | null {
     const current = this.#current
@@ -119,8 +93,9 @@ export class LinkUploads {
     current.missing -= bytes.length
     const { stream } = current
     if (stream.writable && !stream.write(bytes)) {
-      this.#full.add(stream)
       this.#channel.pause()
+      const resume = () => this.#channel.resume()
+      stream.once('drain', resume).once('close', resume)
     }
     this.#endComplete()
     return null
@@ -128,12 +103,6 @@ export class LinkUploads {
 
   close(): void {
     this.#giveUp('the link is closed')
-  }
-
-  #begin(next: Arriving): void {
-    this.#giveUp('another artefact.put came before all of its bytes')
-    this.#current = next
-    this.#endComplete()
   }
 
   #endComplete(): void {
@@ -146,25 +115,6 @@ export class LinkUploads {
     const failure = new LinkRefusal('mismatch', `the artefact is given up: ${why}`)
     this.#current?.stream.destroy(failure)
     this.#current = null
-  }
-
-  #drained(stream: PassThrough): void {
-    if (this.#full.delete(stream) && this.#full.size === 0) this.#channel.resume()
-  }
-}
-
-/** The bytes of the stream. Throws at their end when they have another hash than was announced. */
-async function* checked(
-  stream: PassThrough,
-  sha256: string | undefined,
-): AsyncGenerator<Uint8Array> {
-  const hash = createHash('sha256')
-  for await (const piece of stream) {
-    if (sha256 !== undefined) hash.update(piece)
-    yield piece
-  }
-  if (sha256 !== undefined && hash.digest('hex') !== sha256) {
-    throw new LinkRefusal('mismatch', 'the bytes have another sha256 than was announced')
   }
 }
 

@@ -75,6 +75,7 @@ export function writeProblem(
     'Content-Type': 'application/problem+json',
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
+    ...(problem.status === 401 && { 'WWW-Authenticate': 'Bearer' }),
     ...extraHeaders,
   }
   endRefused(res, problem.status, headers, JSON.stringify(problem))

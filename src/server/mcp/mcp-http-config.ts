@@ -61,7 +61,8 @@ export interface McpServices {
 
 /** What the application talks to. */
 export interface HostEndpoint {
-  handle: NodeHandler
+  /** By pattern. */
+  routes: Readonly<Record<string, NodeHandler>>
   upgrade: Upgrade
   /** Tells the application that the server stops, and lets it go. */
   close(): void

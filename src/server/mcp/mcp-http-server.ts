@@ -207,7 +207,7 @@ export class McpHttpServer {
       reach: this.#where,
       auth: page?.auth ?? auth,
       mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
-      own: { ...(host && { '/host/*': host.handle }), ...page?.routes },
+      own: { ...host?.routes, ...page?.routes },
       guarded: downloads ? { [artefactPattern]: artefactDownload(downloads, this.#log) } : {},
       metrics,
       routes,

@@ -7,7 +7,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { HostLimits } from '../host/limits.ts'
-import { answerJson, readJsonBody, receiveNote } from '../host/routes.ts'
+import { answerJson, readJsonBody, writeNote } from '../host/routes.ts'
 import { Uploads } from '../host/uploads.ts'
 import type { AppEnv, NodeHandler } from '../http/app.ts'
 import {
@@ -132,7 +132,6 @@ export class Page {
         await handle(req, res, context)
       } catch (error) {
         const { status, code } = toProblem(error)
-        if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer')
         if (status === 401 || status === 403) {
           this.#parts.onRefused({ status, reason: code, peer: context.peer })
         }
@@ -251,10 +250,9 @@ export class Page {
     }
     if (path.endsWith('/answer')) throw refused('the page answers no notes: agents do')
     const named = path === '/page/notes' ? { author: pageName } : { by: pageName }
-    const fill = (body: unknown) => (isJsonObject(body) ? { ...named, ...body } : body)
-    const { limits } = this.#parts
-    const address = path.slice('/page/'.length)
-    answerJson(res, 200, await receiveNote(req, address, { notes, limits }, fill))
+    const body = await readJsonBody(req, this.#parts.limits)
+    const filled = isJsonObject(body) ? { ...named, ...body } : body
+    answerJson(res, 200, await writeNote(path.slice('/page/'.length), filled, notes))
   }
 }
 

@@ -127,7 +127,10 @@ describe('the pages of serve --app-origin', () => {
     const answers = [
       ...(await Promise.all(posts.map(path => post(`/v1/${path}`, page())))),
       await ask(`${serve.hostUrl}/v1/notes`, { headers: page() }),
-      await post(`/v1/artefacts/${'0'.repeat(64)}`, page(), {}, 'DELETE'),
+      await ask(`${serve.hostUrl}/v1/artefacts/${'0'.repeat(64)}`, {
+        method: 'DELETE',
+        headers: page(),
+      }),
     ]
     for (const { status, json } of answers) {
       expect([status, json.code]).to.deep.equal([403, 'request-refused'])

@@ -3,7 +3,7 @@ import { presencePatch } from '../../../src/server/host/status.ts'
 import { LinkServer, head, json } from './harness.ts'
 
 /** Small enough that a test reaches them. */
-const smallBounds = { maxEventBuffers: 2, maxMessageBytes: 40_000, bodyTimeoutMs: 200 }
+const smallBounds = { maxMessageBytes: 40_000, bodyTimeoutMs: 200 }
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`
 
@@ -128,6 +128,18 @@ describe('PATCH /host/v1/scene', () => {
     expect(current()).to.deep.equal({ frame: 2, objects })
     expect((await patch({ base: 2, unset: ['frame'] })).body).to.include({ revision: 3 })
     expect(current()).to.deep.equal({ objects })
+  })
+
+  it('warns of numbers that became null, once, until a whole scene comes', async () => {
+    await post()
+    const send = (body: string) => host.send('PATCH', '/host/v1/scene', json, body)
+    await send('{"objects":[{"id":"Cube","x":NaN}]}')
+    await send('{"members":{"lens":Infinity,"half":"\\udcff"}}')
+    await send('{"members":{"frame":2}}')
+    const warnings = [{ code: 'text_not_unicode' }, { code: 'number_not_finite', count: 1 }]
+    expect(current()).to.deep.include({ warnings, lens: null, half: '\ufffd' })
+    await post()
+    expect(current()).to.deep.equal(scene)
   })
 
   it('returns 409 on another revision, without a scene, and while an application holds it', async () => {
@@ -269,14 +281,13 @@ describe('POST /host/v1/events/<session_id>', () => {
     expect(answer.body).to.deep.equal({ ok: true, next_cursor: 5, dropped: 2 })
   })
 
-  it('returns 429 beyond the allowed number of buffers and keeps accepting known ones', async () => {
-    await post('one', [event])
-    await post('two', [event])
-    const third = await post('three', [event])
-    expect(third.status).to.equal(429)
-    expect(third.body.code).to.equal('limit-reached')
-    expect(await host.buffers()).to.deep.equal(['one', 'two'])
-    expect((await post('two', [event])).status).to.equal(200)
+  it('keeps 100 buffers, and removes the one used longest ago for another one', async () => {
+    for (let number = 0; number < 100; number++) await post(`s${number}`, [event])
+    await post('s0', [event])
+    await post('new', [event])
+    const kept = await host.buffers()
+    expect(kept).to.have.length(100).and.include.members(['s0', 's2', 'new'])
+    expect(kept).not.to.include('s1')
   })
 
   it('appends and creates nothing for one invalid event, or with an invalid session id', async () => {

@@ -137,10 +137,10 @@ describe('serve --join', () => {
     const file = ['--join-token-file', tokenFile]
     const cases: [string[], string][] = [
       [['--join', 'http://gateway.example.com', ...file], 'would receive secrets over plain http'],
-      [['--join', 'ftp://gateway.example.com', ...file], '--join is not the address of a gateway'],
+      [['--join', 'ftp://gateway.example.com', ...file], 'the address of --join is not a URL'],
       [['--join', 'https://gateway.example.com'], '--join needs a token'],
-      [file, '--join-token-file is for --join'],
-      [['--visible-to', 'all'], '--visible-to is for --join'],
+      [file, '--join-token-file needs --join'],
+      [['--visible-to', 'all'], '--visible-to needs --join'],
       [['--join', base, '--join-token-file', join(folder, 'none')], 'cannot be read'],
     ]
     for (const [flags, said] of cases) {

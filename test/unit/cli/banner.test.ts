@@ -8,8 +8,7 @@ import {
 import { type BannerFacts, renderBanner } from '../../../src/commands/serve.ts'
 
 const page = `http://127.0.0.1:8765/#login=${'A'.repeat(43)}`
-const access = { keyed: false, page: null }
-const shown = { colour: false }
+const shown = { colour: false, page: null }
 
 /** What a banner contains, and with `not ` before it what it does not. */
 type Row<Facts> = [changes: Partial<Facts>, ...texts: string[]]
@@ -23,7 +22,6 @@ function expectTexts(banner: string, texts: readonly string[]): void {
 
 describe('renderBanner', () => {
   const facts: BannerFacts = {
-    ...access,
     ...shown,
     url: 'http://127.0.0.1:8765/mcp',
     hostUrl: 'http://127.0.0.1:8765/host',
@@ -38,10 +36,8 @@ describe('renderBanner', () => {
   }
   const waits = { ...unavailable, reason: 'no_application' }
   const rows: Row<BannerFacts>[] = [
-    [{}, 'Host and Origin, the host token', 'not page', 'not login', 'not \x1b'],
+    [{}, 'not page', 'not login', 'not \x1b'],
     [{ page }, page, 'later: service-cli page', 'not --registry-dir'],
-    [{ keyed: true }, 'the host token, the API key'],
-    [{ tokens: true }, 'the host token, access tokens'],
     [{ hostTokenFile: "/tmp/it's here" }, `$(cat \\ '/tmp/it'\\''s here')`, '/host/v1/scene'],
     [{ hostTokenFile: null }, 'TOKEN=$SERVICE_HOST_TOKEN'],
     [{ capture: { unavailable: waits } }, 'waits for an application; --capture off'],
@@ -67,7 +63,6 @@ describe('renderBanner', () => {
 
 describe('renderGatewayBanner', () => {
   const facts: GatewayBannerFacts = {
-    ...access,
     ...shown,
     url: 'http://127.0.0.1:9765/mcp',
     registryDir: '/tmp/service-cli-1000',
@@ -88,7 +83,7 @@ describe('renderGatewayBanner', () => {
 
 describe('renderAccountsBanner', () => {
   const facts: AccountsBannerFacts = {
-    ...shown,
+    colour: false,
     url: 'http://127.0.0.1:8780',
     registration: 'open',
     local: true,

@@ -61,7 +61,7 @@ describe('JoinOrServe', () => {
         stop: async () => void stops++,
       }
     }
-    return new JoinOrServe({ registryDir, dccType, start, takeoverMs, log })
+    return new JoinOrServe(registryDir, dccType, start, log, takeoverMs)
   }
 
   /** One that has joined `blender-1` and then lost it. */

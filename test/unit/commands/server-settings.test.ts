@@ -118,8 +118,6 @@ describe('settings of serve', () => {
     [{ host: '[]' }, {}, '--host [] is neither'],
     [{ host: '0.0.0.0' }, { SERVICE_MCP_API_KEY: '' }, 'exposes the server to the network'],
     [{ 'public-url': 'https://a.example' }, {}, 'exposes the server to the network'],
-    [{ 'tls-cert': 'c.pem' }, {}, '--tls-cert needs --tls-key'],
-    [{ 'tls-key': 'k.pem' }, {}, '--tls-key needs --tls-cert'],
     [{ 'tls-cert': '', 'tls-key': 'k.pem' }, {}, '--tls-cert is empty'],
     [{ 'trusted-proxy': ['localhost'] }, {}, '--trusted-proxy localhost is neither'],
     [{ 'trusted-proxy': ['::/0'] }, {}, '--trusted-proxy ::/0 is neither'],

@@ -7,8 +7,6 @@ import {
   parseConfig,
   withLogin,
   withoutLogin,
-  withoutTokens,
-  withTokens,
 } from '../../../src/lib/config/config-file.ts'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
@@ -133,14 +131,6 @@ describe('saved logins', () => {
     expect(withLogin(first, studio, login).defaultServer).to.equal(other)
   })
 
-  it('keep names and refresh token when only the access token is fresh', () => {
-    const fresh = { accessToken: new Secret('new'), accessExpiresAtMs: 3000 }
-    const after = withTokens(before, studio, fresh).logins.get(studio)
-    expect(after).to.deep.equal({ ...login, ...fresh })
-    const ended = withoutTokens(before, studio).logins.get(studio)
-    expect(ended).to.deep.equal({ username: 'alice', email: 'alice@x.example' })
-  })
-
   it('go at a logout, and their server stays the default when no other is left', () => {
     const after = withoutLogin(before, studio)
     expect(after.logins.get(studio)).to.equal(undefined)
@@ -150,8 +140,6 @@ describe('saved logins', () => {
   })
 
   it('stay when that of another server is removed', () => {
-    for (const change of [withoutTokens, withoutLogin]) {
-      expect(change(before, 'https://unknown.example')).to.equal(before)
-    }
+    expect(withoutLogin(before, 'https://unknown.example')).to.equal(before)
   })
 })

@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigStore, withLogin } from '../../../src/lib/config/config-file.ts'
-import { withFileLock } from '../../../src/lib/config/private-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
@@ -17,7 +16,7 @@ describe('configuration store', () => {
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), 'config-store-'))
     folder = join(base, 'service-cli')
-    store = new ConfigStore(join(folder, 'config.toml'), 100)
+    store = new ConfigStore(join(folder, 'config.toml'))
   })
   afterEach(() => rm(base, { recursive: true }))
 
@@ -44,10 +43,7 @@ describe('configuration store', () => {
     expect(fs.readFileSync(store.path, 'utf8')).to.equal(damaged)
   })
 
-  it('writes nothing while another process holds the lock, or without a change', async () => {
-    await withFileLock(join(folder, 'config.lock'), async () => {
-      expect((await failureOf(() => save())).code).to.equal('config_busy')
-    })
+  it('writes nothing without a change', async () => {
     await store.update(config => config)
     expect(fs.existsSync(store.path)).to.equal(false)
   })

@@ -1,5 +1,4 @@
 import { expect } from 'chai'
-import { SceneObjects } from '../../../src/lib/host-link/scene-objects.ts'
 import { codeOf, payload, registry } from './support.ts'
 
 type Change = Record<string, any>
@@ -18,6 +17,14 @@ describe('a scene that is patched', () => {
       { path: '/objects/0/x', kind: 'changed', before: 0, after: 1, id: 'Lamp' },
       { path: '/objects/2/x', kind: 'changed', before: 0, after: 5, id: 'Cube' },
     ])
+  })
+
+  it('counts the numbers that became null in its warnings', () => {
+    const resources = registry()
+    resources.setScene({ objects: [], warnings: [{ code: 'other' }] })
+    resources.patchScene({ objects: [{ id: 'Cube', x: NaN, y: -Infinity }], members: { a: null } })
+    const [other, notFinite] = [{ code: 'other' }, { code: 'number_not_finite', count: 2 }]
+    expect(payload(resources, 'scene://current')).to.deep.include({ warnings: [other, notFinite] })
   })
 
   it('calls objects omitted that leave a list of some of the objects', () => {
@@ -95,16 +102,6 @@ describe('a scene that is patched', () => {
       expect(payload(resources, 'scene://current')).to.deep.equal(before)
     }
     expect(payload(resources, 'scene://delta')).to.include({ base_revision: 1, revision: 2 })
-  })
-
-  it('finds objects at once after thousands left', () => {
-    const ids = Array.from({ length: 5000 }, (_, at) => `o${at}`)
-    const objects = SceneObjects.of(JSON.stringify({ objects: ids.map(each => ({ id: each })) }))
-    const removed = ids.filter((_, at) => at % 2 === 0)
-    objects?.apply({ objects: new Map(), removed, members: new Map(), unset: [] })
-    expect(objects?.place('o4999')).to.equal(2499)
-    expect(objects?.place('o1')).to.equal(0)
-    expect(objects?.place('o2')).to.equal(undefined)
   })
 
   it('is compared with a whole scene that follows, since each of its revisions', () => {

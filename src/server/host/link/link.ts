@@ -58,9 +58,9 @@ export class HostLink {
       const page = findAppOrigin(appOrigins, req)
       const refusal = page === null ? authorizeHostRequest(req, token, null) : checkPlace(req)
       if (refusal !== null) {
-        const problem = toProblem(refusal.error)
+        const problem = toProblem(refusal)
         onRefused({ status: problem.status, reason: refusal.reason, peer })
-        return refuseUpgrade(req, problem, refusal.headers)
+        return refuseUpgrade(req, problem)
       }
       if (this.#channels.size >= limits.maxLinks) {
         const detail = `${limits.maxLinks} links are open already`

@@ -46,7 +46,7 @@ export class Session implements ChannelReader {
   readonly #parts: SessionParts
   readonly #requests: Requests
   readonly #uploads: LinkUploads
-  /** Sessions of events that this connection opened, also those it closed. */
+  /** Sessions of events that this connection opened. */
   readonly #eventSessions = new Set<string>()
   #app: AppIdentity
   #document: OpenDocument
@@ -67,7 +67,7 @@ export class Session implements ChannelReader {
     this.#app = hello.app
     this.#document = hello.document ?? null
     this.#pictures = hello.capture ?? noPictures
-    this.#uploads = new LinkUploads(parts.uploads, limits, channel)
+    this.#uploads = new LinkUploads(parts.uploads, limits.maxArtefactBytes, channel)
     this.#requests = new Requests(channel, limits)
   }
 
@@ -146,17 +146,16 @@ export class Session implements ChannelReader {
 
   /**
    * Nothing more is taken. Not left to the close of the channel, which may come late: by then a
-   * newer connection may have opened the same buffers.
+   * newer connection may be there.
    */
   end(code: number, reason: string): void {
     if (!this.#isConnected) return
     this.#isConnected = false
-    const { registry, schemes, buffers, channel } = this.#parts
+    const { registry, schemes, channel } = this.#parts
     registry.scene.demand.supply(null)
     for (const stop of this.#stops) stop()
     schemes.disconnect()
     this.#uploads.close()
-    for (const sessionId of this.#eventSessions) buffers.abandon(sessionId)
     this.#requests.disconnect()
     channel.close(code, reason)
   }
@@ -198,7 +197,8 @@ export class Session implements ChannelReader {
         return { revision: registry.scene.replaceText(text, this.instanceId) }
       }
       case 'scene.patch': {
-        const { patch, base = null } = message
+        const { base = null } = message
+        const patch = { ...message.patch, warnings: frame.warnings }
         return { revision: changeScene(() => registry.scene.patch(patch, base, this.instanceId)) }
       }
       case 'app.update':
@@ -229,9 +229,6 @@ export class Session implements ChannelReader {
         for (const event of message.events) buffer.append(event)
         return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
       }
-      case 'events.close':
-        if (buffers.end(message.session_id)) return {}
-        throw new LinkRefusal('not_found', 'there is no such session of events')
       case 'producer.register':
         schemes.register(message.scheme, message.resources, message.templates, this.#requests)
         return {}
@@ -243,9 +240,6 @@ export class Session implements ChannelReader {
         return {}
       case 'artefact.put':
         return this.#uploads.put(message)
-      case 'artefact.abort':
-        this.#uploads.abort(message.upload)
-        return {}
       case 'checkpoint.add':
         return checkpoints
           .add(message)
@@ -323,7 +317,11 @@ export class Session implements ChannelReader {
   #changed(): void {
     const connected = this.#isConnected
     const app = this.#app
-    this.#parts.registry.scene.setApplication({ instanceId: this.instanceId, connected, dccType: app.dcc_type })
+    this.#parts.registry.scene.setApplication({
+      instanceId: this.instanceId,
+      connected,
+      dccType: app.dcc_type,
+    })
     this.#parts.onPresence({
       connected,
       app,

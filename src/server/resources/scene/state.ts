@@ -4,12 +4,7 @@ import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import {
-  checkObjects,
-  SceneObjects,
-  type ScenePatch,
-  type SceneStep,
-} from '../../../lib/host-link/scene-objects.ts'
+import { SceneObjects, type ScenePatch, type SceneStep } from '../../../lib/host-link/scene-objects.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { parseScene, takeStep } from './changes.ts'
 import { SceneDemand } from './demand.ts'
@@ -245,13 +240,7 @@ export class SceneState {
         'scene must have an array "objects" whose items all have their own text id',
       )
     }
-    const steps = objects.apply(patch)
-    try {
-      checkObjects(objects, this.#limits)
-    } catch (error) {
-      objects.undo(steps)
-      throw error
-    }
+    const steps = objects.apply(patch, this.#limits)
     this.#keep(steps, null)
     return this.#show(objects.bytes, () => objects.text)
   }

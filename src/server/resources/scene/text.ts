@@ -1,4 +1,4 @@
-import { countNonFinite, readJson, withWarnings } from '../../../lib/host-link/read-json.ts'
+import { readJson, warningsOf, withWarnings } from '../../../lib/host-link/read-json.ts'
 import { exceedsDepth, isJsonObject, maxJsonDepth, wellFormedJson } from '../../../lib/util/json.ts'
 
 const notAnObject = 'scene must be a JSON object, or null to clear it'
@@ -18,8 +18,7 @@ export function serialiseScene(scene: unknown, maxBytes: number): string {
     throw new TypeError(`scene is nested deeper than ${maxJsonDepth} levels`)
   }
   // Only a text with a null needs the slow look.
-  const count = text.includes('null') ? countNonFinite(scene) : 0
-  const warnings = count === 0 ? [] : [{ code: 'number_not_finite', count } as const]
+  const warnings = text.includes('null') ? warningsOf(scene) : []
   return sized(withWarnings(wellFormedJson(text), warnings), maxBytes)
 }
 

@@ -139,8 +139,6 @@ describe('the place of the application', () => {
       const peer = await server.join('run-1', { document: { name: 'a.blend' } })
       await peer.ask({ type: 'scene.set', scene: { a: 1 } })
       await peer.ask({ type: 'events.open', session_id: 'console' })
-      await peer.ask({ type: 'events.open', session_id: 'closed' })
-      await peer.ask({ type: 'events.close', session_id: 'closed' })
       const bye = { type: 'bye', clear, reason: 'the user left' }
       expect(await peer.ask(bye)).to.deep.equal({ type: 'ok' })
       await peer.closed
@@ -151,7 +149,7 @@ describe('the place of the application', () => {
         document,
       }
     }
-    const everything = { scene: true, buffers: ['console', 'closed'] }
+    const everything = { scene: true, buffers: ['console'] }
     expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
     expect(await shared(true)).to.deep.equal({ scene: false, buffers: [], document: null })
     expect(server.scene.current.goneBecause).to.equal('the user left')

@@ -71,7 +71,6 @@ describe('what an application tells over the host link', () => {
     expect(messages).to.deep.equal(['line 3', 'line 4', 'line 5'])
     app = await LinkClient.connect(serve)
     expect(await app.done(opened)).to.include({ next_cursor: 5 })
-    await app.done({ type: 'events.close', session_id: 'console' })
   })
 
   it('of itself stands in the instance record, and goes with it', async () => {

@@ -44,8 +44,6 @@ describe('what an application tells', () => {
   const refusals: [message: Message, code: string, said: string][] = [
     [scene(5), 'invalid', '/scene must be a JSON object, or null to clear it'],
     [scene({ explode: 1 }), 'internal', 'the server failed; its log has the reason'],
-    [{ type: 'events.close', session_id: 'x' }, 'not_found', 'no such session'],
-    [{ type: 'artefact.abort', upload: 'x' }, 'not_found', 'no such artefact'],
     [{ type: 'new' }, 'unknown_type', 'there is no message "new"'],
     [
       { type: 'audit.record', records: [{ action: 'a' }, { action: 5 }] },
@@ -97,9 +95,13 @@ describe('what an application tells', () => {
     await until(() => journal.length === 1)
   })
 
-  it('closes the link for what is no message', async () => {
+  it('closes the link for an invalid message, and ignores an unannounced frame', async () => {
     peer.send('{"type":5}')
     expect(await peer.closed).to.deep.equal({ code: 4400, reason: 'a message has no type' })
+    await until(() => server.presence?.connected === false)
+    const next = await server.join()
+    next.send(Buffer.from('x'))
+    await next.settled()
   })
 
   it('is an artefact, with other messages between its bytes', async () => {
@@ -115,40 +117,14 @@ describe('what an application tells', () => {
     expect(stored?.fields).to.include({ mime: 'text/plain', display_name: 'x' })
   })
 
-  it('is refused as a wrong artefact, and bytes that were not announced are dropped', async () => {
-    for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 5 }, { sha256: 'x' }]) {
+  it('is refused as a wrong artefact, and its bytes are dropped', async () => {
+    for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 5 }, { size: 'x' }]) {
       peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
       peer.send(Buffer.from('abcd'))
       expect(await peer.next()).to.include({ type: 'error', code: 'invalid' })
     }
     await peer.settled()
     expect(server.memory.stored.size).to.equal(0)
-  })
-})
-
-describe('the session events of a link', () => {
-  let server: LinkServer
-  beforeEach(async () => (server = await LinkServer.start({ limits: { maxEventBuffers: 1 } })))
-  afterEach(() => server.stop())
-
-  const event = { source: 's', stream: 'stdout', message: 'saved' }
-  const open = (id: string): Message => ({ type: 'events.open', session_id: id })
-  const append = (id: string): Message => ({
-    type: 'events.append',
-    session_id: id,
-    events: [event, event],
-  })
-
-  it('stay open when a newer link of the instance opened them, however late the older closes', async () => {
-    const older = await server.join()
-    await older.ask(append('a'))
-    older.ws.pause()
-    const newer = await server.join()
-    await newer.ask(append('a'))
-    older.ws.resume()
-    expect((await older.closed).code).to.equal(4409)
-    await newer.settled()
-    expect(await newer.ask(open('b'))).to.include({ type: 'error', code: 'limit' })
   })
 })
 
