@@ -59,17 +59,13 @@ export class Schemes {
     if (isBack) this.#registry.schemeUpdated(scheme)
   }
 
-  /** `producer.unregister` */
-  unregister(scheme: string): void {
-    this.#remove(this.#known(scheme))
-  }
-
   /** `resource.updated` */
   updated(uri: string): void {
     const parsed = parseResourceUri(uri)
     if (!parsed.ok) throw invalidMember('/uri', parsed.failure.replace(/^uri /, ''))
-    this.#known(parsed.value.scheme)
-    this.#registry.notifyUpdated(parsed.value.text)
+    const { scheme, text } = parsed.value
+    if (this.#byName.has(scheme)) return this.#registry.notifyUpdated(text)
+    throw new LinkRefusal('not_found', `no producer of ${scheme}:// is registered`)
   }
 
   /** The connection is lost: its schemes stay listed for a while. */
@@ -102,12 +98,6 @@ export class Schemes {
     this.#byName.set(scheme, added)
     this.#registry.attach(scheme, added)
     return added
-  }
-
-  #known(scheme: string): LinkedScheme {
-    const known = this.#byName.get(scheme)
-    if (known !== undefined) return known
-    throw new LinkRefusal('not_found', `no producer of ${scheme}:// is registered`)
   }
 
   #remove(known: LinkedScheme): void {

@@ -232,9 +232,6 @@ export class Session implements ChannelReader {
       case 'producer.register':
         schemes.register(message.scheme, message.resources, message.templates, this.#requests)
         return {}
-      case 'producer.unregister':
-        schemes.unregister(message.scheme)
-        return {}
       case 'resource.updated':
         schemes.updated(message.uri)
         return {}

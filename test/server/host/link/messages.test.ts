@@ -83,7 +83,6 @@ describe('a message of an application', () => {
     const refusals: [message: Message, code: string][] = [
       [register('scene'), 'scheme_taken'],
       [register('own'), 'scheme_taken'],
-      [{ type: 'producer.unregister', scheme: 'gone' }, 'not_found'],
       [{ type: 'resource.updated', uri: 'gone://a' }, 'not_found'],
       [{ ...resources(0), resources: Array(2001).fill(0) }, 'invalid'],
       [{ type: 'note.add', note: { text: 'Too bright' } }, 'unsupported'],
