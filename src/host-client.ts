@@ -9,7 +9,7 @@ import type { JsonObject } from './lib/util/json.ts'
 
 /**
  * `code` is one of docs/host-link.md ("Codes of errors", "Answers"), or `disconnected`,
- * `unreachable`, `replaced`, `version_unknown`.
+ * `unreachable`, `replaced`, `host_taken`.
  */
 export class HostLinkError extends Error {
   readonly code: string
@@ -40,10 +40,9 @@ export type LinkState = 'connecting' | 'connected' | 'waiting' | 'ended'
 export type PictureRequest = Extract<ServerMessage, { type: 'capture' }>
 export type PictureFile = Blob | Uint8Array<ArrayBuffer>
 
-/** A picture, with what docs/host-link.md ("capture") says of `window` and `view`. */
+/** A picture, with what docs/host-link.md ("capture") says of `view`. */
 export interface Picture {
   file: PictureFile
-  window?: { title: string; width: number; height: number }
   view?: JsonObject
 }
 
@@ -81,7 +80,6 @@ const closes: Readonly<Record<number, string>> = {
   1009: 'limit',
   4400: 'invalid',
   4401: 'auth-refused',
-  4406: 'version_unknown',
   4409: 'replaced',
   4423: 'host_taken',
 }
@@ -218,7 +216,6 @@ export class HostClient {
     const { app, picture, shots = false, onNotes } = this.#options
     return {
       type: 'hello',
-      protocol: [1],
       app: { mode: 'gui', ...app },
       instance_id: this.#instanceId,
       document: this.#document,
@@ -239,9 +236,7 @@ export class HostClient {
     if (this.#isEnded) return
     const { token, onStatus } = this.#options
     const isTokenWrong = error.code.startsWith('auth-') && typeof token === 'string'
-    if (isTokenWrong || error.code === 'replaced' || error.code === 'version_unknown') {
-      return this.#end(error)
-    }
+    if (isTokenWrong || error.code === 'replaced') return this.#end(error)
     const waitMs = error.code === 'host_taken' ? lastRetryMs : this.#retryMs
     this.#retryMs = Math.min(2 * this.#retryMs, lastRetryMs)
     this.#retryTimer = setTimeout(() => void this.#open(), waitMs * (0.8 + 0.4 * Math.random()))
@@ -286,8 +281,6 @@ export class HostClient {
         return this.#schedule()
       case 'notes':
         return onNotes?.(message.notes as readonly JsonObject[], message.pictures)
-      case 'shutdown':
-        this.#retryMs = message.reconnect_after_ms ?? firstRetryMs
     }
   }
 

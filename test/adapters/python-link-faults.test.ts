@@ -58,27 +58,27 @@ describe('the Python link: what goes wrong', () => {
     await rm(folder, { recursive: true })
   })
 
-  const finals = [
-    { code: 4406, says: 'no common version' },
-    { code: 4409, says: 'a newer link of this application took its place' },
-  ]
-  for (const { code, says } of finals) {
-    it(`does not come back after ${code}`, async () => {
-      await begin({ welcome: null, connected: peer => peer.ws.close(code, 'reason') })
-      expect((await app.untilState('refused')).text).to.contain(says)
-      await delay(longerThanFirstWaitMs)
-      expect(server.peers).to.have.length(1)
-      expect(server.peers[0]?.closeCode).to.equal(code)
-    })
-  }
+  it('does not come back after 4409', async () => {
+    await begin({ welcome: null, connected: peer => peer.ws.close(4409, 'reason') })
+    const { text } = await app.untilState('refused')
+    expect(text).to.contain('a newer link of this application took its place')
+    await delay(longerThanFirstWaitMs)
+    expect(server.peers).to.have.length(1)
+    expect(server.peers[0]?.closeCode).to.equal(4409)
+  })
 
-  it('comes back after a shutdown, but no sooner than the server says', async () => {
+  it('names the application that has the place of its own', async () => {
+    const reason = 'another application is connected: houdini, process 7'
+    await begin({ welcome: null, connected: peer => peer.ws.close(4423, reason) })
+    expect((await app.untilState('waiting')).text).to.contain(`taken: ${reason}`)
+  })
+
+  it('comes back a second after the server stopped', async () => {
     await begin()
     const first = await server.peer()
     await app.untilState('connected')
-    first.send({ type: 'shutdown', reason: 'update', reconnect_after_ms: 2000 })
     first.ws.close(1001)
-    expect((await app.untilState('waiting')).text).to.contain('Trying again in 2.0 s')
+    expect((await app.untilState('waiting')).text).to.contain('Trying again in 1.0 s')
     await server.peer(2)
     const ids = server.peers.map(peer => peer.of('hello')[0]?.['instance_id'])
     expect(ids[0]).to.equal(ids[1])

@@ -57,7 +57,7 @@ describe('the Python link: what the server asks', () => {
     }
     refresh('refused')
     const { id } = await peer.nth('scene.set')
-    peer.send({ type: 'error', id, code: 'invalid', message: 'no scene', retryable: false })
+    peer.send({ type: 'error', id, code: 'invalid', message: 'no scene' })
     expect(await peer.answerTo('refused')).to.include(error)
     expect((await app.call('flush')).result).to.equal(false)
     refresh('taken')

@@ -32,8 +32,7 @@ describe('the Python link: what the application tells', () => {
       'sec-websocket-protocol': 'dcc-host.v1',
     })
     expect(headers).not.to.have.any.keys('origin', 'sec-websocket-extensions')
-    const { app: said, document, protocol, instance_id: id } = await peer.nth('hello')
-    expect(protocol).to.deep.equal([1])
+    const { app: said, document, instance_id: id } = await peer.nth('hello')
     expect(id).to.match(/^[0-9a-f]{32}$/)
     expect(document).to.deep.equal({ path: '/a/b.blend', modified: true })
     expect(said).to.deep.equal({
@@ -160,7 +159,7 @@ describe('the Python link: what the application tells', () => {
     const { id } = await peer.nth('audit.record')
     await app.call('record', 'good')
     const message = '/records/0/action must be nicer'
-    peer.send({ type: 'error', id, code: 'invalid', message, retryable: false })
+    peer.send({ type: 'error', id, code: 'invalid', message })
     const { records } = await peer.nth('audit.record', 2)
     expect(records.map((one: any) => one.action)).to.deep.equal(['good'])
     await app.untilError(message)
@@ -266,7 +265,7 @@ describe('the Python link: what the application tells', () => {
     const { id } = await second.nth('artefact.put')
     await until(() => second.binary.length === 1, 'its bytes')
     expect(second.binary[0]?.subarray(0, 3)).to.deep.equal(Buffer.from([0, 1, 2]))
-    second.send({ type: 'error', id, code: 'limit', message: 'no room', retryable: false })
+    second.send({ type: 'error', id, code: 'limit', message: 'no room' })
     await until(async () => (await app.get('uploads'))[0].done, 'upload done')
     expect((await app.get('uploads'))[0].error).to.equal('no room (limit)')
   })

@@ -55,7 +55,7 @@ describe('the Python link: scenes that change', () => {
     await begin()
     await app.call('patch_scene', { frame: 2 }, {})
     const { id } = await peer.nth('scene.patch')
-    peer.send({ type: 'error', id, code: 'stale', message: 'another scene', retryable: false })
+    peer.send({ type: 'error', id, code: 'stale', message: 'another scene' })
     const whole = await peer.nth('scene.set', 2)
     expect(whole['scene']).to.deep.equal(sceneOf({ frame: 2, mode: 'pose' }))
     await taken(whole, 20)

@@ -8,15 +8,8 @@ export const token = 'a-token-that-nobody-may-see'
 
 export const welcome = {
   type: 'welcome',
-  protocol: 1,
   server: { name: 'service-cli', version: '0.1.0' },
-  limits: {
-    max_message_bytes: 64 * 1024 * 1024,
-    max_batch: 100,
-    max_in_flight: 8,
-    max_artefact_bytes: 0,
-    max_patched_objects: 2000,
-  },
+  limits: { max_message_bytes: 64 * 1024 * 1024, max_batch: 100, max_patched_objects: 2000 },
   heartbeat_ms: 5000,
   need_scene: false,
 }

@@ -208,7 +208,7 @@ describe('service-cli resources watch', () => {
     const application = await LinkClient.connect(serve)
     application.answer = ({ type, uri }) => {
       if (type !== 'read') return undefined
-      if (isBusy) return { code: 'busy', message: 'it renders', retryable: true }
+      if (isBusy) return { code: 'busy', message: 'it renders' }
       return { contents: [{ uri, text: 'a cube' }] }
     }
     const resources = [{ uri: 'app://Cube', name: 'Cube' }]

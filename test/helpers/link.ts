@@ -24,7 +24,6 @@ export const instanceId = 'the-run-of-the-test'
 export function helloOf(members: Record<string, unknown> = {}) {
   return {
     type: 'hello',
-    protocol: [1],
     client: { name: 'test', version: '1' },
     app: { dcc_type: 'blender', version: '3.4.1', pid: 4711, mode: 'gui' },
     instance_id: instanceId,
@@ -72,18 +71,20 @@ export class LinkClient {
     return client
   }
 
-  /** Open, with hello and welcome exchanged. */
+  /** Open, with hello and welcome exchanged. Rejects with the code of the close. */
   static async connect(
     serve: LinkAddress,
     members: Record<string, unknown> = {},
   ): Promise<LinkClient> {
     const client = await LinkClient.open(serve)
     client.say(helloOf(members))
-    await client.until(() => client.messages.length > 0, 'welcome')
+    await client
+      .until(() => client.messages.length > 0, 'welcome')
+      .catch(async () => {
+        const { code, reason } = await client.closed
+        throw Object.assign(new Error(reason), { code })
+      })
     client.welcome = client.messages[0]
-    if (client.welcome.type !== 'welcome') {
-      throw Object.assign(new Error(client.welcome.message), { code: client.welcome.code })
-    }
     return client
   }
 
@@ -153,7 +154,7 @@ export class LinkClient {
     if (message.type === 'ok' || message.type === 'error') {
       this.#asked.get(message.id)?.(message)
       this.#asked.delete(message.id)
-    } else if (['read', 'list', 'refresh', 'capture'].includes(message.type)) {
+    } else if (['read', 'refresh', 'capture'].includes(message.type)) {
       void this.#reply(message)
     }
     this.#wake()

@@ -10,7 +10,7 @@ interface FrameForm {
   declared?: number
 }
 
-export const opcodes = { more: 0, text: 1, binary: 2, close: 8 } as const
+export const opcodes = { more: 0, text: 1, binary: 2, close: 8, ping: 9 } as const
 
 /** One masked frame, whole or not. */
 export function frameOf(payload: Buffer | string, form: FrameForm = {}): Buffer {

@@ -103,7 +103,7 @@ describe('on a full disk', () => {
       application.ws.terminate()
       await serve.stop()
       const message = 'the server has no room left to store this'
-      const refused = { type: 'error', code: 'limit', message, retryable: true }
+      const refused = { type: 'error', code: 'limit', message }
       for (const { id: _, ...answer } of answers) expect(answer).to.deep.equal(refused)
     })
   })

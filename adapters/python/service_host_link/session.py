@@ -38,7 +38,6 @@ class Session(object):
         self._counter = 0
         self._waiting = {}  # id -> on_answer
         self._upload = None  # (file, id of its message, bytes left) of the artefact under way
-        self._shutdown = None  # seconds, when the server said so
         self._bye = False
         self._steps = (
             self._send_answer, self._send_from_outbox, self._send_scene,
@@ -53,7 +52,6 @@ class Session(object):
                 self._turn()
         except ConnectionLost as error:
             lost = error
-            lost.delay = lost.delay or self._shutdown
             self.worker.told = self._bye  # the server closes when it has read the bye
         except Stopped:
             lost = ConnectionLost("the link was stopped")
@@ -144,8 +142,6 @@ class Session(object):
             link.notes = (message["notes"], message.get("pictures"))
         elif kind == "clients":
             link.clients = message["clients"]
-        elif kind == "shutdown":
-            self._shutdown = message.get("reconnect_after_ms", 0) / 1000.0
         elif kind == "welcome":
             self._welcome(message)
         elif id is not None:
@@ -160,8 +156,7 @@ class Session(object):
         with link._lock:
             link._outbox.open()  # what changes from now on is told after the welcome
             self._send(omit_none(
-                type="hello", protocol=[1], app=link._app,
-                client={"name": "service-host-link", "version": "0.1.0"},
+                type="hello", app=link._app,
                 instance_id=link._instance_id, document=link._document,
                 capture=link._pictures, scene_refresh=link._on_refresh is not None or None,
                 notes=link._shows_notes or None))

@@ -33,20 +33,19 @@ class ConnectionLost(Exception):
 
 # By the close code of the server: the arguments of ConnectionLost.
 _CLOSES = {
-    1001: ("the server stops",),
+    1001: ("the server stops", False, 1.0),
     1009: ("a message was larger than the server takes", False, None, True),
     4400: ("the server could not understand a message", False, None, True),
-    4406: ("the server speaks no common version of the protocol", True),
     4409: ("a newer link of this application took its place", True),
-    4423: ("taken: another application is linked there", False, TAKEN_SECONDS),
+    4423: ("taken", False, TAKEN_SECONDS),
 }
 
 
 def _lost_by_close(payload):
     code = struct.unpack("!H", payload[:2])[0] if payload else 1005
     text, *more = _CLOSES.get(code, ("the server closed the link (%d)" % code,))
-    if code == 4400:
-        text += " (%s)" % one_line(payload[2:].decode("utf-8", "replace"))
+    if code in (4400, 4423):
+        text += ": %s" % one_line(payload[2:].decode("utf-8", "replace"))
     return ConnectionLost(text, *more)
 
 

@@ -222,7 +222,6 @@ const scheme = z.object({ scheme: z.string() })
 /** The messages of the WebSocket by their type, without `type` and `id`. */
 export const messages = {
   hello: z.object({
-    protocol: z.array(z.int(), must('be an array of whole numbers')),
     app: identity,
     instance_id: name,
     document: document.optional(),
@@ -235,6 +234,8 @@ export const messages = {
   heartbeat: z.object({
     main_idle_ms: z.number().min(0, must('be a number of milliseconds, 0 or more')),
     busy: optional(name),
+    /** For so long nothing may come: no thread of the application runs. */
+    silent_ms: optional(integer(1, 600_000)),
   }),
   'scene.set': z.object({
     scene: z.custom<JsonObject | null>(
@@ -259,7 +260,6 @@ export const messages = {
   // Their lists are checked with the scheme that they are of.
   'producer.register': scheme.extend({ resources: anything, templates: anything }),
   'producer.unregister': scheme,
-  'producer.list_changed': scheme.extend({ resources: anything }),
   'resource.updated': z.object({ uri: z.string() }),
   'artefact.put': z.object({
     id: name,

@@ -4,15 +4,12 @@ import type { JsonObject } from '../util/json.ts'
 
 /** The WebSocket sub-protocol. */
 export const subprotocol = 'dcc-host.v1'
-export const protocolVersion = 1
 
 export const closeCodes = {
   bye: 1000,
   serverStops: 1001,
   overloaded: 1013,
   badMessage: 4400,
-  versionUnknown: 4406,
-  helloMissing: 4408,
   replaced: 4409,
   hostTaken: 4423,
 } as const
@@ -29,7 +26,6 @@ export type LinkErrorCode =
   | 'mismatch'
   | 'stale'
   | 'internal'
-  | 'host_taken'
   // Only for pictures.
   | 'minimised'
   | 'no_window'
@@ -55,25 +51,16 @@ export type PictureShot =
   /** The view of an earlier picture or a note, as the application gave it. */
   | { readonly view: JsonObject }
 
-interface LinkLimits {
-  readonly max_message_bytes: number
-  readonly max_batch: number
-  /** Open reads and pictures. */
-  readonly max_in_flight: number
-  /** 0: no bound; null: artefacts are switched off. */
-  readonly max_artefact_bytes: number | null
-  readonly max_patched_objects: number
-}
-
 export interface Welcome {
   readonly type: 'welcome'
-  readonly protocol: number
   readonly server: { readonly name: string; readonly version: string }
-  readonly limits: LinkLimits
+  readonly limits: {
+    readonly max_message_bytes: number
+    readonly max_batch: number
+    readonly max_patched_objects: number
+  }
   readonly heartbeat_ms: number
   readonly need_scene: boolean
-  /** The server takes `scene.patch`. */
-  readonly scene_patch: boolean
 }
 
 /** To be answered in time, with the same id. */
@@ -94,7 +81,6 @@ interface CaptureRequest extends Request<'capture'> {
 export type ServerMessage =
   | Welcome
   | (Request<'read'> & { readonly uri: string })
-  | (Request<'list'> & { readonly scheme: string })
   | CaptureRequest
   /** To be answered once the server has the scene as the application shows it. */
   | Request<'refresh'>
@@ -107,4 +93,3 @@ export type ServerMessage =
   /** The clients of the server as `server://clients` has them; to those that ask for notes. */
   | { readonly type: 'clients'; readonly clients: readonly object[] }
   | { readonly type: 'cancel'; readonly id: string }
-  | { readonly type: 'shutdown'; readonly reason: string; readonly reconnect_after_ms?: number }

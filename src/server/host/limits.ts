@@ -20,8 +20,6 @@ export const hostDefaults = {
   maxLinkBacklogBytes: 8 * 1024 * 1024,
   /** The application must answer a read within this time. */
   linkReadMs: 5000,
-  /** The application must answer a list within this time. */
-  linkListMs: 2000,
   /** The application must bring a picture of itself within this time. */
   linkCaptureMs: 8000,
 }

@@ -110,10 +110,7 @@ describe('the host client in Node', () => {
     const { link } = await connect({
       picture(request) {
         asked.push([request.target, request.max_width > 0])
-        return {
-          file: Uint8Array.from(pngOf(32, 16)),
-          window: { title: 'Viewer', width: 64, height: 32 },
-        }
+        return { file: Uint8Array.from(pngOf(32, 16)), view: { eye: [0, 0, 6] } }
       },
     })
     link.setScene({ objects: [cube] })

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { closeCodes } from '../../../src/lib/host-link/wire.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
@@ -16,7 +17,7 @@ export async function connectWhenFree(
   const found: LinkClient[] = []
   await until(async () => {
     const client = await LinkClient.connect(serve, members).catch((error: unknown) => {
-      if ((error as { code?: string }).code !== 'host_taken') throw error
+      if ((error as { code?: number }).code !== closeCodes.hostTaken) throw error
     })
     if (client) found.push(client)
     return found.length > 0

@@ -75,7 +75,7 @@ describe('a scene that is asked for when somebody reads it', () => {
     }
     app.answer = () => ({})
     expect(await texts()).not.to.contain('has not confirmed')
-    app.answer = () => ({ code: 'busy', message: 'a dialog is open', retryable: true })
+    app.answer = () => ({ code: 'busy', message: 'a dialog is open' })
     expect(await texts()).to.contain('has not confirmed')
     app.answer = () => ({})
     expect(await texts()).not.to.contain('has not confirmed')

@@ -1,13 +1,15 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { closeCodes, type ServerMessage } from '../../../lib/host-link/wire.ts'
+import { messageOf } from '../../../lib/util/errors.ts'
 import type { HostLimits } from '../limits.ts'
+import { type Frame, readFrame } from './frame.ts'
 
 type ChannelLimits = Pick<HostLimits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
 
 /** Receives what arrives on a channel. Must not throw. */
 export interface ChannelReader {
-  text(text: string): void
+  message(frame: Frame): void
   bytes(bytes: Buffer): void
   /** Once, however the channel ended. `code` is the WebSocket close code, 1006 for a cut. */
   closed(code: number): void
@@ -35,6 +37,8 @@ export class Channel {
   #bytesRead: number
   /** Nothing arrived for at least so long. */
   #silentMs = 0
+  /** The application said that it may be silent for so much longer. */
+  #allowedMs = 0
 
   constructor(
     ws: WebSocket,
@@ -72,6 +76,11 @@ export class Channel {
     return false
   }
 
+  /** Until the next heartbeat. */
+  allowSilence(ms: number): void {
+    this.#allowedMs = ms
+  }
+
   close(code: number, reason: string): void {
     // A longer reason would be an error instead of a close (RFC 6455, section 5.5).
     const bytes = Buffer.from(reason).subarray(0, 123)
@@ -90,8 +99,14 @@ export class Channel {
   #arrived(bytes: Buffer, isBinary: boolean): void {
     // Frames that follow our own close frame are ignored.
     if (this.#ws.readyState !== this.#ws.OPEN) return
-    if (isBinary) this.#reader.bytes(bytes)
-    else this.#reader.text(bytes.toString('utf8'))
+    if (isBinary) return this.#reader.bytes(bytes)
+    let frame: Frame
+    try {
+      frame = readFrame(bytes.toString('utf8'))
+    } catch (error) {
+      return this.close(closeCodes.badMessage, `a message ${messageOf(error)}`)
+    }
+    this.#reader.message(frame)
   }
 
   #ping(): void {
@@ -102,7 +117,7 @@ export class Channel {
     this.#bytesRead = bytesRead
     // Counted by pings, not by the clock: a machine that slept has not listened meanwhile.
     this.#silentMs = isSilent ? this.#silentMs + linkPingMs : 0
-    if (this.#silentMs >= linkSilenceMs) this.#ws.terminate()
+    if (this.#silentMs >= linkSilenceMs + this.#allowedMs) this.#ws.terminate()
     else if (this.#ws.readyState === this.#ws.OPEN) this.#ws.ping()
   }
 }

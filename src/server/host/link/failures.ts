@@ -3,27 +3,27 @@ import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
 import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { applicationWords } from '../../resources/errors.ts'
 
-/** Why a read of a resource of the application failed: `data.reason` on the wire. */
-type HostReason = NoAnswer | 'host_failed'
-
-/** Why a request to the application has no answer. */
-export type NoAnswer = 'host_busy' | 'host_disconnected' | 'host_timeout'
-
-const texts: Readonly<Record<HostReason, readonly [message: string, hint: string]>> = {
-  host_busy: ['the application is busy', 'try again when its render, dialog or save is done'],
-  host_disconnected: ['the application is not connected', 'open it and press Connect'],
-  host_timeout: [
-    'the application did not answer in time',
-    'try again; look at its window: it may hang',
+const failed = ['the application could not answer', 'its log says why'] as const
+const failures = new Map<string, readonly [message: string, hint: string]>([
+  ['host_busy', ['the application is busy', 'try again when its render, dialog or save is done']],
+  ['host_disconnected', ['the application is not connected', 'open it and press Connect']],
+  [
+    'host_timeout',
+    ['the application did not answer in time', 'try again; look at its window: it may hang'],
   ],
-  host_failed: ['the application could not answer', 'its log says why'],
-}
+])
 
-/** What the client is told; `applicationMessage` is passed on as the words of the application. */
-export function hostFailure(reason: HostReason, applicationMessage = ''): ServiceError {
-  const [message, hint] = texts[reason]
-  const words = applicationWords(applicationMessage)
-  return new ServiceError('resource_failed', message + words, { hint, data: { reason } })
+/**
+ * What the client is told of a read that failed. `said`: what the application said, passed on as its
+ * words.
+ */
+export function hostFailure(code: string, said = ''): ServiceError {
+  const [message, hint] = failures.get(code) ?? failed
+  const reason = failures.has(code) ? code : 'host_failed'
+  return new ServiceError('resource_failed', message + applicationWords(said), {
+    hint,
+    data: { reason },
+  })
 }
 
 /** Why a message of the application is not accepted: its answer, word for word. */
@@ -35,13 +35,6 @@ export class LinkRefusal extends Error {
     super(message)
     this.code = code
   }
-}
-
-const retryable: readonly LinkErrorCode[] = ['limit', 'busy', 'internal', 'host_taken']
-
-/** `docs/host-link.md`, "Codes of errors" */
-export function isRetryable(code: LinkErrorCode): boolean {
-  return retryable.includes(code)
 }
 
 const codes: Partial<Record<ServiceError['code'], LinkErrorCode>> = {

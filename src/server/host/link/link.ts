@@ -1,12 +1,7 @@
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { maxBatch, type Message } from '../../../lib/host-link/messages.ts'
-import {
-  closeCodes,
-  protocolVersion,
-  subprotocol,
-  type Welcome,
-} from '../../../lib/host-link/wire.ts'
+import { closeCodes, subprotocol, type Welcome } from '../../../lib/host-link/wire.ts'
 import { messageOf, ServiceError } from '../../../lib/util/errors.ts'
 import { fail } from '../../../lib/util/result.ts'
 import { version } from '../../../lib/util/version.ts'
@@ -21,9 +16,8 @@ import { authorizeHostRequest, checkPlace } from '../guards.ts'
 import type { Presence } from '../status.ts'
 import type { Uploads } from '../uploads.ts'
 import { Channel, type ChannelReader } from './channel.ts'
-import { type Frame, idOf, parseMessage, readFrame } from './frame.ts'
+import { type Frame, parseMessage } from './frame.ts'
 import { offeredPictures, pictureFailure } from './pictures.ts'
-import { maxInFlight } from './requests.ts'
 import { Schemes } from './schemes.ts'
 import { heartbeatMs, Session } from './session.ts'
 
@@ -33,8 +27,6 @@ interface HostLinkParts extends HostParts {
 }
 
 const noHello = 'the first message must be a hello'
-/** When the server stops, applications come back no sooner than this. */
-const reconnectAfterMs = 1000
 
 /** The WebSockets of applications: one application at a time, the others are refused. */
 export class HostLink {
@@ -43,12 +35,10 @@ export class HostLink {
   readonly #channels = new Set<Channel>()
   /** That of the application, which may have ended. */
   #session: Session | null = null
-  #isClosed = false
 
   constructor(parts: HostLinkParts) {
-    const { registry, log, limits } = parts
     this.#parts = parts
-    this.#schemes = new Schemes({ registry, log, graceMs: limits.linkGraceMs })
+    this.#schemes = new Schemes(parts.registry, parts.limits.linkGraceMs)
   }
 
   /** The application as a source of pictures of itself, whichever is connected. */
@@ -87,15 +77,10 @@ export class HostLink {
     }
   }
 
-  /** Lets every application know and go. */
   close(): void {
-    this.#isClosed = true
-    for (const channel of this.#channels) {
-      const reason = 'the server stops'
-      channel.send({ type: 'shutdown', reason, reconnect_after_ms: reconnectAfterMs })
-      channel.close(closeCodes.serverStops, reason)
-    }
-    this.#session?.end(closeCodes.serverStops, 'the server stops')
+    const reason = 'the server stops'
+    for (const channel of this.#channels) channel.close(closeCodes.serverStops, reason)
+    this.#session?.end(closeCodes.serverStops, reason)
     this.#schemes.forget()
   }
 
@@ -103,12 +88,12 @@ export class HostLink {
   #open(ws: WebSocket, socket: Socket, isPage: boolean): void {
     const { limits } = this.#parts
     const waiting = setTimeout(() => {
-      channel.close(closeCodes.helloMissing, `no hello came within ${limits.linkHelloMs} ms`)
+      channel.close(closeCodes.badMessage, `no hello came within ${limits.linkHelloMs} ms`)
     }, limits.linkHelloMs).unref()
     const reader: ChannelReader = {
-      text: text => {
+      message: frame => {
         clearTimeout(waiting)
-        this.#greet(channel, text)
+        this.#greet(channel, frame)
       },
       bytes: () => channel.close(closeCodes.badMessage, noHello),
       closed: () => clearTimeout(waiting),
@@ -116,34 +101,23 @@ export class HostLink {
     const channel = new Channel(ws, socket, { limits, reader, isPage })
     this.#channels.add(channel)
     ws.once('close', () => this.#channels.delete(channel))
-    if (this.#isClosed) channel.close(closeCodes.serverStops, 'the server stops')
   }
 
-  #greet(channel: Channel, text: string): void {
-    let frame: Frame
+  #greet(channel: Channel, frame: Frame): void {
     let message: Message | null = null
     try {
-      frame = readFrame(text)
       message = frame.type === 'hello' ? parseMessage(frame) : null
     } catch (error) {
-      const isText = error instanceof TypeError
-      const reason = isText ? `a message ${error.message}` : messageOf(error)
-      return channel.close(closeCodes.badMessage, reason)
+      return channel.close(closeCodes.badMessage, messageOf(error))
     }
     if (message?.type !== 'hello') return channel.close(closeCodes.badMessage, noHello)
-    if (!message.protocol.includes(protocolVersion)) {
-      const reason = `the server speaks version ${protocolVersion} of the protocol`
-      return channel.close(closeCodes.versionUnknown, reason)
-    }
     const { app, instance_id } = message
     const session = this.#session
     if (session?.isConnected && session.instanceId !== instance_id) {
       const reason = `another application is connected: ${session.title}`
       const { dcc_type, pid } = app
       this.#parts.log.warn({ dcc_type, pid }, 'a second application was turned away')
-      const refusal = { code: 'host_taken', message: reason, retryable: true }
-      channel.send({ type: 'error', id: idOf(frame), ...refusal })
-      return channel.close(closeCodes.hostTaken, 'another application is connected')
+      return channel.close(closeCodes.hostTaken, reason)
     }
     this.#accept(channel, message)
   }
@@ -168,22 +142,18 @@ export class HostLink {
   }
 
   #welcome({ instance_id, scene_refresh }: Message<'hello'>): Welcome {
-    const { limits, registry, artefacts } = this.#parts
+    const { limits, registry } = this.#parts
     return {
       type: 'welcome',
-      protocol: protocolVersion,
       server: { name: 'service-cli', version },
       limits: {
         max_message_bytes: limits.maxMessageBytes,
         max_batch: maxBatch,
-        max_in_flight: maxInFlight,
-        max_artefact_bytes: artefacts === null ? null : limits.maxArtefactBytes,
         max_patched_objects: limits.maxPatchedObjects,
       },
       heartbeat_ms: heartbeatMs,
       // An application that cannot confirm its scene sends it again.
       need_scene: registry.scene.setBy !== instance_id || scene_refresh !== true,
-      scene_patch: true,
     }
   }
 }

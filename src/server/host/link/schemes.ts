@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { invalidMember, orThrow, withoutNulls } from '../../../lib/host-link/check.ts'
-import { messageOf } from '../../../lib/util/errors.ts'
 import { wellFormedJson } from '../../../lib/util/json.ts'
-import type { Logger } from '../../../lib/util/logger.ts'
 import { listedValues } from '../../resources/completion.ts'
 import { descriptorForm, templateForm } from '../../resources/producer-check.ts'
 import type {
@@ -24,78 +22,54 @@ const maxSchemes = 16
 /** Resources, and templates, of one scheme. */
 const maxResources = 2000
 
-interface SchemesParts {
-  readonly registry: ResourceRegistry
-  /** Schemes of a lost link stay listed for this long. */
-  readonly graceMs: number
-  readonly log: Logger
-}
-
 /**
  * The schemes that the application offers, over all its connections. After the end of one they wait
  * to be registered again.
  */
 export class Schemes {
-  readonly #parts: SchemesParts
+  readonly #registry: ResourceRegistry
+  /** Schemes of a lost link stay listed for this long. */
+  readonly #graceMs: number
   /** In the order of their listing. */
   readonly #byName = new Map<string, LinkedScheme>()
-  #requests: Requests | null = null
 
-  constructor(parts: SchemesParts) {
-    this.#parts = parts
+  constructor(registry: ResourceRegistry, graceMs: number) {
+    this.#registry = registry
+    this.#graceMs = graceMs
   }
 
-  connect(requests: Requests): void {
-    this.#requests = requests
-  }
-
-  /** `producer.register` */
-  register(scheme: string, resources: unknown, templates: unknown): void {
-    const { registry } = this.#parts
-    const listed = resourcesOf(resources ?? [], scheme)
+  /** `producer.register`; `requests` are those of the connection that it came on. */
+  register(scheme: string, resources: unknown, templates: unknown, requests: Requests): void {
+    const listed = parseList(resources ?? [], '/resources', descriptorForm(scheme), 'uri')
     const offered = parseList(templates ?? [], '/templates', templateForm(scheme), 'uriTemplate')
     const known = this.#byName.get(scheme) ?? this.#add(scheme)
     const isBack = known.requests === null
     clearTimeout(known.removal)
-    known.requests = this.#requests
-    if (known.replace(listed, offered)) registry.listChanged()
-    if (isBack) registry.schemeUpdated(scheme)
+    known.requests = requests
+    if (known.replace(listed, offered)) this.#registry.listChanged()
+    if (isBack) this.#registry.schemeUpdated(scheme)
   }
 
   /** `producer.unregister` */
   unregister(scheme: string): void {
-    const known = this.#byName.get(scheme)
-    if (known === undefined) throw unknownScheme(scheme)
-    this.#remove(known)
-  }
-
-  /**
-   * `producer.list_changed`: takes the resources, or asks for them when there are none in the
-   * message. The old ones stay until the answer is there, and when it is wrong or late.
-   */
-  listChanged(scheme: string, resources: unknown): void {
-    const known = this.#connected(scheme)
-    if (resources !== undefined) return this.#replaceList(known, resources)
-    // An answer on its way may be older than this message.
-    known.fetching = known.fetching.then(() => this.#fetchList(known))
+    this.#remove(this.#known(scheme))
   }
 
   /** `resource.updated` */
   updated(uri: string): void {
     const parsed = parseResourceUri(uri)
     if (!parsed.ok) throw invalidMember('/uri', parsed.failure.replace(/^uri /, ''))
-    this.#connected(parsed.value.scheme)
-    this.#parts.registry.notifyUpdated(parsed.value.text)
+    this.#known(parsed.value.scheme)
+    this.#registry.notifyUpdated(parsed.value.text)
   }
 
   /** The connection is lost: its schemes stay listed for a while. */
   disconnect(): void {
-    const { registry, graceMs } = this.#parts
     for (const known of this.#byName.values()) {
       if (known.requests === null) continue
       known.requests = null
-      known.removal = setTimeout(() => this.#remove(known), graceMs).unref()
-      registry.schemeUpdated(known.scheme)
+      known.removal = setTimeout(() => this.#remove(known), this.#graceMs).unref()
+      this.#registry.schemeUpdated(known.scheme)
     }
   }
 
@@ -105,12 +79,11 @@ export class Schemes {
   }
 
   #add(scheme: string): LinkedScheme {
-    const { registry } = this.#parts
     if (!isScheme(scheme)) {
       const form = 'a lower-case letter, then letters, digits, "+", "-" or "."'
       throw invalidMember('/scheme', `must be ${form}, at most 64 characters`)
     }
-    const state = registry.schemeState(scheme)
+    const state = this.#registry.schemeState(scheme)
     if (state === 'reserved') {
       throw new LinkRefusal('scheme_reserved', `${scheme}:// is the server's own`)
     }
@@ -122,40 +95,21 @@ export class Schemes {
     }
     const added = new LinkedScheme(scheme)
     this.#byName.set(scheme, added)
-    registry.attach(scheme, added)
+    this.#registry.attach(scheme, added)
     return added
   }
 
-  #connected(scheme: string): LinkedScheme {
+  #known(scheme: string): LinkedScheme {
     const known = this.#byName.get(scheme)
-    if (known === undefined || known.requests === null) throw unknownScheme(scheme)
-    return known
-  }
-
-  #replaceList(known: LinkedScheme, resources: unknown): void {
-    const listed = resourcesOf(resources, known.scheme)
-    if (known.replace(listed, known.templates())) this.#parts.registry.listChanged()
-  }
-
-  async #fetchList(known: LinkedScheme): Promise<void> {
-    const { requests, scheme } = known
-    try {
-      const resources = await requests?.list(scheme)
-      // What an earlier connection said is of no interest to this one.
-      if (requests === known.requests) this.#replaceList(known, resources)
-    } catch (error) {
-      this.#parts.log.warn(
-        { scheme, trouble: messageOf(error) },
-        'the application did not list its resources: the old list stays',
-      )
-    }
+    if (known !== undefined) return known
+    throw new LinkRefusal('not_found', `no producer of ${scheme}:// is registered`)
   }
 
   #remove(known: LinkedScheme): void {
     clearTimeout(known.removal)
     known.requests = null
     this.#byName.delete(known.scheme)
-    this.#parts.registry.detach(known.scheme)
+    this.#registry.detach(known.scheme)
   }
 }
 
@@ -165,8 +119,6 @@ class LinkedScheme implements SchemeProducer {
   /** Null while the application that offered it is not connected. */
   requests: Requests | null = null
   removal: NodeJS.Timeout | undefined
-  /** The last question for the list. */
-  fetching = Promise.resolve()
   #resources: readonly Descriptor[] = Object.freeze([])
   #templates: readonly Template[] = Object.freeze([])
 
@@ -210,10 +162,6 @@ class LinkedScheme implements SchemeProducer {
   }
 }
 
-function resourcesOf(value: unknown, scheme: string): readonly Descriptor[] {
-  return parseList(value, '/resources', descriptorForm(scheme), 'uri')
-}
-
 /**
  * A list of the application. Of several items with one `key` the first counts. Frozen, so that the
  * server serialises an unchanged list once.
@@ -234,8 +182,4 @@ function parseList<Key extends string, Item extends Readonly<Record<Key, string>
     if (!items.has(item[key])) items.set(item[key], Object.freeze(item))
   }
   return Object.freeze([...items.values()])
-}
-
-function unknownScheme(scheme: string): LinkRefusal {
-  return new LinkRefusal('not_found', `no producer of ${scheme}:// is registered`)
 }

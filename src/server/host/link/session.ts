@@ -19,9 +19,9 @@ import type { EventBuffers } from '../event-buffers.ts'
 import type { Presence } from '../status.ts'
 import { LinkUploads, type Uploads } from '../uploads.ts'
 import type { Channel, ChannelReader } from './channel.ts'
-import { changeScene, isRetryable, LinkRefusal, refusalOf } from './failures.ts'
-import { type Frame, idOf, parseMessage, readFrame, sceneText } from './frame.ts'
-import { pictureFailure } from './pictures.ts'
+import { changeScene, LinkRefusal, refusalOf } from './failures.ts'
+import { type Frame, parseMessage, sceneText } from './frame.ts'
+import { offeredPictures, pictureFailure } from './pictures.ts'
 import { Requests } from './requests.ts'
 import type { Schemes } from './schemes.ts'
 
@@ -56,8 +56,8 @@ export class Session implements ChannelReader {
   #pictures: PictureOffer
   /** As its newest heartbeat says. */
   #isBusy = false
-  /** An answer whose picture must be the next frame: nothing else tells it from an artefact. */
-  #announced: { members: JsonObject; bytes: number } | null = null
+  /** An answer whose picture is the next binary frame: nothing else tells it from an artefact. */
+  #pictured: JsonObject | null = null
   readonly #hello: Message<'hello'>
   /** End what is shown in the application. */
   readonly #stops: (() => void)[] = []
@@ -65,7 +65,7 @@ export class Session implements ChannelReader {
   #hasCleared = false
 
   constructor(hello: Message<'hello'>, parts: SessionParts) {
-    const { channel, limits, log } = parts
+    const { channel, limits } = parts
     this.#hello = hello
     this.instanceId = hello.instance_id
     this.#parts = parts
@@ -74,12 +74,12 @@ export class Session implements ChannelReader {
     this.#pictures = hello.capture ?? noPictures
     this.#uploads = new LinkUploads(parts.uploads, limits.maxArtefactBytes, channel)
     const isBusy = () => this.#isBusy
-    this.#requests = new Requests({ send: message => channel.send(message), isBusy, limits, log })
+    this.#requests = new Requests({ send: message => channel.send(message), isBusy, limits })
   }
 
   /** The application is welcome: its messages are taken from now on. */
   start(): void {
-    const { channel, log, schemes, registry } = this.#parts
+    const { channel, log, registry } = this.#parts
     const { app, scene_refresh, notes } = this.#hello
     // The scene may have changed while the application was away.
     registry.scene.markUnconfirmed()
@@ -92,7 +92,6 @@ export class Session implements ChannelReader {
     if (notes === true && !channel.isPage) {
       this.#stops.push(this.#showNotes(), this.#showClients())
     }
-    schemes.connect(this.#requests)
     channel.setReader(this)
     const { dcc_type, version, mode, pid } = app
     log.info({ dcc_type, version, mode, pid }, 'application connected')
@@ -117,13 +116,11 @@ export class Session implements ChannelReader {
 
   /** Asks the application for a picture. Never rejects. */
   async capture(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>> {
-    const { targets, denied, shots } = this.#pictures
-    if (!this.#isConnected) return fail(pictureFailure('host_disconnected'))
-    if (denied) return fail(pictureFailure('permission'))
-    if (form.shot !== undefined && shots !== true) return fail(noShots)
-    if (targets.includes(form.view)) return this.#requests.capture(form)
-    const message = `the application takes no picture of its ${form.view}`
-    return fail({ reason: 'failed', message })
+    if (this.#pictures.denied) return fail(pictureFailure('permission'))
+    if (form.shot !== undefined && this.#pictures.shots !== true) return fail(noShots)
+    const offered = offeredPictures(this.#pictures, form.view)
+    if (offered.ok) return this.#requests.capture(form)
+    return fail({ reason: 'failed', message: offered.failure.message })
   }
 
   /** A client got a picture of the application. */
@@ -131,30 +128,19 @@ export class Session implements ChannelReader {
     this.#parts.channel.send({ type: 'captured', target })
   }
 
-  text(text: string): void {
-    if (this.#announced) return this.#break('the picture that was announced did not follow')
-    let frame: Frame
-    try {
-      frame = readFrame(text)
-    } catch (error) {
-      return this.#break(`a message ${messageOf(error)}`)
-    }
-    if (frame.type === 'ok' || frame.type === 'error') this.#answered(frame.value)
-    else void this.#receive(frame)
+  message(frame: Frame): void {
+    const { type, value } = frame
+    if (type !== 'ok' && type !== 'error') void this.#receive(frame)
+    else if (type === 'ok' && typeof value['png_bytes'] === 'number') this.#pictured = value
+    else this.#requests.settle(value, null)
   }
 
   bytes(bytes: Buffer): void {
-    const announced = this.#announced
-    this.#announced = null
-    if (announced === null) {
-      const wrong = this.#uploads.feed(bytes)
-      if (wrong !== null) this.#break(wrong)
-    } else if (announced.bytes === bytes.length) {
-      this.#requests.settle(announced.members, bytes)
-    } else {
-      const came = `a picture of ${bytes.length} bytes came`
-      this.#break(`${came}, ${announced.bytes} were announced`)
-    }
+    const answer = this.#pictured
+    this.#pictured = null
+    if (answer !== null) return this.#requests.settle(answer, bytes)
+    const wrong = this.#uploads.feed(bytes)
+    if (wrong !== null) this.#parts.channel.close(closeCodes.badMessage, wrong)
   }
 
   closed(code: number): void {
@@ -180,33 +166,17 @@ export class Session implements ChannelReader {
     channel.close(code, reason)
   }
 
-  #answered(members: JsonObject): void {
-    const bytes = members['type'] === 'ok' ? (members['png_bytes'] ?? null) : null
-    if (bytes === null) return this.#requests.settle(members, null)
-    if (!Number.isSafeInteger(bytes) || Number(bytes) < 1) {
-      return this.#break('/png_bytes must be a whole number, 1 or more')
-    }
-    this.#announced = { members, bytes: Number(bytes) }
-  }
-
-  #break(reason: string): void {
-    this.#parts.channel.close(closeCodes.badMessage, reason)
-  }
-
   /** Handles the message at once, and answers when that is done. Never rejects. */
   async #receive(frame: Frame): Promise<void> {
-    const { channel, log } = this.#parts
-    let id: string | undefined
-    let message: Message | null = null
+    const { channel, log, registry } = this.#parts
+    const { type, id } = frame
     try {
-      id = idOf(frame)
-      message = parseMessage(frame)
+      const message = parseMessage(frame)
       if (message === null && id === undefined) return
       if (message === null) {
-        const type = frame.type.slice(0, 64)
-        throw new LinkRefusal('unknown_type', `there is no message "${type}"`)
+        throw new LinkRefusal('unknown_type', `there is no message "${type.slice(0, 64)}"`)
       }
-      if (channel.isPage && refusedFromPages.has(message.type)) {
+      if (channel.isPage && refusedFromPages.has(type)) {
         throw new LinkRefusal('unsupported', 'a web page sends no audit records and no notes')
       }
       const done = this.#handle(message, frame)
@@ -215,21 +185,18 @@ export class Session implements ChannelReader {
       if (id !== undefined) channel.send({ type: 'ok', id, ...body })
       if (message.type === 'bye') this.#left(message)
     } catch (error) {
-      const { type } = frame
-      if (type === 'scene.set' || type === 'scene.patch') {
-        this.#parts.registry.scene.markUnconfirmed()
-      }
+      if (type === 'scene.set' || type === 'scene.patch') registry.scene.markUnconfirmed()
       const refusal = refusalOf(error)
       if (refusal === null) log.error({ err: error, type }, 'a message of the application failed')
-      const { code, message: reason } =
+      const { code, message } =
         refusal ?? new LinkRefusal('internal', 'the server failed; its log has the reason')
-      channel.send({ type: 'error', id, code, message: reason, retryable: isRetryable(code) })
+      channel.send({ type: 'error', id, code, message })
     }
   }
 
   /** Returns the members of the answer. */
   #handle(message: Message, frame: Frame): object | Promise<object> {
-    const { registry, buffers, schemes, audit, checkpoints } = this.#parts
+    const { registry, buffers, schemes, audit, checkpoints, channel } = this.#parts
     switch (message.type) {
       case 'scene.set': {
         const text = message.scene === null ? null : sceneText(frame)
@@ -250,6 +217,7 @@ export class Session implements ChannelReader {
         const isBusy = message.main_idle_ms > busyMs || message.busy !== undefined
         const isNews = isBusy !== this.#isBusy
         this.#isBusy = isBusy
+        channel.allowSilence(message.silent_ms ?? 0)
         if (isNews) this.#changed()
         return {}
       }
@@ -268,13 +236,10 @@ export class Session implements ChannelReader {
         return { next_cursor: buffer.newestCursor, dropped: buffer.droppedCount }
       }
       case 'producer.register':
-        schemes.register(message.scheme, message.resources, message.templates)
+        schemes.register(message.scheme, message.resources, message.templates, this.#requests)
         return {}
       case 'producer.unregister':
         schemes.unregister(message.scheme)
-        return {}
-      case 'producer.list_changed':
-        schemes.listChanged(message.scheme, message.resources)
         return {}
       case 'resource.updated':
         schemes.updated(message.uri)

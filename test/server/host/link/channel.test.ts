@@ -20,6 +20,17 @@ describe('a link on which nothing arrives', () => {
     )
   })
 
+  it('is cut only after the silence that the application announced', async () => {
+    const link = await RawLink.connect(server)
+    const beat = (members: object) => link.text({ type: 'heartbeat', main_idle_ms: 0, ...members })
+    beat({ busy: 'recomputing', silent_ms: 600_000 })
+    const pings = () => link.frames.filter(({ opcode }) => opcode === opcodes.ping).length
+    await link.until(() => pings() >= 8, 'more pings than an unannounced silence lasts')
+    expect(server.presence).to.include({ connected: true, busy: true })
+    beat({})
+    await link.until(() => link.ended, 'the cut')
+  })
+
   it('is not cut while a large message comes slowly', async () => {
     const link = await RawLink.connect(server)
     const scene = frameOf(JSON.stringify({ type: 'scene.set', scene: { name: 'x'.repeat(200) } }))

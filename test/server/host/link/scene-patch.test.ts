@@ -41,7 +41,7 @@ describe('scene.patch', () => {
   })
 
   it('is stale on another revision, without a scene, and on the scene of another source', async () => {
-    const stale = { type: 'error', code: 'stale', retryable: false }
+    const stale = { type: 'error', code: 'stale' }
     expect(await patch({ base: 0, unset: ['a'] })).to.include(stale)
     await set(scene)
     await set(scene)

@@ -41,21 +41,20 @@ describe('what an application tells', () => {
     }
   })
 
-  const refusals: [message: Message, code: string, retryable: boolean, said: string][] = [
-    [scene(5), 'invalid', false, '/scene must be a JSON object, or null to clear it'],
-    [scene({ explode: 1 }), 'internal', true, 'the server failed; its log has the reason'],
-    [{ type: 'new' }, 'unknown_type', false, 'there is no message "new"'],
+  const refusals: [message: Message, code: string, said: string][] = [
+    [scene(5), 'invalid', '/scene must be a JSON object, or null to clear it'],
+    [scene({ explode: 1 }), 'internal', 'the server failed; its log has the reason'],
+    [{ type: 'new' }, 'unknown_type', 'there is no message "new"'],
     [
       { type: 'audit.record', records: [{ action: 'a' }, { action: 5 }] },
       'invalid',
-      false,
       '/records/1/action must be a string',
     ],
   ]
   it('is refused when it is wrong, and changes nothing', async () => {
-    for (const [message, code, retryable, said] of refusals) {
+    for (const [message, code, said] of refusals) {
       const answer = await peer.ask(message)
-      expect(answer, said).to.include({ type: 'error', code, retryable })
+      expect(answer, said).to.include({ type: 'error', code })
       expect(answer.message).to.contain(said)
     }
     expect(journal).to.deep.equal([])
@@ -66,7 +65,7 @@ describe('what an application tells', () => {
     server.memory.put = () => Promise.reject(full)
     const put = { type: 'artefact.put', mime: 'text/plain', size: 1 }
     const answer = await peer.ask(put)
-    expect(answer).to.include({ type: 'error', code: 'limit', retryable: true })
+    expect(answer).to.include({ type: 'error', code: 'limit' })
     expect(answer.message).not.to.contain('/mnt')
   })
 
@@ -118,7 +117,7 @@ describe('what an application tells', () => {
     expect(stored?.fields).to.include({ mime: 'text/plain', display_name: 'x' })
   })
 
-  it('is refused as a wrong artefact, and its bytes are dropped', async () => {
+  it('is refused as a wrong artefact, and bytes that were not announced are dropped', async () => {
     for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 5 }, { size: 'x' }]) {
       peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
       peer.send(Buffer.from('abcd'))
