@@ -139,6 +139,25 @@ describe('the Python link: what the application tells', () => {
     expect((await (await server.peer()).nth('scene.set')).scene).to.deep.equal({ frame: 1 })
   })
 
+  it('waits with a flush for the answers to messages and jobs', async () => {
+    await begin()
+    const peer = await server.peer()
+    await app.untilState('connected')
+    peer.answers.delete('producer.register')
+    const parts = [
+      { type: 'producer.register', call: ['register', 'thing'] },
+      { type: 'checkpoint.add', call: ['add_checkpoint', 'before lights'] },
+      { type: 'note.add', call: ['add_note', 'Too bright'] },
+    ] as const
+    for (const { type, call } of parts) {
+      await app.call(...call)
+      const message = await peer.nth(type)
+      expect((await app.call('flush', 0.1)).result, type).to.equal(false)
+      peer.ok(message)
+      expect((await app.call('flush', 10)).result, type).to.equal(true)
+    }
+  })
+
   it('sends a batch again whose answer was lost with the connection', async () => {
     await begin({ connected: peer => peer.answers.delete('audit.record') })
     await app.call('record', 'file.save')

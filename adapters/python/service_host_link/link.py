@@ -105,9 +105,11 @@ class HostLink(object):
             self._outbox.give_up("the link was stopped")
 
     def flush(self, timeout=5.0):
-        """Waits until the server took all that was handed over; False when it did not.
+        """Waits until the server has answered all that was handed over; False when it has not, or
+        has refused the scene. Job.error and last_error tell what else it refused.
 
-        For scripts: an application that people work in has nothing to wait for."""
+        For scripts: an application that people work in has nothing to wait for. A note may need a
+        picture, and so a pump() meanwhile."""
         self._wait_until(lambda: self._state[0] in ("off", "refused")
                          or self.connected and self._is_settled(), timeout)
         with self._lock:

@@ -79,11 +79,12 @@ class Outbox(object):
         self._waiting = collections.OrderedDict()  # key or Job -> message
         self._kept = collections.OrderedDict()  # key -> message: what each connection is told
         self._is_open = False
+        self._unanswered = 0
         self.uploads = collections.deque()  # jobs; the first may be on its way
         self.finished = collections.deque()  # jobs whose on_done waits for pump
 
     def __len__(self):
-        return len(self._waiting) + len(self.uploads)
+        return len(self._waiting) + self._unanswered + len(self.uploads)
 
     def post(self, key, message, is_kept=False):
         """Sends a message, in place of an unsent one of this key."""
@@ -96,10 +97,14 @@ class Outbox(object):
         self._waiting[job] = job.message
 
     def take(self):
-        """(key, message), or None."""
-        return self._waiting.popitem(last=False) if self._waiting else None
+        """(key, message), for which answered() must be called, or None."""
+        if not self._waiting:
+            return None
+        self._unanswered += 1
+        return self._waiting.popitem(last=False)
 
     def answered(self, key, message, answer, error):
+        self._unanswered -= 1
         if isinstance(key, Job):
             text = error and error.text
             if error is not None and error.code == "lost":
