@@ -187,6 +187,29 @@ describe('the Python link beside a real serve', () => {
     }
   })
 
+  it('keeps the link through a silence that it announced', async () => {
+    const bounds = ['--bound=linkPingMs=100', '--bound=linkSilenceMs=500']
+    const strict = await serveInProcess({ flags: bounds })
+    const silent = new PythonApp()
+    const cuts = () => strict.output().stderr.split('application disconnected').length - 1
+    try {
+      await silent.link({ url: strict.hostUrl, token: strict.token })
+      await silent.untilState('connected')
+      const before = cuts()
+      await silent.call('set_busy', 'recomputing', 600)
+      await silent.tell({ freeze: 1.5 })
+      await silent.call('set_scene', { frame: 1 })
+      expect((await silent.call('flush', 10)).result).to.equal(true)
+      expect(cuts()).to.equal(before)
+      await silent.call('set_busy', 'recomputing', 0.001)
+      await silent.tell({ freeze: 1.5 })
+      await until(() => cuts() > before, 'the cut of a silence that was not announced')
+    } finally {
+      await silent.kill()
+      await strict.stop()
+    }
+  })
+
   /** Each time anew: the server is started again here. */
   async function ask(method: string, params: object = {}): Promise<any> {
     return (await RawSession.open(server.url)).call(method, params)

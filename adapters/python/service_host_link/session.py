@@ -180,7 +180,13 @@ class Session(object):
         state = (idle_ms > AWAY_SECONDS * 1000, link._busy)  # the server sees no fraction either
         if state == self._told_state and now < self._last_heartbeat + self._heartbeat:
             return
-        self._send(omit_none(type="heartbeat", main_idle_ms=idle_ms, busy=state[1]))
+
+        def on_answer(answer, error):
+            link._busy_told = state[1] if error is None else None
+
+        busy, silent_ms = state[1]
+        self._request(omit_none(
+            type="heartbeat", main_idle_ms=idle_ms, busy=busy, silent_ms=silent_ms), on_answer)
         self._last_heartbeat, self._told_state = now, state
 
     # Answers to the server
