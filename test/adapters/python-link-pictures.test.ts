@@ -57,6 +57,7 @@ describe('the Python link: pictures of the application', () => {
 
   const failures = [
     { what: 'minimised', code: 'minimised', message: 'it lies in the task bar' },
+    { what: 'empty', code: 'blank', message: 'the picture is empty' },
     { what: 'modal', code: 'busy', message: 'a dialog is open' },
     { what: 'broken', code: 'internal', message: 'on_capture failed: KeyError' },
     {

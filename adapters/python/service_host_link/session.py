@@ -209,6 +209,8 @@ class Session(object):
                 members = {"contents": value}
             elif code is None and question.kind == "capture":
                 picture, members = picture_of(value)
+                if not picture:
+                    code, value = "blank", "the picture is empty"
             text = json_text(dict(members, type="ok", id=question.id)).encode("ascii")
             if max(len(text), len(picture)) > link.limits["max_message_bytes"]:
                 code, value = "limit", "the answer is too large"

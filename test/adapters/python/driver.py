@@ -67,6 +67,8 @@ def capture(target, max_width, max_bytes):
         raise KeyError("a secret of the application")
     if picture == "wrong":
         return module.Picture(b"png", "title", "wide", 1)
+    if picture == "empty":
+        return b""
     if picture == "later":
         def make():
             asked.append("made on the main thread: %s" % (
