@@ -83,6 +83,8 @@ def value_of(text):
     """JSON with words for what JSON has not."""
     if text == "<object>":
         return object()
+    if text == "<infinity>":
+        return float("inf")
     if isinstance(text, list):
         return [value_of(item) for item in text]
     if isinstance(text, dict):
