@@ -167,6 +167,29 @@ describe('the Python link beside a real serve', () => {
     expect(notes.map((each: any) => each.text)).to.deep.equal(['Made meanwhile'])
   })
 
+  it('shows that another application has the server', async () => {
+    const given = { url: server.hostUrl, token: server.token }
+    const ways = [
+      { args: given, state: 'waiting', says: 'taken: another application is connected: workshop' },
+      {
+        args: { registry_dir: registryDir },
+        state: 'searching',
+        says: 'Taken: another application',
+      },
+    ]
+    for (const { args, state, says } of ways) {
+      const second = new PythonApp()
+      try {
+        await second.link(args)
+        expect((await second.untilState(state)).text).to.contain(says)
+        const [title] = (await second.tell({ words: true })).result
+        expect(title).to.equal('Server taken')
+      } finally {
+        await second.kill()
+      }
+    }
+  })
+
   it('runs the example of its README', async () => {
     const readme = new URL('../../adapters/python/README.md', import.meta.url)
     const code = /```python\n([^]*?)```/.exec(await readFile(readme, 'utf8'))?.[1] ?? ''

@@ -124,6 +124,8 @@ def run(command):
     if "start_and_flush" in command:
         link.start()
         return link.flush(command["start_and_flush"])
+    if "words" in command:
+        return module.status_words(link.status())
     if "get" in command:
         if command["get"] in ("asked", "kept", "statuses", "uploads"):
             found = {"asked": asked, "kept": kept, "statuses": [list(each) for each in statuses],
