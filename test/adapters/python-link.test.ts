@@ -180,6 +180,23 @@ describe('the Python link: what the application tells', () => {
     expect(await app.call('flush', 2)).to.include({ result: true })
   })
 
+  it('sends records again that the server cannot take now, in order', async () => {
+    const constants = { 'session.RETRY_SECONDS': 0.3 }
+    await begin({ connected: peer => peer.answers.delete('audit.record') }, {}, { constants })
+    const peer = await server.peer()
+    await app.call('record', 'first')
+    const refused = await peer.nth('audit.record')
+    await app.call('record', 'second')
+    const message = 'the disk is full'
+    peer.send({ type: 'error', id: refused.id, code: 'limit', message })
+    await app.untilError(message)
+    expect((await app.call('flush', 0.1)).result).to.equal(false)
+    const again = await peer.nth('audit.record', 2)
+    expect(again['records'].map((one: any) => one.action)).to.deep.equal(['first', 'second'])
+    peer.ok(again)
+    expect((await app.call('flush', 10)).result).to.equal(true)
+  })
+
   it('tells of records that the server finds wrong, and sends the next', async () => {
     await begin({ connected: peer => peer.answers.delete('audit.record') })
     const peer = await server.peer()

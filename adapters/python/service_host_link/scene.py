@@ -238,7 +238,7 @@ class OfferedObjects(object):
 class Feed(object):
     """The newest audit records or events that the server has not acknowledged.
 
-    After a lost connection what was sent is sent again: each arrives at least once, unless it was
+    What a lost connection or a busy server did not take is sent again: each arrives at least once, unless it was
     the oldest of too many. Call with the lock of the link."""
 
     def __init__(self, type, name):

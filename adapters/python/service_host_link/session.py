@@ -12,6 +12,8 @@ TICK_SECONDS = 0.25  # at least so often the clock is looked at
 SILENCE_SECONDS = 30.0
 AWAY_SECONDS = 2.0  # the main thread counts as busy for the server when it was not here for longer
 MAX_UPLOAD_TRIES = 3
+PASSING_CODES = ("limit", "busy", "internal")  # the server may take it later
+RETRY_SECONDS = 1.0
 
 DEFAULT_LIMITS = {
     "max_message_bytes": 64 * 1024 * 1024,
@@ -36,6 +38,7 @@ class Session(object):
         self._is_scene_sent = False  # and not answered
         self._base = None  # the revision of the scene that the server has
         self._counter = 0
+        self._batches_from = 0.0  # no batch is sent before
         self._waiting = {}  # id -> on_answer
         self._upload = None  # (file, id of its message, bytes left) of the artefact under way
         self._bye = False
@@ -270,15 +273,18 @@ class Session(object):
     def _send_batch(self, feed):
         link, limits = self.link, self.link.limits
         with link._lock:
-            if feed.in_flight or not len(feed):
+            if feed.in_flight or not len(feed) or time.monotonic() < self._batches_from:
                 return False
             session, texts = feed.take(limits["max_batch"], limits["max_message_bytes"] - 1024)
+
         def on_answer(answer, error):
-            if error is not None and not error.caused_by_us:
-                return feed.restore()
-            feed.in_flight = []
-            if error is not None:
+            if error is not None and error.caused_by_us:
                 link._fail(feed.name, "the server refused %s: %s" % (feed.name, error.text))
+            if error is None or error.caused_by_us and error.code not in PASSING_CODES:
+                feed.in_flight = []
+            else:
+                feed.restore()
+                self._batches_from = time.monotonic() + RETRY_SECONDS
 
         self._request(omit_none(type=feed.type, session_id=session), on_answer,
                       ('"%s":[%s]' % (feed.name, ",".join(texts))).encode("ascii"))
