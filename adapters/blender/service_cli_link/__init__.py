@@ -12,6 +12,7 @@ bl_info = {
 
 import os
 import sys
+import traceback
 
 if "bpy" in locals():
     # Reload Scripts runs this file again and would keep the old modules: start from the files.
@@ -100,12 +101,7 @@ def _take_back():
 
 def _all_are_disabled():
     """Blender tells add-ons in no other way that it quits or reads its preferences."""
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "disable_all":
-            return True
-        frame = frame.f_back
-    return False
+    return any(frame.f_code.co_name == "disable_all" for frame, _ in traceback.walk_stack(None))
 
 
 def _asked_for():

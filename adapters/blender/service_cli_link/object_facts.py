@@ -17,23 +17,10 @@ MAX_SLOTS = 32
 MAX_PARTS = 64
 
 # The words that all applications share; `native_type` says what the application calls it.
-_TYPES = {
-    "MESH": "mesh",
-    "CURVE": "curve",
-    "CURVES": "curve",
-    "SURFACE": "surface",
-    "FONT": "text",
-    "VOLUME": "volume",
-    "EMPTY": "empty",
-    "CAMERA": "camera",
-    "LIGHT": "light",
-    "ARMATURE": "armature",
-    "LATTICE": "lattice",
-    "POINTCLOUD": "points",
-    "GPENCIL": "grease_pencil",
-    "GREASEPENCIL": "grease_pencil",
-    "SPEAKER": "speaker",
-}
+_TYPES = {each.upper(): each for each in (
+    "mesh", "curve", "surface", "volume", "empty", "camera", "light", "armature", "lattice", "speaker")}
+_TYPES.update(CURVES="curve", FONT="text", POINTCLOUD="points", GPENCIL="grease_pencil",
+              GREASEPENCIL="grease_pencil")
 
 
 _LIGHT = ("energy", "color", "shadow_soft_size", "angle", "spot_size", "spot_blend", "shape", "size",
@@ -81,7 +68,8 @@ def _add_transform(facts, item, cleaner):
     elif order == "AXIS_ANGLE":
         angle, x, y, z = item.rotation_axis_angle
         _put(facts, "axis", cleaner.numbers((x, y, z)))
-        _put(facts, "angle", _only(cleaner.degrees((angle,))))
+        angles = cleaner.degrees((angle,))
+        _put(facts, "angle", angles and angles[0])
     else:
         _put(facts, "rotate", cleaner.degrees(item.rotation_euler))
     _put(facts, "scale", cleaner.numbers(item.scale))
@@ -131,10 +119,6 @@ def _bounds(item, matrix, cleaner):
         high.append(max(values))
     low, high = cleaner.numbers(low), cleaner.numbers(high)
     return {"min": low, "max": high} if low and high else None
-
-
-def _only(values):
-    return values[0] if values else None
 
 
 def _put(facts, name, value):

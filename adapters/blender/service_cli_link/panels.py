@@ -12,10 +12,10 @@ from .service_host_link import find_server, status_words
 MAX_LINES = 8
 MAX_CLIENTS = 5
 # Of a region, in pixels at scale 1: tabs, scroll bar and the margins of a panel and of a box.
-MARGIN_PIXELS = 44
+MARGIN_PIXELS = 58
 BOX_PIXELS = 14
 ICON_PIXELS = 20
-SEES_ONLY = "The AI sees this scene. It cannot change it."
+SEES_ONLY = "This link lets the AI see, and change nothing."
 OWN_PAGE = "service-page"  # the server's own web page
 
 _ICONS = {
@@ -206,6 +206,7 @@ class SERVICE_CLI_PT_sidebar(_Panel, bpy.types.Panel):
     def draw(self, context):
         # What changes its height comes last, so that no button moves under the pointer.
         lines = draw_state(self.layout)
+        write(self.layout, [SEES_ONLY], context, icon="HIDE_OFF")
         column = self.layout.column(align=True)
         column.enabled = is_connected()
         column.operator("service_cli.share_render", icon="RENDER_STILL")
@@ -221,7 +222,7 @@ class SERVICE_CLI_PT_setup(_Panel, bpy.types.Panel):
     bl_label = "Set Up an AI"
 
     def draw(self, context):
-        write(self.layout, ["Add this Blender to its settings, or copy them:"], context)
+        write(self.layout, ["Add this Blender to its settings, or copy the entry:"], context)
         column = self.layout.column(align=True)
         for client, title in server.CLIENTS:
             row = column.row(align=True)
@@ -258,7 +259,6 @@ def draw_state(layout):
 
 def _draw_clients(layout, context):
     box = layout.box()
-    write(box, [SEES_ONLY], context, BOX_PIXELS, icon="HIDE_OFF")
     clients = client_lines(preferences.RUNNING.session.link.clients)
     if not clients:
         write(box, ["No AI is connected."], context, BOX_PIXELS + ICON_PIXELS)

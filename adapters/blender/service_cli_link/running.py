@@ -7,7 +7,6 @@ import bpy
 
 from . import note_panel, notes, sharing
 from .link_session import LinkSession
-from .server import Server
 
 TICK_SECONDS = 0.05
 # Due at the next turn of the main loop: Blender draws and handles input in between.
@@ -19,9 +18,9 @@ START_SECONDS = 0.1
 class Running:
     """Lives from register to unregister; `session` is there from connect to disconnect."""
 
-    def __init__(self, server=None):
+    def __init__(self, server):
         self.session = None
-        self.server = server or Server()  # which outlives a disconnect
+        self.server = server  # which outlives a disconnect
         self.note = ""  # a sentence for the sidebar
         self.last_status = None  # of the link, after a disconnect
         self._shown = None

@@ -3,6 +3,7 @@
 import datetime
 import os
 from functools import lru_cache
+from heapq import nsmallest
 from time import strftime
 
 import bpy
@@ -43,7 +44,7 @@ def members(reader, document=None):
         "time": _time(scene, cleaner),
         "mode": bpy.context.mode.lower(),
         "selection": {
-            "ids": sorted(reader.selected)[:MAX_SELECTED],
+            "ids": nsmallest(MAX_SELECTED, reader.selected),
             "active": name_of(active) if active else None,
             "count": len(reader.selected),
             "truncated": len(reader.selected) > MAX_SELECTED,

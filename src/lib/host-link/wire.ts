@@ -20,7 +20,6 @@ export type LinkErrorCode =
   | 'unknown_type'
   | 'not_found'
   | 'scheme_taken'
-  | 'scheme_reserved'
   | 'unsupported'
   | 'limit'
   | 'busy'

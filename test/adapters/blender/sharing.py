@@ -78,8 +78,9 @@ class Sharing(unittest.TestCase):
 
 def fresh_running():
     from service_cli_link.running import Running
+    from service_cli_link.server import Server
 
-    return Running()
+    return Running(Server())
 
 
 harness.main(__name__)

@@ -13,7 +13,6 @@ import { type AppOrigin, findAppOrigin } from '../app-origins.ts'
 import type { HostParts } from '../endpoint.ts'
 import type { EventBuffers } from '../event-buffers.ts'
 import { authorizeHostRequest, checkPlace } from '../guards.ts'
-import type { Presence } from '../status.ts'
 import type { Uploads } from '../uploads.ts'
 import { Channel, type ChannelReader } from './channel.ts'
 import { type Frame, parseMessage } from './frame.ts'
@@ -129,17 +128,8 @@ export class HostLink {
     this.#session?.end(closeCodes.replaced, 'a newer link of the same instance has its place')
     if (!isBack) this.#schemes.forget()
     channel.send(this.#welcome(hello))
-    const schemes = this.#schemes
-    const onChange = (presence: Presence) => this.#changed(hello.instance_id, presence)
-    this.#session = new Session(hello, { ...this.#parts, schemes, channel, onChange })
+    this.#session = new Session(hello, { ...this.#parts, schemes: this.#schemes, channel })
     this.#session.start()
-  }
-
-  #changed(instanceId: string, presence: Presence): void {
-    const { connected, app } = presence
-    const dccType = app?.dcc_type ?? 'unknown'
-    this.#parts.registry.scene.setApplication({ instanceId, connected, dccType })
-    this.#parts.onPresence(presence)
   }
 
   #welcome({ instance_id, scene_refresh }: Message<'hello'>): Welcome {
