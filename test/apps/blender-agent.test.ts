@@ -177,4 +177,24 @@ describe('an agent that only uses tools, beside a Blender with a window', functi
     expect((await waiting).data).to.include({ changed: true })
     expect((await call('query_scene')).data).to.include({ status: 'no_snapshot' })
   })
+
+  it('finds what was done while the server was away, with the time when it was done', async () => {
+    await tell('connect')
+    await until(() => linked.blender.ask('is_connected'), 'the link', waitMs)
+    await linked.stopServing()
+    const began = await tell('save')
+    const ended = Date.now()
+    const { url } = await linked.serveAgain()
+    const other = new Client({ name: 'later', version: '1' })
+    await other.connect(new StreamableHTTPClientTransport(new URL(url)))
+    const saves = async (): Promise<number[]> => {
+      const { contents } = await other.readResource({ uri: 'audit://recent?limit=100' })
+      const { entries } = JSON.parse((contents as any)[0].text)
+      const ofSaves = entries.filter(({ action }: any) => action === 'file.save')
+      return ofSaves.map(({ timestamp }: any) => Date.parse(timestamp))
+    }
+    await until(async () => (await saves()).some(at => at >= Math.floor(began)), 'the save', waitMs)
+    expect(Math.max(...(await saves()))).to.be.at.most(ended)
+    await other.close()
+  })
 })

@@ -207,6 +207,18 @@ describe('the picture that Blender takes of itself', function () {
     await tell('press_escape')
   })
 
+  it('shows the person when a client last got one', async () => {
+    const pictured = (): Promise<{ at: number; lines: string[] }> => ask('pictured')
+    for (const picture of [uri, viewport, `${viewport}?of=Cube`]) {
+      const before = Date.now()
+      await read(picture)
+      await until(async () => (await pictured()).at >= before, 'the time of the picture', waitMs)
+      const { at, lines } = await pictured()
+      expect(at).to.be.at.most(Date.now())
+      expect(lines).to.deep.equal([`Picture taken ${new Date(at).toTimeString().slice(0, 8)}`])
+    }
+  })
+
   it('is denied in every way while the person does not share it', async () => {
     await tell('share_picture off')
     await until(async () => !(await isListed()), 'its going', waitMs)

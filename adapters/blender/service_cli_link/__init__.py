@@ -12,6 +12,7 @@ bl_info = {
 
 import os
 import sys
+import traceback
 
 if "bpy" in locals():
     # Reload Scripts runs this file again and would keep the old modules: start from the files.
@@ -21,13 +22,12 @@ if "bpy" in locals():
 
 import bpy
 
-from . import note_panel, note_pins, notes, operators, panels, preferences, sharing
+from . import note_panel, note_pins, notes, panels, preferences, sharing
 from .running import Running
 from .server import Server
 
-VERSION = ".".join(str(part) for part in bl_info["version"])
-CLASSES = (preferences.ServiceCliPreferences,) + operators.CLASSES + sharing.CLASSES + notes.CLASSES
-CLASSES += panels.CLASSES + note_panel.CLASSES
+CLASSES = (preferences.ServiceCliPreferences,) + sharing.CLASSES + notes.CLASSES + panels.CLASSES
+CLASSES += note_panel.CLASSES
 
 
 # Blender has just disabled every add-on, and this link was up. It does so when it quits, and when
@@ -59,7 +59,7 @@ def register():
         menu.append(notes.draw_menu)
     note_panel.register()
     note_pins.register()
-    preferences.RUNNING = Running(VERSION, SERVER)
+    preferences.RUNNING = Running(SERVER)
     was_linked, _interrupted = _interrupted is not None, None
     if was_linked or _asked_for():
         preferences.RUNNING.connect(preferences.settings_now())
@@ -101,12 +101,7 @@ def _take_back():
 
 def _all_are_disabled():
     """Blender tells add-ons in no other way that it quits or reads its preferences."""
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "disable_all":
-            return True
-        frame = frame.f_back
-    return False
+    return any(frame.f_code.co_name == "disable_all" for frame, _ in traceback.walk_stack(None))
 
 
 def _asked_for():

@@ -1,9 +1,9 @@
 """What an object is known by as long as its file is open, whatever name it has.
 
-Newer versions of Blender have a number for that (`session_uid`). In older ones the Python object of
-an object stays the same until the object is deleted, also when its name changes. Undo and redo make
-new ones: what they changed keeps its address, and what they bring back has name, type and data as
-before. An address alone says nothing: the next object that is added takes that of a deleted one.
+The Python object of an object stays the same until the object is deleted, also when its name changes.
+Undo and redo make new ones: what they changed keeps its address, and what they bring back has name,
+type and data as before. An address alone says nothing: the next object that is added takes that of a
+deleted one.
 """
 
 import uuid
@@ -23,7 +23,6 @@ class Identities:
 
     def start_over(self):
         """Another file. Objects of two files, or of two runs of Blender, never share a uid."""
-        self._is_numbered = "session_uid" in bpy.types.ID.bl_rna.properties
         self._prefix = uuid.uuid4().hex[:8]
         self._count = 0
         self._items = {}  # uid -> object
@@ -33,12 +32,10 @@ class Identities:
 
     def uid(self, item, name):
         """`name`: its full name."""
-        number = item.session_uid if self._is_numbered else None
-        uid = self._uids.get(item.as_pointer()) if number is None else self._text(number)
-        if uid is None or self._items.get(uid) is not item:
-            if number is None:
-                self._count += 1
-                uid = self._text(self._count)
+        uid = self._uids.get(item.as_pointer())
+        if uid is None or self._items[uid] is not item:
+            self._count += 1
+            uid = "%s.%d" % (self._prefix, self._count)
             self._take(uid, item)
         elif self._keys[uid][0] != name:
             self._keys[uid] = _key(item)
@@ -68,9 +65,6 @@ class Identities:
     def name(self, uid):
         """The full name of now; None: the object is gone, or of another file or run."""
         return None if self._is_gone(uid) else name_of(self._items[uid])
-
-    def _text(self, number):
-        return "%s.%d" % (self._prefix, number)
 
     def _take(self, uid, item):
         if len(self._items) > self._room:

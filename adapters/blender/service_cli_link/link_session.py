@@ -22,20 +22,18 @@ LOADING_TICKS = 2
 class LinkSession:
     """From connect to disconnect. Everything but `mark` and the render calls: main thread only."""
 
-    def __init__(self, settings, version, clock=time.monotonic, make_link=HostLink):
+    def __init__(self, settings, clock=time.monotonic, make_link=HostLink):
         self.settings = settings
         self.rendering = False
         self.on_rendered = lambda: None
         self._clock = clock
         self._marked = False
-        self._document = None
-        self._opened = None  # which document that was
+        self._document = None  # as it was told; None also for one that was just opened
         self._key = None
         self._unheard = False
         self._file = None  # as it was before the save
         self._skipped_frames = False  # True: frames were played whose objects were not read
         self._loading = 0  # ticks
-        self._missing = scene_facts.MissingFiles(clock)
         self.identities = Identities()
         self._changes = Changes(self)
         self._operators = OperatorWatch(self._act)
@@ -61,7 +59,7 @@ class LinkSession:
 
     def _make_watch(self):
         return SceneWatch(self.link, self.settings.detail, self._clock, self.identities,
-                          self._document_now, self._missing.warnings, self._tell_objects)
+                          self._document_now, self._tell_objects)
 
     def _tell_objects(self, reader):
         if self.settings.objects:
@@ -173,13 +171,14 @@ class LinkSession:
             return
         params = {}
         if action.startswith("file."):
-            self._missing.forget()
+            scene_facts.file_exists.cache_clear()
             params = {"path": bpy.data.filepath}
             if action == "file.save" and _file_now() == self._file:
                 action, params = "file.save_copy", {"copy_of": bpy.data.filepath}
         if action == "file.load":
             self._operators.start_over()
             self._loading = LOADING_TICKS
+            self._document = None
             self._watch.forget()
             self.identities.start_over()
         self._act(action, params)
@@ -222,11 +221,10 @@ class LinkSession:
             return
         document = self._document_now()
         before, self._document = self._document, document
-        opened, self._opened = self._opened, scene_facts.opened()
         if document == before:
             return
         saved_from = None
-        if before is not None and opened is self._opened and before["path"] != document["path"]:
+        if before is not None and before["path"] != document["path"]:
             saved_from = before["path"] or before["name"]
         self.link.set_document(document["path"], document["name"], document["modified"], saved_from)
 

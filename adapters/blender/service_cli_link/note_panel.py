@@ -86,14 +86,14 @@ def sync_list(manager, shown):
 
 def _draw_note(layout, note, folder, context):
     state = str(note.get("state"))
-    row = layout.row(align=True)
+    row = layout.row(align=True)  # without icons three fit in a narrow sidebar
     if state == "answered":
-        _settle(row, note, "accept", "Accept", "CHECKMARK")
+        _settle(row, note, "accept", "Accept")
     if state not in ("open", "reopened"):
         text = "Reply" if state == "answered" else "Reopen"
-        row.operator("service_cli.reply_to_note", text=text, icon="LOOP_BACK").note = str(note.get("id"))
+        row.operator("service_cli.reply_to_note", text=text).note = str(note.get("id"))
     if is_open(note):
-        _settle(row, note, "close", "Close", "X")
+        _settle(row, note, "close", "Close")
     said, answer, changes = note_blocks(note, notes.name_now)
     panels.write(layout, said, context, most=MAX_LINES)
     if answer:
@@ -103,8 +103,8 @@ def _draw_note(layout, note, folder, context):
         _draw_pictures(layout, note, folder, context)
 
 
-def _settle(row, note, action, text, icon):
-    button = row.operator("service_cli.settle_note", text=text, icon=icon)
+def _settle(row, note, action, text):
+    button = row.operator("service_cli.settle_note", text=text)
     button.note = str(note.get("id"))
     button.action = action
 

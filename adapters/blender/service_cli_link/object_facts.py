@@ -1,4 +1,4 @@
-"""What is said of one object: in the scene, in three levels of detail, and when a client reads
+"""What is said of one object: in the scene, in two levels of detail, and when a client reads
 blender-object://<name>, percent-encoded UTF-8."""
 
 import json
@@ -12,35 +12,15 @@ SCHEME = "blender-object"
 DESCRIPTION = ("An object of the open document: transform, geometry, materials, modifiers, constraints, "
                "custom properties. The name is percent-encoded.")
 
-SKELETON, STANDARD, FULL = "skeleton", "standard", "full"
+STANDARD, FULL = "standard", "full"
 MAX_SLOTS = 32
 MAX_PARTS = 64
 
 # The words that all applications share; `native_type` says what the application calls it.
-_TYPES = {
-    "MESH": "mesh",
-    "CURVE": "curve",
-    "CURVES": "curve",
-    "SURFACE": "surface",
-    "FONT": "text",
-    "VOLUME": "volume",
-    "EMPTY": "empty",
-    "CAMERA": "camera",
-    "LIGHT": "light",
-    "ARMATURE": "armature",
-    "LATTICE": "lattice",
-    "POINTCLOUD": "points",
-    "GPENCIL": "grease_pencil",
-    "GREASEPENCIL": "grease_pencil",
-    "SPEAKER": "speaker",
-}
-
-
-def _common_type(native, instances_collection=False):
-    if native == "EMPTY" and instances_collection:
-        return "instance"
-    return _TYPES.get(native, "other")
-
+_TYPES = {each.upper(): each for each in (
+    "mesh", "curve", "surface", "volume", "empty", "camera", "light", "armature", "lattice", "speaker")}
+_TYPES.update(CURVES="curve", FONT="text", POINTCLOUD="points", GPENCIL="grease_pencil",
+              GREASEPENCIL="grease_pencil")
 
 
 _LIGHT = ("energy", "color", "shadow_soft_size", "angle", "spot_size", "spot_blend", "shape", "size",
@@ -63,14 +43,13 @@ def object_facts(item, name, uid, detail, cleaner, collections=None):
         "id": name,
         "uid": uid,
         "name": name if item.library is None else name_of(item, "name"),
-        "type": _common_type(native, item.instance_type == "COLLECTION"),
+        "type": "instance" if native == "EMPTY" and item.instance_type == "COLLECTION"
+        else _TYPES.get(native, "other"),
         "parent": name_of(parent) if parent is not None else None,
         "visible": item.visible_get(),
     }
     if facts["type"] == "other":
         facts["native_type"] = native.lower()
-    if detail == SKELETON:
-        return facts
     _add_transform(facts, item, cleaner)
     if parent is not None:
         # Parents move their children: where it really is cannot be told from `translate`.
@@ -89,7 +68,8 @@ def _add_transform(facts, item, cleaner):
     elif order == "AXIS_ANGLE":
         angle, x, y, z = item.rotation_axis_angle
         _put(facts, "axis", cleaner.numbers((x, y, z)))
-        _put(facts, "angle", _only(cleaner.degrees((angle,))))
+        angles = cleaner.degrees((angle,))
+        _put(facts, "angle", angles and angles[0])
     else:
         _put(facts, "rotate", cleaner.degrees(item.rotation_euler))
     _put(facts, "scale", cleaner.numbers(item.scale))
@@ -139,10 +119,6 @@ def _bounds(item, matrix, cleaner):
         high.append(max(values))
     low, high = cleaner.numbers(low), cleaner.numbers(high)
     return {"min": low, "max": high} if low and high else None
-
-
-def _only(values):
-    return values[0] if values else None
 
 
 def _put(facts, name, value):

@@ -1,20 +1,21 @@
-"""The sidebar of the 3D view: the link, the AI that reads, and what can be shared."""
+"""The sidebar of the 3D view, with its buttons: the link, the AI that reads, what can be shared."""
 
+import datetime
 import re
-import time
 
 import bpy
+from bpy.props import BoolProperty, EnumProperty
 
 from . import preferences, server
-from .service_host_link import status_words
+from .service_host_link import find_server, status_words
 
 MAX_LINES = 8
 MAX_CLIENTS = 5
 # Of a region, in pixels at scale 1: tabs, scroll bar and the margins of a panel and of a box.
-MARGIN_PIXELS = 44
+MARGIN_PIXELS = 58
 BOX_PIXELS = 14
 ICON_PIXELS = 20
-SEES_ONLY = "The AI sees this scene. It cannot change it."
+SEES_ONLY = "This link lets the AI see, and change nothing."
 OWN_PAGE = "service-page"  # the server's own web page
 
 _ICONS = {
@@ -31,11 +32,11 @@ def client_lines(clients):
     """(name, what it read last) of each AI, most recently seen first."""
     shown = []
     for client in clients:
-        acts = [client[name] for name in ("last_read", "last_call") if isinstance(client.get(name), dict)]
-        act = max(acts, key=lambda each: str(each.get("at")), default=None)
+        acts = [client[name] for name in ("last_read", "last_call") if client.get(name)]
+        act = max(acts, key=lambda each: each["at"], default=None)
         said = "nothing read yet"
         if act is not None:
-            said = "%s, %s" % (act.get("uri") or act.get("tool"), _clock_time(str(act.get("at"))))
+            said = "%s, %s" % (act.get("uri") or act["tool"], _clock_time(act["at"]))
         if client.get("name") != OWN_PAGE:
             shown.append((str(client.get("name")), said))
     return shown
@@ -43,21 +44,15 @@ def client_lines(clients):
 
 def _clock_time(text):
     """Of an RFC 3339 time in UTC, the time of day where the person is."""
-    from calendar import timegm
-
-    try:
-        at = timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
-    except ValueError:
-        return text
-    return time.strftime("%H:%M:%S", time.localtime(at))
+    at = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return at.astimezone().strftime("%H:%M:%S")
 
 
 # --- Text at full width
 
 
 def wrapped(text, width, ui_scale=1.0, most=MAX_LINES):
-    """The text in lines of at most so many pixels; "…" ends one of more than `most` lines. Long hashes
-    are shortened."""
+    """The text in lines of at most so many pixels; "…" ends one of more than `most` lines."""
     import blf
 
     blf.size(0, bpy.context.preferences.ui_styles[0].widget.points * ui_scale)
@@ -66,7 +61,7 @@ def wrapped(text, width, ui_scale=1.0, most=MAX_LINES):
         return blf.dimensions(0, words)[0] <= width
 
     lines = []
-    for row in re.sub(r"([0-9a-f]{8})[0-9a-f]{24,}", r"\1…", text).splitlines():
+    for row in text.splitlines():
         line = ""
         for word in row.split():
             if line and fits(line + " " + word):
@@ -106,6 +101,95 @@ def write(layout, lines, context, taken=0, most=MAX_LINES, icon="NONE"):
                 column.label(text=part)
 
 
+# --- Buttons, which scripts may press, too
+
+
+class SERVICE_CLI_OT_connect(bpy.types.Operator):
+    """Connect to a running service-cli serve on this machine"""
+
+    bl_idname = "service_cli.connect"
+    bl_label = "Connect"
+    bl_options = {"INTERNAL"}
+
+    def execute(self, _context):
+        preferences.RUNNING.connect(preferences.settings_now())
+        preferences.RUNNING.pump()
+        return {"FINISHED"}
+
+
+class SERVICE_CLI_OT_disconnect(bpy.types.Operator):
+    """Disconnect; nothing is shared any more"""
+
+    bl_idname = "service_cli.disconnect"
+    bl_label = "Disconnect"
+    bl_options = {"INTERNAL"}
+
+    def execute(self, _context):
+        preferences.RUNNING.disconnect()
+        return {"FINISHED"}
+
+
+class SERVICE_CLI_OT_start_server(bpy.types.Operator):
+    """Connect to a running server, or start one, which ends with this Blender"""
+
+    bl_idname = "service_cli.start_server"
+    bl_label = "Start Server"
+
+    @classmethod
+    def poll(cls, _context):
+        return preferences.RUNNING is not None
+
+    def execute(self, _context):
+        running, reasons = preferences.RUNNING, []
+        try:
+            if find_server("blender", reasons=reasons) is None:
+                # The other server may hold the default port.
+                port = 0 if any("taken" in reason for reason in reasons) else None
+                running.server.start(server.find_program(preferences.current().program), port)
+        except server.ServerError as error:
+            return _refused(self, error)
+        running.connect(preferences.settings_now())
+        return {"FINISHED"}
+
+
+class SERVICE_CLI_OT_set_up_client(bpy.types.Operator):
+    """Add this Blender to the settings of the AI, with a backup beside the file. \
+The icon beside it copies the entry to the clipboard instead"""
+
+    bl_idname = "service_cli.set_up_client"
+    bl_label = "Set Up AI"
+
+    client: EnumProperty(items=[each + ("",) for each in server.CLIENTS])
+    write: BoolProperty()
+
+    def execute(self, context):
+        session = preferences.RUNNING.session
+        host_url = session.link.status().url if session is not None and session.link.connected else ""
+        try:
+            answer = server.client_setup(
+                server.find_program(preferences.current().program), self.client,
+                re.sub("/host$", "/mcp", host_url), self.write)
+        except server.ServerError as error:
+            return _refused(self, error)
+        title = dict(server.CLIENTS)[self.client]
+        if self.write:
+            said = "Added to %s, in %s." % (title, answer["file"])
+        else:
+            context.window_manager.clipboard = answer["snippet"]
+            said = "Copied: paste it into %s." % (answer["file"] or "the settings of " + title)
+        preferences.RUNNING.say(" ".join([said] + answer["notes"]))
+        return {"FINISHED"}
+
+
+def _refused(operator, error):
+    """Shows why, and where the program is chosen when it was not found."""
+    preferences.RUNNING.say(str(error))
+    operator.report({"WARNING"}, str(error))
+    if str(error) == server.NOT_FOUND and not bpy.app.background:
+        bpy.ops.preferences.addon_show(module=preferences.PACKAGE)
+    return {"CANCELLED"}
+
+
 # --- Panels
 
 
@@ -122,6 +206,7 @@ class SERVICE_CLI_PT_sidebar(_Panel, bpy.types.Panel):
     def draw(self, context):
         # What changes its height comes last, so that no button moves under the pointer.
         lines = draw_state(self.layout)
+        write(self.layout, [SEES_ONLY], context, icon="HIDE_OFF")
         column = self.layout.column(align=True)
         column.enabled = is_connected()
         column.operator("service_cli.share_render", icon="RENDER_STILL")
@@ -137,7 +222,7 @@ class SERVICE_CLI_PT_setup(_Panel, bpy.types.Panel):
     bl_label = "Set Up an AI"
 
     def draw(self, context):
-        write(self.layout, ["Add this Blender to its settings, or copy them:"], context)
+        write(self.layout, ["Add this Blender to its settings, or copy the entry:"], context)
         column = self.layout.column(align=True)
         for client, title in server.CLIENTS:
             row = column.row(align=True)
@@ -174,7 +259,6 @@ def draw_state(layout):
 
 def _draw_clients(layout, context):
     box = layout.box()
-    write(box, [SEES_ONLY], context, BOX_PIXELS, icon="HIDE_OFF")
     clients = client_lines(preferences.RUNNING.session.link.clients)
     if not clients:
         write(box, ["No AI is connected."], context, BOX_PIXELS + ICON_PIXELS)
@@ -188,4 +272,11 @@ def is_connected():
     return session is not None and session.link.connected
 
 
-CLASSES = (SERVICE_CLI_PT_sidebar, SERVICE_CLI_PT_setup)
+CLASSES = (
+    SERVICE_CLI_OT_connect,
+    SERVICE_CLI_OT_disconnect,
+    SERVICE_CLI_OT_start_server,
+    SERVICE_CLI_OT_set_up_client,
+    SERVICE_CLI_PT_sidebar,
+    SERVICE_CLI_PT_setup,
+)

@@ -20,9 +20,6 @@ TITLE = "Blender"
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Faster than zlib's default, and hardly larger for what a 3D view shows.
 PNG_LEVEL = 4
-# What does not pack that well, or has more kinds of bytes than channels and filters, is no one colour.
-BLANK_RATIO = 150
-BLANK_BYTES = 10
 
 
 def take(target, max_width, max_bytes, shot=None):
@@ -40,10 +37,6 @@ def _check_free():
             raise Busy("Blender is at work: " + job.lower())
 
 
-def _blank():
-    return NoPicture("blank", "nothing was drawn")
-
-
 # --- The window
 
 
@@ -57,8 +50,6 @@ def _take_window(max_width, max_bytes):
         width, height = png_size(png)
         if width > max_width or len(png) > max_bytes:
             png = _scaled(path, min(width, max_width), max_bytes)
-        if is_blank(png):
-            raise _blank()
         return Picture(png, TITLE, width, height)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -85,21 +76,20 @@ def _scaled(path, width, max_bytes):
     import imbuf
 
     whole = imbuf.load(path)
+
+    def resized(width):
+        part = whole.copy()
+        try:
+            part.resize(fitting(*whole.size, width), method="BILINEAR")
+            imbuf.write(part, filepath=path)
+        finally:
+            part.free()
+        return _read(path)
+
     try:
-        for _ in range(MAX_TRIES):
-            part = whole.copy()
-            try:
-                part.resize(fitting(*whole.size, width), method="BILINEAR")
-                imbuf.write(part, filepath=path)
-            finally:
-                part.free()
-            png = _read(path)
-            if len(png) <= max_bytes:
-                return png
-            width = smaller(width, len(png), max_bytes)
+        return _small_enough(resized, width, max_bytes)
     finally:
         whole.free()
-    raise RuntimeError("the picture of the window does not become small enough")
 
 
 def _read(path):
@@ -114,15 +104,9 @@ def _take_viewport(max_width, max_bytes):
     window, space, region = current_view()
     view = space.region_3d
     matrices = (view.view_matrix, view.window_matrix)
-
-    def draw(size):
-        pixels = _drawn(window, space, region, size, matrices)
-        if pixels == pixels[:4] * (len(pixels) // 4):
-            raise _blank()
-        return pixels
-
     size = (region.width, region.height)
-    png = _fitting(size, max_width, max_bytes, draw)
+    png = _fitting(size, max_width, max_bytes,
+                   lambda size: _drawn(window, space, region, size, matrices))
     return Picture(png, TITLE, *size, shots.on_screen(view, size))
 
 
@@ -150,17 +134,16 @@ def _take_shot(shot, max_width, max_bytes):
 
 def _fitting(whole, max_width, max_bytes, draw):
     """The file, or a function that makes it: the thread of the link calls that."""
-    width = max_width
-    for _ in range(MAX_TRIES):
-        size = fitting(whole[0], whole[1], width)
+    size = fitting(*whole, max_width)
+    if most_bytes(*size) <= max_bytes:
         pixels = draw(size)
-        if most_bytes(*size) <= max_bytes:
-            return lambda: encode(*size, pixels)
-        png = encode(*size, pixels)
-        if len(png) <= max_bytes:
-            return png
-        width = smaller(size[0], len(png), max_bytes)
-    raise RuntimeError("the picture of the 3D view does not become small enough")
+        return lambda: encode(*size, pixels)
+
+    def drawn(width):
+        size = fitting(*whole, width)
+        return encode(*size, draw(size))
+
+    return _small_enough(drawn, size[0], max_bytes)
 
 
 def current_view():
@@ -231,20 +214,6 @@ def most_bytes(width, height):
     return rows + rows // 2048 + 200
 
 
-def is_blank(png):
-    """Is all of it of one colour? For files that Blender wrote, whose window has lines of many shades."""
-    width, height = png_size(png)
-    if 4 * width * height <= BLANK_RATIO * len(png):
-        return False
-    at, packed = len(PNG_SIGNATURE), []
-    while at + 12 <= len(png):
-        (length,) = struct.unpack_from(">I", png, at)
-        if png[at + 4 : at + 8] == b"IDAT":
-            packed.append(png[at + 8 : at + 8 + length])
-        at += 12 + length
-    return len(set(zlib.decompress(b"".join(packed)))) <= BLANK_BYTES
-
-
 def fitting(width, height, max_width):
     """The size at which it is no wider, in its own proportions."""
     if width <= max_width:
@@ -252,10 +221,14 @@ def fitting(width, height, max_width):
     return max_width, max(1, round(height * max_width / width))
 
 
-def smaller(width, byte_count, max_bytes):
-    """The next width to try when the file was too large; always less than before."""
-    share = (max_bytes / byte_count) ** 0.5
-    return max(1, int(width * min(0.9, 0.95 * share)))
+def _small_enough(make, width, max_bytes):
+    """The first file of `make(width)` that has at most so many bytes, each narrower than the last."""
+    for _ in range(MAX_TRIES):
+        png = make(width)
+        if len(png) <= max_bytes:
+            return png
+        width = max(1, int(width * min(0.9, 0.95 * (max_bytes / len(png)) ** 0.5)))
+    raise RuntimeError("the picture does not become small enough")
 
 
 def _chunk(kind, data):

@@ -6,13 +6,14 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, StringProperty
 
 # What the person decided, as plain values that any thread may read.
-Settings = namedtuple(
-    "Settings", "detail scene objects picture actions console renders")
-DEFAULTS = Settings(detail="standard", scene=True, objects=True, picture=True, actions=True,
-                    console=True, renders=False)
+SHARED = ("scene", "objects", "picture", "actions", "console", "renders")
+Settings = namedtuple("Settings", ("detail",) + SHARED)
+DEFAULTS = Settings("standard", scene=True, objects=True, picture=True, actions=True, console=True,
+                    renders=False)
 
 PACKAGE = __package__
 RUNNING = None  # set while registered
+
 
 def _changed(self, _context):
     if RUNNING is not None:
@@ -41,8 +42,7 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
     detail: EnumProperty(
         name="Detail",
         items=[
-            ("skeleton", "Skeleton", "Names, types, parents, visibility"),
-            ("standard", "Standard", "And location, rotation, scale"),
+            ("standard", "Standard", "Names, types, parents, visibility, location, rotation, scale"),
             ("full", "Full", "And matrices, bounds, materials, modifiers, geometry counts"),
         ],
         default="standard",
@@ -92,21 +92,15 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
             column.prop(self, name)
         box = self.layout.box()
         box.label(text="Shared with AI clients, who see and cannot change, while connected:")
-        for name in ("scene", "objects", "picture", "actions", "console", "renders"):
+        for name in SHARED:
             box.prop(self, "share_" + name)
 
 
 def settings_now():
     preferences = current()
-    return DEFAULTS if preferences is None else Settings(
-        detail=preferences.detail,
-        scene=preferences.share_scene,
-        objects=preferences.share_objects,
-        picture=preferences.share_picture,
-        actions=preferences.share_actions,
-        console=preferences.share_console,
-        renders=preferences.share_renders,
-    )
+    if preferences is None:
+        return DEFAULTS
+    return Settings(preferences.detail, *(getattr(preferences, "share_" + name) for name in SHARED))
 
 
 def current():

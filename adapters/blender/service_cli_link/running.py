@@ -5,9 +5,8 @@ import traceback
 
 import bpy
 
-from . import note_panel, notes, scene_facts, sharing
+from . import note_panel, notes, sharing
 from .link_session import LinkSession
-from .server import Server
 
 TICK_SECONDS = 0.05
 # Due at the next turn of the main loop: Blender draws and handles input in between.
@@ -19,20 +18,18 @@ START_SECONDS = 0.1
 class Running:
     """Lives from register to unregister; `session` is there from connect to disconnect."""
 
-    def __init__(self, version, server=None):
+    def __init__(self, server):
         self.session = None
-        self.server = server or Server()  # which outlives a disconnect
+        self.server = server  # which outlives a disconnect
         self.note = ""  # a sentence for the sidebar
         self.last_status = None  # of the link, after a disconnect
-        self._version = version
         self._shown = None
-        self._document = None
         self._render_done = False
 
     def connect(self, settings):
         if self.session is not None:
             self.disconnect("the link was started again")
-        session = LinkSession(settings, self._version)
+        session = LinkSession(settings)
         session.on_rendered = self._finished_render
         session.start()
         self.session = session
@@ -51,7 +48,7 @@ class Running:
             self.say("")
 
     def say(self, text):
-        """Shows a sentence in the sidebar until another document is opened."""
+        """Shows a sentence in the sidebar, in place of the one before."""
         self.note = text
 
     def pump(self):
@@ -59,10 +56,6 @@ class Running:
         if self.session is None:
             return
         self.session.tick()
-        document = bpy.data.filepath or scene_facts.unsaved_name()
-        before, self._document = self._document, document
-        if before not in (None, document):
-            self.say("")
         self._share_render()
 
     def flush(self, timeout):

@@ -2,22 +2,22 @@
 
 import datetime
 import os
+from functools import lru_cache
+from heapq import nsmallest
 from time import strftime
 
 import bpy
 
-from . import object_facts, sharing
+from . import sharing
 from .values import REPLACED, Cleaner, name_of, names_of, short_text, without_nothing
 
 MAX_SELECTED = 200
 MAX_LISTED = 200
 MAX_CHECKED = 200
-CHECK_SECONDS = 30.0
 _UNSAVED = "service_cli_unsaved"
-_OPENED = "service_cli_opened"
 
 
-def members(reader, warnings=(), document=None):
+def members(reader, document=None):
     """Two calls for the same state are equal: `stamp` adds what is new in each."""
     cleaner = Cleaner()
     scene = bpy.context.scene
@@ -44,7 +44,7 @@ def members(reader, warnings=(), document=None):
         "time": _time(scene, cleaner),
         "mode": bpy.context.mode.lower(),
         "selection": {
-            "ids": sorted(reader.selected)[:MAX_SELECTED],
+            "ids": nsmallest(MAX_SELECTED, reader.selected),
             "active": name_of(active) if active else None,
             "count": len(reader.selected),
             "truncated": len(reader.selected) > MAX_SELECTED,
@@ -57,20 +57,15 @@ def members(reader, warnings=(), document=None):
             "total": reader.total,
             "limit": reader.limits["max_patched_objects"],
         },
+        "materials": [{"name": name_of(each), "users": each.users}
+                      for each in bpy.data.materials[:MAX_LISTED]],
+        "collections": _collections(scene),
     }
-    result.update(view(cleaner))
-    if reader.detail != object_facts.SKELETON:
-        result["materials"] = [{"name": name_of(each), "users": each.users}
-                               for each in bpy.data.materials[:MAX_LISTED]]
-        result["collections"] = _collections(scene)
-    if reader.detail == object_facts.FULL:
-        result["geometry"] = {"vertices": sum(len(mesh.vertices) for mesh in bpy.data.meshes),
-                              "polygons": sum(len(mesh.polygons) for mesh in bpy.data.meshes)}
-    result["warnings"] = list(warnings)
+    result["warnings"] = _missing_files()
     dropped = cleaner.dropped + sum(reader.not_finite.values())
     if dropped:
         result["warnings"].append({"code": "number_not_finite", "count": dropped})
-    listed = result.get("materials", []) + result.get("collections", [])
+    listed = result["materials"] + result["collections"]
     replaced = len(reader.replaced) + sum(REPLACED in each["name"] for each in listed)
     if replaced:
         result["warnings"].append({"code": "name_not_utf8", "count": replaced})
@@ -103,45 +98,23 @@ def unsaved_name():
         _UNSAVED, strftime("unsaved %Y-%m-%d %H:%M:%S"))
 
 
-def opened():
-    """Another object for each document that is opened; the same one after it is saved elsewhere."""
-    return bpy.app.driver_namespace.setdefault(_OPENED, object())
+def _missing_files():
+    """Warnings of the images and libraries whose file is not there."""
+    # Tiles and sequences have a pattern for a path.
+    images = [each for each in bpy.data.images[:MAX_CHECKED] if each.source == "FILE" and each.filepath]
+    return [{"code": "file_missing", "kind": block.bl_rna.name.lower(), "name": short_text(name_of(block), 255)}
+            for block in images + bpy.data.libraries[:MAX_CHECKED]
+            if not block.packed_file
+            and not file_exists(bpy.path.abspath(block.filepath, library=block.library))]
 
 
-class MissingFiles:
-    """Images and libraries whose file is not there. Looks at the disk now and then only: it may be
-    a slow one, and this is the main thread."""
-
-    def __init__(self, clock):
-        self._clock = clock
-        self._looked_at = None
-        self._found = []
-
-    def forget(self):
-        self._looked_at = None
-
-    def warnings(self):
-        now = self._clock()
-        if self._looked_at is None or now - self._looked_at >= CHECK_SECONDS:
-            self._looked_at = now
-            self._found = [
-                {"code": "file_missing", "kind": kind, "name": short_text(name_of(block), 255)}
-                for kind, block in _files() if not os.path.exists(
-                    bpy.path.abspath(block.filepath, library=block.library))]
-        return self._found
+@lru_cache(maxsize=None)
+def file_exists(path):
+    """Looked at once, until a file is opened or saved: the disk may be a slow one."""
+    return os.path.exists(path)
 
 
-def _files():
-    for image in bpy.data.images[:MAX_CHECKED]:
-        # Tiles and sequences have a pattern for a path.
-        if image.source == "FILE" and image.filepath and not image.packed_file:
-            yield "image", image
-    for library in bpy.data.libraries[:MAX_CHECKED]:
-        if not library.packed_file:
-            yield "library", library
-
-
-# --- Time, units, view, render
+# --- Time, units, render
 
 
 def is_playing():
@@ -167,22 +140,6 @@ def _time(scene, cleaner):
         "fps": cleaner.number(render.fps / render.fps_base if render.fps_base else float("inf")),
         "playing": is_playing(),
     }
-
-
-def view(cleaner=None):
-    """The member `viewport`: the first 3D view of the first window that has one; {} without."""
-    for window in bpy.context.window_manager.windows if not bpy.app.background else ():
-        for area in window.screen.areas:
-            if area.type == "VIEW_3D" and area.spaces.active.region_3d is not None:
-                space, cleaner = area.spaces.active, cleaner or Cleaner()
-                back = space.region_3d.view_matrix.inverted_safe()
-                return {"viewport": without_nothing({
-                    "shading": space.shading.type.lower(),
-                    "camera_view": space.region_3d.view_perspective == "CAMERA",
-                    "location": cleaner.numbers(back.translation),
-                    "rotation": cleaner.degrees(back.to_euler()),
-                })}
-    return {}
 
 
 def _render(scene):

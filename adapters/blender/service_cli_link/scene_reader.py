@@ -17,8 +17,6 @@ MEMBERS, NAMES, EVERYTHING = 1, 2, 3
 # Objects between two looks at the clock that are read, and that are compared.
 STEP = 8
 COMPARED = 64
-# More that wait to be read are found by reading everything.
-MAX_DIRTY = 1000
 # The end of the text of a selected object.
 SELECTED = ',"selected":true}'
 
@@ -76,8 +74,6 @@ class SceneReader:
                 self._dirty[name] = item
             else:
                 look = max(look, NAMES)
-        if len(self._dirty) > MAX_DIRTY:
-            look = EVERYTHING
         if look < NAMES:
             return
         self._wanted = max(self._wanted, look)
@@ -88,10 +84,7 @@ class SceneReader:
 
     def verify(self):
         """Reads everything once more: Blender does not tell of every change."""
-        items = bpy.context.scene.objects[:]
-        if self._hidden:  # what is hidden moves without a notice
-            items.sort(key=lambda item: name_of(item) not in self._hidden)
-        self._begin(_Scan(items, EVERYTHING, True))
+        self._begin(_Scan(EVERYTHING, True))
 
     def give_up(self):
         """What was to be read is left, until something changes."""
@@ -128,11 +121,11 @@ class SceneReader:
             if name_of(item) == name:  # else it was renamed: comparing the names finds it
                 self._read(name, item)
         if self._scan is None and self._wanted:
-            self._begin(_Scan(bpy.context.scene.objects[:], self._wanted, False))
+            self._begin(_Scan(self._wanted, False))
         elif self._scan is not None and not self._advance(self._scan):
             wanted = self._wanted
             while self._wanted and is_late:
-                scan = _Scan(bpy.context.scene.objects[:], NAMES, False)
+                scan = _Scan(NAMES, False)
                 self._begin(scan)
                 while self._advance(scan):
                     pass
@@ -257,8 +250,8 @@ class _Scan:
 
     __slots__ = ("items", "looks", "verifies", "seen")
 
-    def __init__(self, items, looks, verifies):
-        self.items = iter(items)
+    def __init__(self, looks, verifies):
+        self.items = iter(bpy.context.scene.objects[:])
         self.looks = looks  # NAMES: reads only objects that came, went or were shown or hidden
         self.verifies = verifies
         self.seen = set()

@@ -26,7 +26,7 @@ MOST_SECONDS = 0.5
 class SceneWatch:
     """Reads and tells the scene of one connection. Main thread only."""
 
-    def __init__(self, link, detail, clock, identities, document, warnings, on_told):
+    def __init__(self, link, detail, clock, identities, document, on_told):
         self.failure = None
         self._link = link
         self._detail = detail
@@ -34,7 +34,6 @@ class SceneWatch:
         self._on_told = on_told
         self._clock = clock
         self._document = document
-        self._warnings = warnings
         self._change_count = 0
         self._verify_at = None
         self._is_reading = False
@@ -184,9 +183,9 @@ class SceneWatch:
 
     def _read_members(self):
         if self._all_members or self._members is None:
-            return scene_facts.members(self._reader, self._warnings(), self._document())
+            return scene_facts.members(self._reader, self._document())
         # Where nothing but objects changed: what Blender gives no notice of.
-        return dict(self._members, document=without_nothing(self._document()), **scene_facts.view())
+        return dict(self._members, document=without_nothing(self._document()))
 
     def _failed(self, error):
         """Said once and not at each change; whatever Blender was doing goes on."""

@@ -1,5 +1,6 @@
 """Files that the person asked to share: written where needed, sent as artefacts, cleaned up."""
 
+import mimetypes
 import os
 import shutil
 import tempfile
@@ -13,15 +14,6 @@ from .values import name_of
 SAVED_CHECKS = 20
 SAVED_CHECK_SECONDS = 0.05
 _check = None  # of the last copy
-
-_MIMES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".webp": "image/webp",
-    ".exr": "image/x-exr",
-    ".hdr": "image/vnd.radiance",
-    ".tif": "image/tiff",
-}
 
 
 class CannotShare(Exception):
@@ -54,12 +46,12 @@ def share_render_result(link, on_done):
     if image is None or image.type != "RENDER_RESULT":
         raise CannotShare("nothing was rendered yet")
     scene = bpy.context.scene
-    extension = ".png" if scene.render.is_movie_format else scene.render.file_extension
+    # No frame: after an animation the result is not of the current one.
+    name = "render" + (".png" if scene.render.is_movie_format else scene.render.file_extension)
     _share(
         link,
-        # No frame: after an animation the result is not of the current one.
-        "render" + extension,
-        _MIMES.get(extension, "application/octet-stream"),
+        name,
+        mimetypes.guess_type(name, strict=False)[0] or "application/octet-stream",
         lambda path: image.save_render(path, scene=scene),
         on_done,
         {"scene": name_of(scene), "document": bpy.data.filepath},

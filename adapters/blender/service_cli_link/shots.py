@@ -92,18 +92,16 @@ def _view(view_matrix, projection_matrix, size):
 
 
 def _checked(view):
-    """It went through other hands, or the scene has places that are none."""
-    numbers = [view.get("view_matrix"), view.get("projection_matrix")]
-    for matrix in numbers:
-        if not isinstance(matrix, list) or len(matrix) != 16:
-            raise NoPicture("not_found", "the view has no two matrices")
-        if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in matrix):
-            raise NoPicture("not_found", "the view has numbers that are none")
-    size = [view.get("width"), view.get("height")]
-    if not all(isinstance(side, int) and 1 < side <= 16384 for side in size):
-        raise NoPicture("not_found", "the view has no size")
-    return {"view_matrix": numbers[0], "projection_matrix": numbers[1],
-            "width": size[0], "height": size[1]}
+    """It went through other hands, or the scene has places that are not finite."""
+    for name in ("view_matrix", "projection_matrix"):
+        matrix = view.get(name)
+        if not isinstance(matrix, list) or len(matrix) != 16 or not all(
+                isinstance(value, (int, float)) and math.isfinite(value) for value in matrix):
+            raise NoPicture("not_found", "%s must be 16 finite numbers" % name)
+    for name in ("width", "height"):
+        if not isinstance(view.get(name), int) or not 1 < view[name] <= 16384:
+            raise NoPicture("not_found", "%s must be 2 to 16384 pixels" % name)
+    return {name: view[name] for name in ("view_matrix", "projection_matrix", "width", "height")}
 
 
 def _object(window, name):

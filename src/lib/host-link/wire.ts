@@ -10,6 +10,7 @@ export const closeCodes = {
   serverStops: 1001,
   overloaded: 1013,
   badMessage: 4400,
+  tokenWrong: 4401,
   replaced: 4409,
   hostTaken: 4423,
 } as const

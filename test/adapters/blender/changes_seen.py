@@ -182,6 +182,26 @@ class Seen(unittest.TestCase):
         self.tick()
         self.assertEqual(self.names(), ["Empty"])
 
+    def test_missing_files_are_warned_of_and_looked_for_again_when_the_document_is_saved(self):
+        path = os.path.join(FOLDER, "wood.png")
+        image = bpy.data.images.new("Wood", 4, 4)
+        image.source, image.filepath = "FILE", path
+
+        def warnings():
+            harness.add("Next")
+            self.tick()
+            return self.link.scenes()[-1]["warnings"]
+
+        missing = [{"code": "file_missing", "kind": "image", "name": "Wood"}]
+        self.assertEqual(warnings(), missing)
+        with open(path, "wb"):
+            self.addCleanup(os.remove, path)
+        self.assertEqual(warnings(), missing)
+        bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, "wood.blend"))
+        self.assertEqual(warnings(), [])
+        image.filepath = os.path.join(FOLDER, "elsewhere.png")
+        self.assertEqual(warnings(), missing)
+
     def test_few_scenes_are_told_while_no_client_follows_them(self):
         item = harness.add("Followed")
         self.tick()

@@ -90,7 +90,7 @@ def scene_of(members, objects):
     return dict(members, objects=[json.loads(text) for text in objects.values()])
 
 
-def collect(detail, limits=None, warnings=(), document=None, identities=None):
+def collect(detail, limits=None, document=None, identities=None):
     """The scene as a fresh look has it."""
     import time
 
@@ -101,7 +101,7 @@ def collect(detail, limits=None, warnings=(), document=None, identities=None):
     reader = scene_reader.SceneReader(detail, limits, time.monotonic, identities)
     reader.note({}, scene_reader.EVERYTHING)
     reader.work(1e9)
-    return scene_of(scene_facts.members(reader, warnings, document), reader.take())
+    return scene_of(scene_facts.members(reader, document), reader.take())
 
 
 def enable():
@@ -116,7 +116,7 @@ def session(clock=None, **settings):
     from service_cli_link.preferences import DEFAULTS
 
     made = link_session.LinkSession(
-        DEFAULTS._replace(**settings), "0.1.0", clock or Clock(), RecordingLink
+        DEFAULTS._replace(**settings), clock or Clock(), RecordingLink
     )
     made.start()
     return made

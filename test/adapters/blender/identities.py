@@ -163,22 +163,6 @@ class Kept(unittest.TestCase):
         self.assertEqual(names, ["Hero", None, None])
 
 
-class OfBlender(unittest.TestCase):
-    def test_the_number_that_newer_versions_have_is_used(self):
-        class Newer:
-            session_uid, name_full, type, data = 7, "Cube", "EMPTY", None
-            as_pointer = staticmethod(lambda: 1)
-
-        class Another(Newer):
-            session_uid = 8
-
-        known = Identities()
-        known._is_numbered = True
-        first = known.uid(Newer(), "Cube")
-        self.assertEqual(known.uid(Newer(), "Cube"), first)
-        self.assertNotEqual(known.uid(Another(), "Cube"), first)
-
-
 class Many(unittest.TestCase):
     def test_deleted_ones_are_forgotten_in_the_end(self):
         from service_cli_link import identity

@@ -48,8 +48,7 @@ class Told(unittest.TestCase):
 
         bpy.context.view_layer.update()
         document = scene_facts.open_document()
-        return harness.collect("full", None, self.session._missing.warnings(), document,
-                               self.session.identities)
+        return harness.collect("full", None, document, self.session.identities)
 
     def assert_fresh(self, when=""):
         told, fresh = self.told(), self.fresh()

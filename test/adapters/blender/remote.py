@@ -220,6 +220,15 @@ def is_modified():
     return bpy.data.is_dirty
 
 
+def pictured():
+    """What the panel says of pictures, and when that was, in milliseconds."""
+    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
+    status_words = sys.modules[harness.ADDON + ".service_host_link"].status_words
+    at = session.link.pictured_at
+    lines = status_words(session.link.status(), True, at).lines
+    return {"at": at and at * 1000, "lines": [each for each in lines if each.startswith("Picture")]}
+
+
 def open_window():
     bpy.ops.wm.window_new()
 

@@ -3,7 +3,6 @@
 import os
 import sys
 import unittest
-from unittest import mock
 
 import bpy
 
@@ -11,7 +10,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import preferences, scene_facts
+from service_cli_link import preferences
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -50,16 +49,6 @@ class Sharing(unittest.TestCase):
         self.assertEqual(len(self.link.of("record")), records)
         self.assert_sent_and_gone("application/x-blender", b"BLENDER")
 
-    def test_what_was_said_of_a_document_goes_with_it(self):
-        self.running.pump()
-        self.running.say("Note made")
-        self.running.pump()
-        self.assertEqual(self.running.note, "Note made")
-        with mock.patch.object(scene_facts, "strftime", lambda _: "unsaved next"):
-            bpy.ops.wm.read_homefile(use_empty=True)
-        self.running.pump()
-        self.assertEqual(self.running.note, "")
-
     def test_a_saved_document_with_what_a_script_changed_since(self):
         path = os.path.join(FOLDER, "saved.blend")
         bpy.ops.wm.save_as_mainfile(filepath=path)
@@ -89,8 +78,9 @@ class Sharing(unittest.TestCase):
 
 def fresh_running():
     from service_cli_link.running import Running
+    from service_cli_link.server import Server
 
-    return Running("0.1.0")
+    return Running(Server())
 
 
 harness.main(__name__)

@@ -197,7 +197,7 @@ describe('serve --app-origin', () => {
       const { code, stderr } = await runServe(['--app-origin', value])
       expect(code).to.equal(2)
       expect(stderr).to.contain(`--app-origin ${value} is not an origin`)
-      expect(stderr).to.contain('write it as http://localhost:5173')
+      expect(stderr).to.contain('write it as https://studio.example')
     }
     const { stderr } = await runServe(['--stdio', '--app-origin', local])
     expect(stderr).to.contain('--app-origin is not for --stdio')

@@ -117,7 +117,7 @@ describe('what an application tells', () => {
     expect(stored?.fields).to.include({ mime: 'text/plain', display_name: 'x' })
   })
 
-  it('is refused as a wrong artefact, and its bytes are dropped', async () => {
+  it('is refused as a wrong artefact, and bytes that were not announced are dropped', async () => {
     for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 5 }, { size: 'x' }]) {
       peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
       peer.send(Buffer.from('abcd'))
