@@ -238,8 +238,8 @@ class OfferedObjects(object):
 class Feed(object):
     """The newest audit records or events that the server has not acknowledged.
 
-    What a lost connection or a busy server did not take is sent again: each arrives at least once, unless it was
-    the oldest of too many. Call with the lock of the link."""
+    What a lost connection or a passing refusal left out is sent again: each arrives at least once,
+    unless it was the oldest of too many. Call with the lock of the link."""
 
     def __init__(self, type, name):
         self.type, self.name = type, name  # of the message, and of its list
