@@ -6,14 +6,11 @@ import os
 
 from .texts import omit_none, one_line
 
-Picture = collections.namedtuple("Picture", "png title width height view")
-Picture.__new__.__defaults__ = (None,)
-Picture.__doc__ = """A PNG file, and the title and size in pixels of the window that it shows.
+Picture = collections.namedtuple("Picture", "png view", defaults=(None,))
+Picture.__doc__ = """A PNG file, and what the application needs to draw the same again.
 
 `png`: bytes, or a function that returns them, which the thread of the link calls: packing takes no
-time of the main thread then. The size is that of the window, also when the picture was scaled
-down. `view`: a dict with what the application needs to draw the same again; it gets it back in a
-shot."""
+time of the main thread then. `view`: a dict that comes back in a shot, or None."""
 
 
 class ReadError(Exception):
@@ -174,11 +171,6 @@ def answer_of(link, question):
 
 def picture_of(value):
     """(bytes, members of the answer) of what the capture callback returned."""
-    if not isinstance(value, Picture):
-        value = Picture(value, None, None, None)
-    png = bytes(value.png() if callable(value.png) else value.png)
-    window = None
-    if value.width is not None:
-        window = {"title": one_line(value.title, 2048) or "", "width": int(value.width),
-                  "height": int(value.height)}
-    return png, omit_none(png_bytes=len(png), window=window, view=value.view)
+    png, view = value if isinstance(value, Picture) else (value, None)
+    png = bytes(png() if callable(png) else png)
+    return png, omit_none(png_bytes=len(png), view=view)
