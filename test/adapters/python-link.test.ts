@@ -197,17 +197,27 @@ describe('the Python link: what the application tells', () => {
     expect((await app.call('flush', 10)).result).to.equal(true)
   })
 
-  it('tells of records that the server finds wrong, and sends the next', async () => {
+  it('tells of a record that the server finds wrong, and loses none of the others', async () => {
     await begin({ connected: peer => peer.answers.delete('audit.record') })
     const peer = await server.peer()
-    await app.call('record', 'odd')
-    const { id } = await peer.nth('audit.record')
-    await app.call('record', 'good')
-    const message = '/records/0/action must be nicer'
-    peer.send({ type: 'error', id, code: 'invalid', message })
-    const { records } = await peer.nth('audit.record', 2)
-    expect(records.map((one: any) => one.action)).to.deep.equal(['good'])
+    await app.call('record', 'first')
+    const first = await peer.nth('audit.record')
+    for (const action of ['good', 'odd', 'fine']) await app.call('record', action)
+    peer.ok(first)
+    const message = '/records/1/action must be nicer'
+    const told = async (n: number) => {
+      const { id, records } = await peer.nth('audit.record', n)
+      const actions = records.map((one: any) => one.action)
+      if (actions.includes('odd')) peer.send({ type: 'error', id, code: 'invalid', message })
+      else peer.send({ type: 'ok', id })
+      return actions
+    }
+    expect(await told(2)).to.deep.equal(['good', 'odd', 'fine'])
+    for (const [at, action] of ['good', 'odd', 'fine'].entries()) {
+      expect(await told(3 + at)).to.deep.equal([action])
+    }
     await app.untilError(message)
+    expect((await app.call('flush', 10)).result).to.equal(true)
   })
 
   it('keeps each session of events in order, and opens it first, on each connection', async () => {

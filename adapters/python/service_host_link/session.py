@@ -278,13 +278,17 @@ class Session(object):
             session, texts = feed.take(limits["max_batch"], limits["max_message_bytes"] - 1024)
 
         def on_answer(answer, error):
-            if error is not None and error.caused_by_us:
-                link._fail(feed.name, "the server refused %s: %s" % (feed.name, error.text))
-            if error is None or error.caused_by_us and error.code not in PASSING_CODES:
+            if error is None:
                 feed.in_flight = []
-            else:
-                feed.restore()
-                self._batches_from = time.monotonic() + RETRY_SECONDS
+            elif error.caused_by_us:
+                link._fail(feed.name, "the server refused %s: %s" % (feed.name, error.text))
+                if error.code in PASSING_CODES:
+                    self._batches_from = time.monotonic() + RETRY_SECONDS
+                elif error.code == "invalid" and len(feed.in_flight) > 1:
+                    feed.alone = len(feed.in_flight)
+                else:
+                    feed.in_flight = []
+            feed.restore()
 
         self._request(omit_none(type=feed.type, session_id=session), on_answer,
                       ('"%s":[%s]' % (feed.name, ",".join(texts))).encode("ascii"))
