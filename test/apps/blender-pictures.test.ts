@@ -207,13 +207,6 @@ describe('the picture that Blender takes of itself', function () {
     await tell('press_escape')
   })
 
-  it('is of the largest window, also while another one was opened', async () => {
-    const main = sizeOf(await steady())
-    await tell('open_window')
-    expect(sizeOf(await steady())).to.deep.equal(main)
-    await tell('close_window')
-  })
-
   it('shows the person when a client last got one', async () => {
     const pictured = (): Promise<{ at: number; lines: string[] }> => ask('pictured')
     for (const picture of [uri, viewport, `${viewport}?of=Cube`]) {
