@@ -14,9 +14,7 @@ service-cli serve. Name an instance by its id, the start of it (4 characters or 
 document, or a kind of application that runs only once. The word gateway names the running gateway.
 
 Restores session, subscriptions and streams when the server restarts. Meant to be started by a \
-client; logs to stderr. Ends when stdin ends.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+client; logs to stderr. Ends when stdin ends.`
   static override examples = [
     '<%= config.bin %> connect',
     '<%= config.bin %> connect blender',

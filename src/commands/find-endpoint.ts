@@ -1,5 +1,9 @@
+import type { Interfaces } from '@oclif/core'
 import { join } from 'node:path'
-import { liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
+import { ownerFile } from '../lib/instances/files.ts'
+import { findNextRun, liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
+import type { InstanceRecord } from '../lib/instances/record.ts'
+import { selectInstances } from '../lib/instances/select-instance.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
 import type { Logger } from '../lib/util/logger.ts'
@@ -10,15 +14,11 @@ import { Secret } from '../lib/util/secret.ts'
 import { findApiKey } from './auth-flags.ts'
 import { findGateway, gatewayWord, ownServers } from './own-servers.ts'
 import { readStateDirectory } from './path-flags.ts'
+import type { accessFlags } from './resources/endpoint-flags.ts'
 import { chooseInstance } from './stdio/choose-instance.ts'
-import { locateInstance } from './stdio/locate-instance.ts'
 
 /** The flags of every client command, as the parser returns them. */
-export interface EndpointFlags {
-  'api-key-file'?: string
-  'allow-http': boolean
-  'registry-dir'?: string
-}
+export type EndpointFlags = Partial<Interfaces.InferredFlags<typeof accessFlags>>
 
 /**
  * Finds the endpoint by an address, the word `gateway` or an instance; without `word`, the only
@@ -73,6 +73,34 @@ export async function findEndpoint(
   const { instance_id: instance, dcc_type, display_name: name } = first
   const found = { url: localUrlOf(first).href, instance, dcc_type, name }
   return { locate, key, found }
+}
+
+/**
+ * Locates the chosen instance, and after a loss its next run. Unless the user named that instance
+ * by id, another instance that matches `word` also counts. `instancesDir` has the owner's tokens.
+ */
+export function locateInstance(
+  first: InstanceRecord,
+  word: string | undefined,
+  instancesDir: string,
+  live: () => Promise<InstanceRecord[]>,
+): Locate {
+  const particular = word !== undefined && word !== first.dcc_type
+  let current = first
+  let lostMs: number | null = null
+  return async () => {
+    const instances = await live()
+    const missedMs = lostMs ?? Date.now()
+    const [chosen, ...others] = selectInstances(instances, word)
+    const other = !particular && others.length === 0 ? chosen : null
+    const next = findNextRun(instances, current, missedMs) ?? other ?? null
+    lostMs = next === null ? missedMs : null
+    if (next === null) {
+      return fail(`the instance ${current.display_name} does not run or does not answer`)
+    }
+    current = next
+    return ok({ url: localUrlOf(next), ownerFile: ownerFile(instancesDir, next.instance_id) })
+  }
 }
 
 /** The address of an endpoint as the user wrote it. Throws `usage_invalid`. */

@@ -20,9 +20,7 @@ resources on /mcp, and notifies clients of changes. Listens only on this machine
 --host.
 
 One gateway is active on a port. Others stand by and take over within seconds when it ends, even \
-after a crash. The log reports this, and --json prints a line.
-
-Environment: SERVICE_MCP_API_KEY (the key that clients must present), SERVICE_REGISTRY_DIR.`
+after a crash. The log reports this, and --json prints a line.`
   static override examples = [
     '<%= config.bin %> gateway',
     '<%= config.bin %> gateway --no-standby --json',

@@ -13,7 +13,7 @@ import { artefactRootIn } from './artefacts/helpers.ts'
 import { ArtefactStore } from './artefacts/store.ts'
 import { Checkpoints } from './checkpoints/checkpoints.ts'
 import { DocumentFolder } from './checkpoints/document-folder.ts'
-import type { AppOrigin } from './host/app-origins.ts'
+import { makeAppOrigins } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, sceneTimePatch } from './host/instance-record.ts'
@@ -133,8 +133,14 @@ export async function startServe(
   let joiner: Joiner | null = null
   const kept = await KeptSessions.open({ ...options, registryDir: registryDir.path })
   let announced: InstanceFile | null = null
+  const { dccType, name } = options
+  const showApplication = () => {
+    const given = { dccType, named: name !== undefined, hostname: hostname() }
+    const { current, sinceMs } = status
+    if (current !== null) void announced?.update(presencePatch(current, given, sinceMs))
+  }
   const clients = new ClientTable()
-  let appOrigins: readonly AppOrigin[] = []
+  const appOrigins = makeAppOrigins(options.appOrigins)
   const server = new McpHttpServer(config, {
     instance: () =>
       announced?.record ?? { instance_id: instanceId, dcc_type: '', display_name: '', scene: null },
@@ -162,7 +168,7 @@ export async function startServe(
         notes: notes ?? null,
         artefacts: store ?? null,
         token: token.secret,
-        appOrigins: options.appOrigins,
+        appOrigins,
         limits,
         log,
         onRefused,
@@ -170,6 +176,7 @@ export async function startServe(
         onPresence: presence => {
           const before = status.current
           status.set(presence)
+          showApplication()
           const { saved_from: savedFrom } = presence.document ?? {}
           const { path, name } = before?.document ?? {}
           const isSaved = savedFrom !== undefined && savedFrom === (path ?? name)
@@ -179,7 +186,6 @@ export async function startServe(
         },
       })
       capture?.link(endpoint.pictures)
-      appOrigins = endpoint.appOrigins
       return endpoint
     },
   })
@@ -193,7 +199,6 @@ export async function startServe(
   opened.defer(() => kept?.close())
   mcpUrl = url
   const hostUrl = `${localUrl}/host`
-  const { dccType, name } = options
   const record = await InstanceFile.create({
     instancesDir,
     heartbeatMs: limits.heartbeatMs,
@@ -212,10 +217,7 @@ export async function startServe(
   })
   announced = record
   opened.defer(() => record.remove())
-  status.onChange((presence, sinceMs) => {
-    const given = { dccType, named: name !== undefined, hostname: hostname() }
-    void record.update(presencePatch(presence, given, sinceMs))
-  })
+  showApplication()
   const noteScene = (): void => {
     const patch = sceneTimePatch(registry.scene, record.record)
     if (patch !== null) void record.update(patch)
@@ -226,8 +228,7 @@ export async function startServe(
   if (sceneFile !== undefined) {
     const watcher = new SceneFile({
       path: sceneFile,
-      setSceneText: json => registry.scene.setText(json),
-      isPaused: () => registry.scene.isLive,
+      scene: registry.scene,
       maxBytes: limits.maxMessageBytes,
       log,
     })

@@ -41,8 +41,6 @@ interface Reply {
 export interface LinkOptions {
   /** Of the module, by name: shorter times. */
   constants?: Record<string, number>
-  /** Whether it answers questions. */
-  reads?: boolean
   /** Whether each refresh is done at once; or the scene that it hands over. */
   refreshes?: (boolean | object)[]
   start?: boolean
@@ -95,9 +93,9 @@ export class PythonApp {
   /** A new link, started unless told otherwise. */
   async link(
     args: object,
-    { constants = {}, reads = true, refreshes = [], start = true }: LinkOptions = {},
+    { constants = {}, refreshes = [], start = true }: LinkOptions = {},
   ): Promise<void> {
-    await this.tell({ new: { dcc_type: 'workshop', ...args }, constants, reads, refreshes })
+    await this.tell({ new: { dcc_type: 'workshop', ...args }, constants, refreshes })
     if (start) await this.call('start')
   }
 

@@ -11,8 +11,8 @@ describe('the Python link: pictures of the application', () => {
 
   const { link } = useLinkedApps()
 
-  async function begin(targets: readonly string[] | null = ['window', 'viewport'], reads = true) {
-    ;({ server, app } = await link({}, {}, { start: false, reads }))
+  async function begin(targets: readonly string[] | null = ['window', 'viewport']) {
+    ;({ server, app } = await link({}, {}, { start: false }))
     if (targets !== null) await app.tell({ provide: [targets] })
     await app.call('start')
     await app.untilState('connected')

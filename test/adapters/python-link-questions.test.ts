@@ -168,15 +168,4 @@ describe('the Python link: what the server asks', () => {
     await app.call('set_busy', null)
     await until(() => peer.of('heartbeat').at(-1)?.['busy'] === undefined, 'it is free again')
   })
-
-  it('tells that it will be silent before it is', async () => {
-    await begin({ welcome: { ...welcome, heartbeat_ms: 60_000 } })
-    await peer.nth('heartbeat')
-    await app.call('set_busy', 'recomputing', 120)
-    await app.tell({ freeze: 0.5 })
-    const told = await peer.nth('heartbeat', 2)
-    expect(told).to.include({ busy: 'recomputing', silent_ms: 120_000 })
-    await app.call('set_busy', null)
-    expect(await peer.nth('heartbeat', 3)).not.to.have.any.keys('busy', 'silent_ms')
-  })
 })

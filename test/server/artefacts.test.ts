@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +5,7 @@ import { expect } from 'chai'
 import { PNG } from 'pngjs'
 import { artefactPutBytes } from '../../src/index.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { ask, RawSession } from '../helpers/mcp.ts'
+import { RawSession } from '../helpers/mcp.ts'
 import { pngOf } from '../helpers/png.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { uploadGenerated } from '../nightly/artefact-bytes.ts'
@@ -34,31 +33,6 @@ describe('artefacts of a server', () => {
   const readAnswer = (uri: string): Promise<any> => session.call('resources/read', { uri })
   const read = async (uri: string): Promise<any> => (await readAnswer(uri)).result.contents[0]
 
-  it('run nothing on the origin of the server when they are a page', async () => {
-    const page = '<!doctype html><script>fetch("/mcp")</script>'
-    const hex = await serve.store(page, '?display_name=page.html', 'text/html')
-    const asked = {
-      whole: [200, { method: 'GET' }],
-      head: [200, { method: 'HEAD' }],
-      part: [206, { headers: { Range: 'bytes=0-4' } }],
-      known: [304, { headers: { 'If-None-Match': `"${hex}"` } }],
-      past: [416, { headers: { Range: 'bytes=9999-' } }],
-    } as const
-    for (const [name, [status, options]] of Object.entries(asked)) {
-      const answer = await ask(`${serve.base}/artefacts/sha256/${hex}`, options)
-      expect(answer.status, name).to.equal(status)
-      expect(answer.headers, name).to.deep.include({
-        'x-content-type-options': 'nosniff',
-        'content-security-policy': "sandbox; default-src 'none'",
-        'cross-origin-resource-policy': 'same-origin',
-      })
-      if (status === 200 || status === 206) {
-        expect(answer.headers['content-disposition'], name).to.match(/^attachment; filename=/)
-      }
-      expect(answer.headers, name).not.to.have.property('access-control-allow-origin')
-    }
-  })
-
   describe('that were damaged on disk', () => {
     const bodyPath = (hex: string) => join(root, 'sha256', hex.slice(0, 2), hex)
 
@@ -70,19 +44,6 @@ describe('artefacts of a server', () => {
       await file.write(byte, 0, 1, position)
       await file.close()
     }
-
-    it('are an internal error when small, until they are stored again', async () => {
-      const bytes = randomBytes(1000)
-      const hex = await serve.store(bytes)
-      await damage(hex, 500)
-      const { error } = await readAnswer(uriOf(hex))
-      expect(error.code).to.equal(-32603)
-      expect(error.data.reason).to.equal('artefact_corrupt')
-      expect(error.data.hint).to.equal('store the artefact again')
-      expect(JSON.stringify(error)).not.to.contain(folder)
-      expect(await serve.store(bytes)).to.equal(hex)
-      expect((await read(uriOf(hex))).blob).to.equal(bytes.toString('base64'))
-    })
 
     it('break a batch off that has one of them', async () => {
       const old = await RawSession.open(serve.url, '2025-03-26')

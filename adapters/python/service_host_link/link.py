@@ -21,7 +21,6 @@ MAX_PARAMS_BYTES = 256 * 1024
 MAX_METADATA_BYTES = 4096
 MAX_EVENT_CHARS = 65536  # the server keeps no longer message
 LEVELS = ("trace", "debug", "info", "warning", "warn", "error")
-BUSY_SECONDS = 0.05  # that set_busy() waits for the server to be told
 
 
 class HostLink(object):
@@ -62,7 +61,7 @@ class HostLink(object):
         self._errors = collections.OrderedDict()
         self._document = None
         self._pictures = {"targets": []}
-        self._busy = self._busy_told = (None, None)  # (text, silent_ms)
+        self._busy = None
         self._scene = Scene(self._lock, lambda text: self._fail("scene", text))
         self._audit = Feed("audit.record", "records")
         self._events = Feed("events.append", "events")
@@ -200,17 +199,10 @@ class HostLink(object):
                 self._document = document or None
                 self._tell_app()
 
-    def set_busy(self, text, silent_seconds=None):
-        """What keeps the application from answering ("rendering"), or None.
-
-        silent_seconds: before work in which no thread of Python may run for so long, such as a
-        recompute of FreeCAD. Waits until the server is told, at most 50 ms."""
-        busy = (one_line(text), silent_seconds and int(silent_seconds * 1000))
-        with self._lock:
-            self._busy = busy
+    def set_busy(self, text):
+        """What keeps the application from answering ("rendering"), or None."""
+        self._busy = one_line(text)
         self._wake()
-        if silent_seconds:
-            self._wait_until(lambda: not self.connected or self._busy_told == busy, BUSY_SECONDS)
 
     def record(self, action, outcome="success", actor=None, params=None, duration_ms=None,
                session_id=None, timestamp=None):

@@ -156,10 +156,9 @@ class Session(object):
         with link._lock:
             link._outbox.open()  # what changes from now on is told after the welcome
             self._send(omit_none(
-                type="hello", app=link._app,
-                instance_id=link._instance_id, document=link._document,
-                capture=link._pictures, scene_refresh=link._on_refresh is not None or None,
-                notes=link._shows_notes or None))
+                type="hello", app=link._app, instance_id=link._instance_id,
+                document=link._document, capture=link._pictures,
+                scene_refresh=link._on_refresh is not None or None, notes=link._shows_notes or None))
 
     def _welcome(self, message):
         link, server = self.link, message["server"]
@@ -181,14 +180,8 @@ class Session(object):
         state = (idle_ms > AWAY_SECONDS * 1000, link._busy)  # the server sees no fraction either
         if state == self._told_state and now < self._last_heartbeat + self._heartbeat:
             return
-        busy, silent_ms = link._busy
-        self._send(omit_none(
-            type="heartbeat", main_idle_ms=idle_ms, busy=busy, silent_ms=silent_ms))
+        self._send(omit_none(type="heartbeat", main_idle_ms=idle_ms, busy=state[1]))
         self._last_heartbeat, self._told_state = now, state
-        self.connection.flush()
-        with link._changed:
-            link._busy_told = state[1]
-            link._changed.notify_all()
 
     # Answers to the server
 

@@ -1,3 +1,4 @@
+import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
 import { type Prompt, requirePrompt } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
@@ -21,11 +22,7 @@ export const passwordFlags = {
   }),
 }
 
-export interface InputFlags {
-  readonly password?: string
-  readonly 'password-stdin'?: boolean
-  readonly 'no-input'?: boolean
-}
+export type InputFlags = Partial<Interfaces.InferredFlags<typeof passwordFlags>>
 
 const passwordHint =
   'pipe it in with --password-stdin, or give --password; pipelines set SERVICE_TOKEN instead'

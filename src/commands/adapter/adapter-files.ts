@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errnoOf, ServiceError } from '../../lib/util/errors.ts'
 import type { NamedFile } from './zip-folder.ts'
 
 /** The add-on's folder in Blender: also the name of its Python module. */
@@ -25,32 +24,19 @@ export async function readPythonClient(adapters: string = packaged): Promise<Nam
 
 /** Regular files; what Python or an editor left behind stays out, links too. */
 async function filesBelow(folder: string): Promise<NamedFile[]> {
-  try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-    const paths = entries
-      .filter(entry => entry.isFile())
-      .map(entry => relative(folder, join(entry.parentPath, entry.name)))
-      .filter(path => path.split(sep).every(isShipped))
-    if (paths.length === 0) throw incomplete(folder)
-    return await Promise.all(
-      paths.map(async path => ({
-        path: path.replaceAll(sep, '/'),
-        bytes: await readFile(join(folder, path)),
-      })),
-    )
-  } catch (error) {
-    throw error instanceof ServiceError ? error : incomplete(folder, error)
-  }
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = entries
+    .filter(entry => entry.isFile())
+    .map(entry => relative(folder, join(entry.parentPath, entry.name)))
+    .filter(path => path.split(sep).every(isShipped))
+  return Promise.all(
+    paths.map(async path => ({
+      path: path.replaceAll(sep, '/'),
+      bytes: await readFile(join(folder, path)),
+    })),
+  )
 }
 
 function isShipped(name: string): boolean {
   return !name.startsWith('.') && name !== '__pycache__' && !/\.py[co]$/.test(name)
-}
-
-function incomplete(path: string, cause?: unknown): ServiceError {
-  const why = errnoOf(cause) ?? 'nothing is there'
-  return new ServiceError('internal', `this copy of service-cli lacks ${path} (${why})`, {
-    cause,
-    hint: 'install service-cli anew',
-  })
 }

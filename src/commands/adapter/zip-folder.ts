@@ -20,12 +20,8 @@ const unix = { os: 3, attrs: (0o100644 << 16) >>> 0 } as const
  */
 export function zipFolder(folder: string, files: NamedFile[]): Uint8Array {
   const entries: Zippable = {}
-  for (const { path, bytes } of files.toSorted(byPath)) entries[`${folder}/${path}`] = [bytes, unix]
+  // By code unit: a sort by locale differs between machines.
+  const sorted = files.toSorted((left, right) => (left.path < right.path ? -1 : 1))
+  for (const { path, bytes } of sorted) entries[`${folder}/${path}`] = [bytes, unix]
   return zipSync(entries, { level: 9, mtime: packedAt })
-}
-
-/** By code unit: a sort by locale differs between machines. */
-function byPath(left: NamedFile, right: NamedFile): number {
-  if (left.path === right.path) return 0
-  return left.path < right.path ? -1 : 1
 }

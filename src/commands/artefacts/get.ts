@@ -20,9 +20,7 @@ import { findArtefact, hashIn, notStored } from './find-artefact.ts'
 export default class ArtefactsGet extends BaseCommand {
   static override summary = 'Download an artefact of any size to a file'
   static override description = `Downloads an artefact and verifies its SHA-256. Without --out the file \
-gets the name of the artefact, in the working folder, and never replaces another file.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+gets the name of the artefact, in the working folder, and never replaces another file.`
   static override examples = [
     '<%= config.bin %> artefacts get shot.exr',
     '<%= config.bin %> artefacts get 3fa1b2c4d5e6 --out frame.png',

@@ -15,9 +15,7 @@ import { listArtefacts } from './find-artefact.ts'
 export default class ArtefactsList extends BaseCommand {
   static override summary = 'List stored files, newest first'
   static override description = `Lists the artefacts of your running service-cli serve, or of the MCP \
-endpoint at --url: start of the SHA-256, name, type, size and expiry.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+endpoint at --url: start of the SHA-256, name, type, size and expiry.`
   static override examples = [
     '<%= config.bin %> artefacts list',
     `<%= config.bin %> artefacts list --json | jq -r '.artefacts[0].uri'`,

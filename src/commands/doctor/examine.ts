@@ -105,18 +105,14 @@ async function checkKeys(env: NodeJS.ProcessEnv): Promise<Finding> {
 function summarise({ entries, faults }: InstanceDirectory, running: number): Finding {
   const dead = entries.length - running
   const ended = dead === 0 ? '' : `; ${counted(dead, 'record')} of ended ones`
-  if (faults.length > 0) {
-    const summary = `${counted(faults.length, 'invalid instance record')}${ended}`
-    const details = faults.map(({ source, reason }) => `${source}: ${reason}`)
-    const hint =
-      'check these files in the folder "instances" of the state directory; remove those that are not yours'
-    return finding('instances', 'warn', summary, hint, details)
-  }
-  if (running > 0) {
+  if (faults.length === 0) {
     return finding('instances', 'ok', `${counted(running, 'instance')} running${ended}`)
   }
-  const hint = 'start one beside your application: service-cli serve'
-  return finding('instances', 'ok', `no instance runs${ended}`, hint)
+  const summary = `${counted(faults.length, 'invalid instance record')}${ended}`
+  const details = faults.map(({ source, reason }) => `${source}: ${reason}`)
+  const hint =
+    'check these files in the folder "instances" of the state directory; remove those that are not yours'
+  return finding('instances', 'warn', summary, hint, details)
 }
 
 const wayland =

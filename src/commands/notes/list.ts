@@ -11,9 +11,7 @@ const listedChars = 300
 export default class NotesList extends BaseCommand {
   static override summary = 'List the notes of the open document'
   static override description = `Lists the notes of the document that is open in the application: \
-the unsettled ones, or all of them with --all.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+the unsettled ones, or all of them with --all.`
   static override examples = ['<%= config.bin %> notes list']
 
   static override flags = {

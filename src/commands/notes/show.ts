@@ -9,9 +9,7 @@ import { isNote, lineOf, noteArg, onScreen, readNotes, type ShownNote } from './
 export default class NotesShow extends BaseCommand {
   static override summary = 'Show a note with its answers'
   static override description = `Shows one note of the open document: its text, the objects that it is \
-about, and what happened since.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+about, and what happened since.`
   static override examples = ['<%= config.bin %> notes show 3']
 
   static override args = { note: noteArg }

@@ -1,10 +1,12 @@
+import type { Interfaces } from '@oclif/core'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { join } from 'node:path'
 import { BaseCommand, globalFlags } from '../../lib/cli/base-command.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { xdgFolder } from '../../lib/config/paths.ts'
-import { databaseFlag, readDatabase } from '../database-flag.ts'
+import { usage } from '../../lib/util/errors.ts'
+import { databaseVariable, parseDatabaseUrl } from '../../server/database/settings.ts'
 import { checkPath } from '../path-flags.ts'
 
 type Admin = import('../../server/accounts/admin.ts').Admin
@@ -12,13 +14,13 @@ type Admin = import('../../server/accounts/admin.ts').Admin
 /** Where an accounts server has its data. */
 export const dataFlags = {
   'data-dir': Flags.string({ description: 'folder of database and keys', helpValue: 'DIR' }),
-  ...databaseFlag,
+  database: Flags.string({
+    description: 'PostgreSQL in place of files: postgres://USER@HOST/NAME',
+    helpValue: 'URL',
+  }),
 }
 
-export interface DataFlags {
-  'data-dir'?: string
-  database?: string
-}
+export type DataFlags = Partial<Interfaces.InferredFlags<typeof dataFlags>>
 
 /** Without `--data-dir`, the folder of this program among the user's data (XDG). */
 export function readDataFlags(flags: DataFlags, env: NodeJS.ProcessEnv) {
@@ -26,6 +28,21 @@ export function readDataFlags(flags: DataFlags, env: NodeJS.ProcessEnv) {
   const usual = join(dataHome, 'service-cli', 'registry')
   const dataDir = checkPath('data-dir', flags['data-dir']) ?? usual
   return { dataDir, database: readDatabase(flags.database, env) }
+}
+
+/**
+ * The flag, else the variable, which may have a password. Undefined without both. Throws
+ * `usage_invalid`.
+ */
+function readDatabase(flag: string | undefined, env: NodeJS.ProcessEnv): URL | undefined {
+  const variable = env[databaseVariable]
+  if (flag === undefined) return variable ? parseDatabaseUrl(variable, databaseVariable) : undefined
+  const url = parseDatabaseUrl(flag, '--database')
+  if (url.password === '') return url
+  throw usage(
+    '--database must not have a password: other users of this machine can see it',
+    `pass the address in ${databaseVariable}, or the password in PGPASSWORD or a PGPASSFILE`,
+  )
 }
 
 /** Base of the commands of the operator: they work on the data, whether the server runs or not. */

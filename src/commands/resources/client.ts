@@ -1,3 +1,4 @@
+import type { Interfaces } from '@oclif/core'
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { readOwnerToken } from '../../lib/instances/files.ts'
 import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
@@ -5,13 +6,11 @@ import type { McpServer } from '../../lib/mcp/client/call.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isLoopback } from '../../lib/util/net.ts'
 import type { Secret } from '../../lib/util/secret.ts'
-import { type EndpointFlags, endpointUrl, findEndpoint } from '../find-endpoint.ts'
+import { endpointUrl, findEndpoint } from '../find-endpoint.ts'
+import type { endpointFlags } from './endpoint-flags.ts'
 
-/** The flags of `endpoint-flags.ts` as the parser returns them, with the global ones. */
-export interface ClientFlags extends EndpointFlags {
-  url?: string
-  instance?: string
-  'dcc-type'?: string
+/** The flags of a command that talks to a server, as the parser returns them. */
+export type ClientFlags = Partial<Interfaces.InferredFlags<typeof endpointFlags>> & {
   json: boolean
   quiet: boolean
 }

@@ -17,9 +17,7 @@ export default class ResourcesList extends BaseCommand {
   static override summary = 'List the resources of a running server'
   static override description = `Lists the resources of your running service-cli serve, or of the MCP \
 endpoint at --url: name, type, size, last change and URI. Shows only the first resources of a scheme \
-with many; --all shows every one. Omits columns that do not fit the terminal; --json has them.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+with many; --all shows every one. Omits columns that do not fit the terminal; --json has them.`
   static override examples = [
     '<%= config.bin %> resources list',
     '<%= config.bin %> resources list lamp --all',

@@ -14,7 +14,6 @@ import {
 import { isPast } from '../../lib/mcp/unconfirmed.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
-import { usage } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { cleanLines, cleanText, jsonLine } from '../../lib/util/text.ts'
@@ -25,9 +24,7 @@ export default class ResourcesRead extends BaseCommand {
   static override summary = 'Read a resource: show text, save anything else to a file'
   static override description = `Reads a resource of your running service-cli serve, or of the MCP \
 endpoint at --url. A terminal shows indented JSON, and binary data is saved to a new file in the \
-working folder; a pipe or a file gets exactly the bytes that the server sent.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+working folder; a pipe or a file gets exactly the bytes that the server sent.`
   static override examples = [
     '<%= config.bin %> resources read scene://current',
     '<%= config.bin %> resources read capture://current_window --out window.png',
@@ -43,6 +40,7 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
     out: Flags.string({
       description: 'write into this file; - is stdout, for binary data too',
       helpValue: 'FILE',
+      exclusive: ['json'],
     }),
     force: Flags.boolean({ description: 'replace the file of --out' }),
     ...endpointFlags,
@@ -51,13 +49,9 @@ Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ResourcesRead)
     const { uri } = args
-    const { json, out } = flags
-    if (json && out !== undefined) {
-      throw usage('--json and --out cannot be used together', 'redirect stdout to a file')
-    }
     await withServer(flags, async (server, output) => {
       const { contents, raw } = await readResource(server, uri)
-      if (json) return writeStdout(jsonLine(raw))
+      if (flags.json) return writeStdout(jsonLine(raw))
       await show(contents, flags, output)
       for (const { meta } of isPast(uri) ? [] : contents) {
         const stale = staleReason(meta)

@@ -37,9 +37,7 @@ export default class ResourcesWatch extends BaseCommand {
   static override description = `Subscribes to a resource of your running service-cli serve, or of the \
 MCP endpoint at --url, and prints changes until Ctrl-C: added, removed and changed members of the \
 scene and other JSON, or the size of anything else. Combines changes within half a second. \
-Reconnects after a restart of the server.
-
-Environment: SERVICE_MCP_API_KEY (the API key), SERVICE_REGISTRY_DIR.`
+Reconnects after a restart of the server.`
   static override examples = [
     '<%= config.bin %> resources watch scene://current',
     '<%= config.bin %> resources watch audit://recent',

@@ -217,8 +217,6 @@ export const checkpoint = z.object({
   by: optional(name).transform(by => by ?? 'unknown'),
 })
 
-const scheme = z.object({ scheme: z.string() })
-
 /** The messages of the WebSocket by their type, without `type` and `id`. */
 export const messages = {
   hello: z.object({
@@ -258,15 +256,9 @@ export const messages = {
   }),
   'events.append': eventsPost.extend({ session_id: sessionId }),
   // Their lists are checked with the scheme that they are of.
-  'producer.register': scheme.extend({ resources: anything, templates: anything }),
-  'producer.unregister': scheme,
+  'producer.register': z.object({ scheme: z.string(), resources: anything, templates: anything }),
   'resource.updated': z.object({ uri: z.string() }),
-  'artefact.put': z.object({
-    id: name,
-    mime: mediaType,
-    size: integer(0),
-    ...sidecarMembers,
-  }),
+  'artefact.put': z.object({ id: name, mime: mediaType, size: integer(0), ...sidecarMembers }),
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),

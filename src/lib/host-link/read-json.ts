@@ -1,5 +1,12 @@
 import { jsonFault } from '../mcp/json-fault.ts'
-import { endOfString, exceedsDepth, maxJsonDepth, wellFormedJson } from '../util/json.ts'
+import {
+  arrayOf,
+  endOfString,
+  isJsonObject,
+  maxJsonDepth,
+  parseJson,
+  wellFormedJson,
+} from '../util/json.ts'
 
 /** What of a scene had to be replaced. A member of the scene's `warnings`. */
 export interface SceneWarning {
@@ -22,24 +29,32 @@ interface ReadJson {
 export function readJson(given: string, maxDepth = maxJsonDepth): ReadJson {
   const text = wellFormedJson(given)
   const warnings: SceneWarning[] = text === given ? [] : [{ code: 'text_not_unicode' }]
-  if (exceedsDepth(text, maxDepth)) throw new TypeError(`is nested deeper than ${maxDepth} levels`)
-  const value = parsed(text)
-  if (value !== undefined && !hugeNumber.test(text)) return { text, value, warnings }
+  const json = parseJson(text, maxDepth)
+  if (json.ok && !hugeNumber.test(text)) return { text, value: json.value, warnings }
+  if (!json.ok && json.failure === 'depth') {
+    throw new TypeError(`is nested deeper than ${maxDepth} levels`)
+  }
   const finite = nullNonFinite(text)
-  const repaired = finite.count === 0 ? value : parsed(finite.text)
-  if (repaired === undefined) throw new TypeError(`is not valid JSON: ${jsonFault(text)}`)
+  const repaired = finite.count === 0 ? json : parseJson(finite.text, maxDepth)
+  if (!repaired.ok) throw new TypeError(`is not valid JSON: ${jsonFault(text)}`)
   if (finite.count > 0) warnings.push({ code: 'number_not_finite', count: finite.count })
-  return { text: finite.text, value: repaired, warnings }
+  return { text: finite.text, value: repaired.value, warnings }
 }
 
 /** The text of a scene with what was replaced in it among its `warnings`. */
 export function withWarnings(scene: string, warnings: readonly SceneWarning[]): string {
   if (warnings.length === 0 || !scene.trimStart().startsWith('{')) return scene
-  const known: unknown = JSON.parse(scene).warnings
-  const all = JSON.stringify([...(Array.isArray(known) ? known : []), ...warnings])
+  const all = JSON.stringify(mergedWarnings(JSON.parse(scene).warnings, warnings))
   const body = scene.trim().slice(1, -1).trim()
   // Of members with the same name the last one counts.
   return `{${body}${body === '' ? '' : ','}"warnings":${all}}`
+}
+
+/** Each takes the place of a known one with its code. */
+export function mergedWarnings(known: unknown, warnings: readonly SceneWarning[]): unknown[] {
+  const codes: readonly unknown[] = warnings.map(({ code }) => code)
+  const others = arrayOf(known).filter(each => !isJsonObject(each) || !codes.includes(each.code))
+  return [...others, ...warnings]
 }
 
 /** Of the numbers of the value that `JSON.stringify` writes as null. */
@@ -72,12 +87,4 @@ function nullNonFinite(text: string): { text: string; count: number } {
     from = next
   }
   return { text: pieces.join(''), count }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from '../util/errors.ts'
 import { parseExact } from '../util/exact-json.ts'
-import { arrayOf, isJsonObject } from '../util/json.ts'
-import type { SceneWarning } from './read-json.ts'
+import { isJsonObject } from '../util/json.ts'
+import { mergedWarnings, type SceneWarning } from './read-json.ts'
 
 /** What changes in a scene. Values are JSON texts. */
 export interface ScenePatch {
@@ -177,12 +177,6 @@ export class SceneObjects {
 
 function placesOf(ids: readonly string[]): Map<string, number> {
   return new Map(ids.map((id, at) => [id, at]))
-}
-
-function mergedWarnings(known: unknown, warnings: readonly SceneWarning[]): unknown[] {
-  const codes: readonly unknown[] = warnings.map(({ code }) => code)
-  const others = arrayOf(known).filter(each => !isJsonObject(each) || !codes.includes(each.code))
-  return [...others, ...warnings]
 }
 
 function objectBytes(text: string | null): number {

@@ -40,12 +40,8 @@ export function patchTexts(
   const refuse = (path: (string | number)[], message: string) =>
     context.addIssue({ code: 'custom', path, message })
   const textOf = (path: (string | number)[], value: unknown): string => {
-    try {
-      const text: unknown = JSON.stringify(value)
-      if (typeof text === 'string') return wellFormedJson(text)
-    } catch {
-      // It refers to itself or has a value such as a BigInt.
-    }
+    const text: unknown = JSON.stringify(value)
+    if (typeof text === 'string') return wellFormedJson(text)
     refuse(path, 'has a value without a JSON form')
     return 'null'
   }

@@ -10,27 +10,22 @@ export const closeCodes = {
   serverStops: 1001,
   overloaded: 1013,
   badMessage: 4400,
+  tokenWrong: 4401,
   replaced: 4409,
   hostTaken: 4423,
 } as const
 
+/** Why the server refuses a message. */
 export type LinkErrorCode =
   | 'invalid'
   | 'unknown_type'
   | 'not_found'
   | 'scheme_taken'
-  | 'scheme_reserved'
   | 'unsupported'
   | 'limit'
-  | 'busy'
   | 'mismatch'
   | 'stale'
   | 'internal'
-  // Only for pictures.
-  | 'minimised'
-  | 'no_window'
-  | 'blank'
-  | 'permission'
 
 export const modes = ['gui', 'background'] as const
 

@@ -16,7 +16,7 @@ export function toRfc3339(timeMs: number): string {
 const form = /^\d{4}-\d\d-(\d\d)[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
 
 /** Whether RFC 3339 has a form for the time: years have four digits, in UTC. */
-export function hasRfc3339Form(timeMs: number): boolean {
+function hasRfc3339Form(timeMs: number): boolean {
   const year = new Date(timeMs).getUTCFullYear()
   return year >= 0 && year <= 9999
 }

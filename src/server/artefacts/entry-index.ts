@@ -25,17 +25,32 @@ export interface ArtefactPage {
 /** Pages of an unchanged index that are kept. */
 const maxPages = 8
 
-/** The entries of a store in their order. `changes` counts up with every change. */
+/** The entries of a store, in order and by shard. `changes` counts up with every change. */
 export class EntryIndex {
   changes = 0
   totalBytes = 0
   /** Newest first. */
   ordered: readonly Entry[] = []
-  readonly #entries = new Map<string, Entry>()
+  #earliestExpiryMs: number | null = null
+  readonly #shards = new Map<string, Map<string, Entry>>()
   readonly #pages = new Map<string, ArtefactPage>()
 
   get(hex: string): Entry | undefined {
-    return this.#entries.get(hex)
+    return this.shard(hex.slice(0, 2)).get(hex)
+  }
+
+  /** The entries whose hash begins with these two digits. */
+  shard(name: string): ReadonlyMap<string, Entry> {
+    return this.#shards.get(name) ?? new Map()
+  }
+
+  /** No entry expires before. */
+  get earliestExpiryMs(): number {
+    this.#earliestExpiryMs ??= this.ordered.reduce(
+      (earliest, { expiresMs }) => Math.min(earliest, expiresMs),
+      Infinity,
+    )
+    return this.#earliestExpiryMs
   }
 
   /** Adds entries, or replaces those with the same hash. */
@@ -43,7 +58,8 @@ export class EntryIndex {
     if (entries.length === 0) return
     this.remove(entries.map(({ hex }) => hex))
     for (const entry of entries) {
-      this.#entries.set(entry.hex, entry)
+      const name = entry.hex.slice(0, 2)
+      this.#shards.set(name, (this.#shards.get(name) ?? new Map()).set(entry.hex, entry))
       this.totalBytes += entry.ref.size_bytes
     }
     this.ordered = [...entries, ...this.ordered].sort(compare)
@@ -53,9 +69,9 @@ export class EntryIndex {
   remove(hashes: readonly string[]): void {
     const gone = new Set<Entry>()
     for (const hex of hashes) {
-      const entry = this.#entries.get(hex)
+      const entry = this.get(hex)
       if (entry === undefined) continue
-      this.#entries.delete(hex)
+      this.#shards.get(hex.slice(0, 2))?.delete(hex)
       this.totalBytes -= entry.ref.size_bytes
       gone.add(entry)
     }
@@ -83,6 +99,7 @@ export class EntryIndex {
 
   #changed(): void {
     this.changes++
+    this.#earliestExpiryMs = null
     this.#pages.clear()
   }
 }

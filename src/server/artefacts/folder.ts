@@ -18,8 +18,6 @@ import type { Spooled } from './spool.ts'
 
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
 const settleMs = 20
-/** A look at all shards lets other tasks run after this. */
-const sliceMs = 8
 /** What nothing wrote to for so long was left behind by a process that was killed. */
 const leftoverMs = 60 * 60 * 1000
 /** A multiple of 3, so that pieces turn into base64 without remainder. */
@@ -56,7 +54,6 @@ export class ArtefactFolder implements ArtefactFiles {
   async changedShards(): Promise<ReadonlyMap<string, Versions>> {
     const changed = new Map<string, Versions>()
     this.#spoolMtimeMs = settled(mtimeOf(this.spoolFolder))
-    let since = performance.now()
     for (const shard of this.#shards) {
       const mtimeMs = mtimeOf(shard.path)
       if (mtimeMs === null) {
@@ -64,10 +61,8 @@ export class ArtefactFolder implements ArtefactFiles {
       } else if (mtimeMs !== shard.mtimeMs) {
         shard.mtimeMs = settled(mtimeMs)
         changed.set(shard.name, versionsIn(shard.path))
+        await nextTurn()
       }
-      if (performance.now() - since < sliceMs) continue
-      await nextTurn()
-      since = performance.now()
     }
     return changed
   }

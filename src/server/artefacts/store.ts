@@ -228,7 +228,7 @@ export class ArtefactStore {
   async #look(): Promise<void> {
     await this.start()
     const ageMs = performance.now() - this.#refreshedMs
-    const hasExpired = this.#index.ordered.some(entry => this.#hasExpired(entry))
+    const hasExpired = this.#index.earliestExpiryMs <= this.#clock.now()
     if (hasExpired || ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
       await withStorageErrors('cannot list the artefacts', () => this.refresh())
     }
@@ -238,11 +238,10 @@ export class ArtefactStore {
     const beganMs = performance.now()
     this.#changed.clear()
     const shards = await this.#files.changedShards()
-    const isGone = ({ hex }: Entry) => shards.get(hex.slice(0, 2))?.has(hex) === false
-    const gone = shards.size === 0 ? [] : this.#index.ordered.filter(isGone)
-    this.#index.remove(gone.map(({ hex }) => hex).filter(hex => !this.#changed.has(hex)))
     const wanted: [hex: string, version: string][] = []
-    for (const versions of shards.values()) {
+    for (const [name, versions] of shards) {
+      const gone = [...this.#index.shard(name).keys()].filter(hex => !versions.has(hex))
+      this.#index.remove(gone.filter(hex => !this.#changed.has(hex)))
       for (const [hex, version] of versions) {
         const known = this.#index.get(hex)?.version ?? this.#invalid.get(hex)
         if (known !== version) wanted.push([hex, version])
@@ -265,8 +264,9 @@ export class ArtefactStore {
     }
     this.#index.put(found.filter(({ hex }) => !this.#changed.has(hex)))
     this.#refreshedMs = beganMs
-    for (const entry of this.#index.ordered.filter(each => this.#hasExpired(each))) {
-      await this.#removeUnchanged(entry)
+    if (this.#index.earliestExpiryMs <= this.#clock.now()) {
+      const expired = this.#index.ordered.filter(entry => this.#hasExpired(entry))
+      for (const entry of expired) await this.#removeUnchanged(entry)
     }
     await this.#evict()
     this.#announce()

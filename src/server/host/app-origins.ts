@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { WebSocket } from 'ws'
 import { Secret } from '../../lib/util/secret.ts'
 
 /** Web pages of one origin, which may be the application. */
@@ -42,26 +41,6 @@ export function allowOrigin(
   })
   res.end()
   return true
-}
-
-/** A page cannot send `Authorization` with a WebSocket: its first message, the hello, has the token. */
-export function expectToken(ws: WebSocket, { token }: AppOrigin, onRefused: () => void): void {
-  // This listener is the first: once it has closed the link, the others ignore the message.
-  ws.once('message', data => {
-    if (token.equals(tokenIn(String(data)))) return
-    ws.close(4401, 'the hello does not have the token that serve --app-origin printed')
-    onRefused()
-  })
-}
-
-/** Empty where there is none. */
-function tokenIn(text: string): string {
-  try {
-    const { token } = JSON.parse(text)
-    return typeof token === 'string' ? token : ''
-  } catch {
-    return ''
-  }
 }
 
 /** Types of messages that a page may not send. */

@@ -7,7 +7,7 @@ import type { Notes } from '../notes/notes.ts'
 import type { AuditLog } from '../resources/audit-log.ts'
 import type { ClientsSource } from '../resources/clients.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
-import { type AppOrigin, makeAppOrigins } from './app-origins.ts'
+import type { AppOrigin } from './app-origins.ts'
 import { EventBuffers } from './event-buffers.ts'
 import type { HostLimits } from './limits.ts'
 import { HostLink } from './link/link.ts'
@@ -40,12 +40,8 @@ export interface HostParts {
 }
 
 /** Everything below `/host`: the WebSocket and the plain posts, which share buffers and uploads. */
-export function createHostEndpoint(
-  given: Omit<HostParts, 'appOrigins'> & { appOrigins?: readonly string[] },
-) {
-  const { registry, limits, artefacts } = given
-  const appOrigins = makeAppOrigins(given.appOrigins)
-  const parts = { ...given, appOrigins }
+export function createHostEndpoint(parts: HostParts) {
+  const { registry, limits, artefacts } = parts
   const buffers = new EventBuffers(registry)
   const uploads = new Uploads(artefacts, limits)
   const link = new HostLink({ ...parts, buffers, uploads })
@@ -54,6 +50,5 @@ export function createHostEndpoint(
     upgrade: link.createUpgrade(),
     close: () => link.close(),
     pictures: link.pictures,
-    appOrigins,
   }
 }

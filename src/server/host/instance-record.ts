@@ -48,9 +48,7 @@ export function sceneTimePatch(
   return isNear ? null : { scene_set_at: toRfc3339(setAtMs) }
 }
 
-export type InstancePatch = Partial<
-  Omit<InstanceRecord, 'schema_version' | 'instance_id' | 'pid' | 'pid_start' | 'hostname'>
->
+export type InstancePatch = Partial<InstanceRecord>
 
 /** The files are of no use after a crash of the system, and a sync of the disk takes long. */
 const notDurable = { durable: false }

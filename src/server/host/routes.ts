@@ -31,11 +31,6 @@ import { changeScene } from './link/failures.ts'
 import { postedPresence } from './status.ts'
 import type { Uploads } from './uploads.ts'
 
-interface HostRoutesParts extends HostParts {
-  readonly buffers: EventBuffers
-  readonly uploads: Uploads
-}
-
 /** What web pages may use; `/host` tells them whether their token is right. */
 const pagePaths = /^\/host(?:\/v1\/(?:scene|app|artefacts|events\/[^/]+))?$/
 
@@ -50,7 +45,9 @@ type Answer = (
 ) => Promise<object | void>
 
 /** The plain form of the host link (docs/host-link.md), by the patterns of its addresses. */
-export function createHostRoutes(parts: HostRoutesParts): Record<string, NodeHandler> {
+export function createHostRoutes(
+  parts: HostParts & { buffers: EventBuffers; uploads: Uploads },
+): Record<string, NodeHandler> {
   const { registry, buffers, uploads, audit, checkpoints, limits, token, appOrigins } = parts
   const textOf = (req: IncomingMessage) => {
     checkJsonMediaType(req.headers['content-type'])

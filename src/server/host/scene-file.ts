@@ -5,13 +5,12 @@ import { errnoOf } from '../../lib/util/errors.ts'
 import { fileMark } from '../../lib/util/file-follower.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
+import type { SceneState } from '../resources/scene/state.ts'
 
 interface SceneFileOptions {
   readonly path: string
-  /** Throws `TypeError` for an invalid scene. */
-  setSceneText(json: string): unknown
-  /** Whether a connected application set the scene: the file does not replace it. */
-  isPaused(): boolean
+  /** Not replaced while a connected application set it. */
+  readonly scene: Pick<SceneState, 'setText' | 'isLive'>
   readonly maxBytes: number
   readonly log: Logger
 }
@@ -51,15 +50,14 @@ export class SceneFile {
     await this.#looking
   }
 
-  /** To be called when `isPaused` may answer differently. The file counts again after a pause. */
+  /** To be called when the scene has changed. The file counts again after a pause. */
   checkPause(): void {
-    const { isPaused, log } = this.#options
-    const paused = isPaused()
-    if (this.#isStopped || paused === this.#isPaused) return
-    this.#isPaused = paused
+    const { scene, log } = this.#options
+    if (this.#isStopped || scene.isLive === this.#isPaused) return
+    this.#isPaused = scene.isLive
     this.#used = ''
     const fields = { path: this.#path }
-    if (!paused) return log.info(fields, 'scene file is used again')
+    if (!this.#isPaused) return log.info(fields, 'scene file is used again')
     log.warn(fields, 'scene file is paused while the connected application sends the scene')
   }
 
@@ -93,7 +91,7 @@ export class SceneFile {
     this.checkPause()
     if (this.#isPaused || this.#isStopped) return null
     try {
-      this.#options.setSceneText(json)
+      this.#options.scene.setText(json)
       return null
     } catch (error) {
       if (error instanceof TypeError) return error.message

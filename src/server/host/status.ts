@@ -38,15 +38,11 @@ export function postedPresence(dccType: string | undefined, document: OpenDocume
   return { ...noPresence, app, document, posts: true }
 }
 
-/**
- * Keeps what is known of the application, and logs a new document; its coming and going is logged
- * where it happens.
- */
+/** What is known of the application. Its coming and going is logged where it happens. */
 export class ApplicationStatus {
   readonly #log: Logger
-  #presence = noPresence
+  #current: Presence | null = null
   #sinceMs: number | null = null
-  #onChange: (presence: Presence, sinceMs: number | null) => void = () => {}
 
   constructor(log: Logger) {
     this.#log = log
@@ -54,28 +50,25 @@ export class ApplicationStatus {
 
   /** Null before the first application. */
   get current(): Presence | null {
-    return this.#presence === noPresence ? null : this.#presence
+    return this.#current
   }
 
+  /** When the application connected, or went; null before the first one, and for one that only posts. */
+  get sinceMs(): number | null {
+    return this.#sinceMs
+  }
+
+  /** Logs a new document. */
   set(presence: Presence): void {
-    const before = this.#presence
-    const document = nameOf(presence.document)
-    if (document !== null && document !== nameOf(before.document)) {
-      this.#log.info({ document }, 'document open in the application')
+    const { connected, document, posts } = presence
+    const before = this.#current ?? noPresence
+    const name = nameOf(document)
+    if (name !== null && name !== nameOf(before.document)) {
+      this.#log.info({ document: name }, 'document open in the application')
     }
-    if (presence.posts === true) this.#sinceMs = null
-    else if (presence.connected !== before.connected) this.#sinceMs = systemClock.now()
-    this.#presence = presence
-    this.#onChange(presence, this.#sinceMs)
-  }
-
-  /**
-   * Sets the listener, which is told at once of what is known already. `sinceMs`: when the
-   * application connected, or went; null before the first one.
-   */
-  onChange(listener: (presence: Presence, sinceMs: number | null) => void): void {
-    this.#onChange = listener
-    if (this.#presence !== noPresence) listener(this.#presence, this.#sinceMs)
+    if (posts === true) this.#sinceMs = null
+    else if (connected !== before.connected) this.#sinceMs = systemClock.now()
+    this.#current = presence
   }
 }
 

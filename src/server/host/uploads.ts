@@ -119,8 +119,8 @@ export class LinkUploads {
 }
 
 function querySidecar(url: string) {
-  const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
-  const parameters: Record<string, unknown> = Object.fromEntries(new URLSearchParams(query))
+  const { searchParams } = new URL(url, 'http://localhost')
+  const parameters: Record<string, unknown> = Object.fromEntries(searchParams)
   const { metadata } = parameters
   if (typeof metadata === 'string') parameters['metadata'] = metadataOf(metadata)
   return orThrow(sidecar, parameters)

@@ -7,7 +7,7 @@ export interface Completion {
 }
 
 /** The protocol allows no more in one answer. */
-export const maxCompletions = 100
+const maxCompletions = 100
 
 export function completion(found: readonly string[]): Completion {
   const values = found.slice(0, maxCompletions)

@@ -168,7 +168,7 @@ export class ResourceRegistry extends ServedResources {
 
   /**
    * Serves a scheme from now on: for the product's own sources, no part of the library's face.
-   * Throws as `addProducer` does; ask `schemeState` first to tell why.
+   * Throws as `addProducer` does; ask `isFree` first.
    */
   attach(scheme: string, producer: SchemeProducer): void {
     if (!isScheme(scheme)) {
@@ -176,7 +176,7 @@ export class ResourceRegistry extends ServedResources {
         'a producer scheme is a lower-case letter, then letters, digits, "+", "-" or "."',
       )
     }
-    if (this.schemeState(scheme) !== 'free') throw misuse(`the scheme "${scheme}" is taken`)
+    if (!this.isFree(scheme)) throw misuse(`the scheme "${scheme}" is taken`)
     this.producers.set(scheme, producer)
     this.listChanged()
     this.schemeUpdated(scheme)
@@ -189,9 +189,8 @@ export class ResourceRegistry extends ServedResources {
   }
 
   /** Whether a source may take the scheme. Reserved ones are the product's built-in resources. */
-  schemeState(scheme: string): 'free' | 'taken' | 'reserved' {
-    if (reservedSchemes.has(scheme)) return 'reserved'
-    return this.producers.has(scheme) ? 'taken' : 'free'
+  isFree(scheme: string): boolean {
+    return !reservedSchemes.has(scheme) && !this.producers.has(scheme)
   }
 
   /**

@@ -104,8 +104,7 @@ def run(command):
             place, _, constant = name.partition(".")
             assert hasattr(getattr(module, place), constant), name
             setattr(getattr(module, place), constant, value)
-        if command.get("reads", True):
-            command["new"].update(on_read=on_read)
+        command["new"].update(on_read=on_read)
         refreshes.extend(command.get("refreshes", []))
         if refreshes:
             command["new"].update(on_refresh=on_refresh)

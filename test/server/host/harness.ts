@@ -86,6 +86,7 @@ export class LinkServer {
             document: () => new DocumentFolder('/nowhere'),
             scene: () => registry.scene.fresh(),
           }),
+          appOrigins: [],
           notes: null,
           artefacts: this.memory,
           clients: { rows: () => [], watch: () => () => {} },

@@ -2,16 +2,11 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
 import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
-import type {
-  BlobContent,
-  Content,
-  EncodedBlob,
-  StreamedBlob,
-} from '../../../src/server/resources/producer.ts'
+import type { BlobContent, Content, EncodedBlob } from '../../../src/server/resources/producer.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
 import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { collect, damage, hexOf, shrink, useStores, withProducer } from './support.ts'
+import { damage, hexOf, shrink, useStores, withProducer } from './support.ts'
 
 async function readAt(producer: SchemeProducer, text: string): Promise<readonly Content[]> {
   const uri = parseResourceUri(text)
@@ -63,34 +58,6 @@ describe('reads of the artefact producer', () => {
       const renamed = await readAt(producer, ref.uri)
       expect(blobOf(renamed).mimeType).to.equal('image/png')
       expect(await readAt(producer, ref.uri)).to.equal(renamed)
-    }))
-
-  it('serves no cached body of an expired artefact', () =>
-    withProducer(
-      async ({ store, producer, clock }) => {
-        const { ref } = await store.put(randomBytes(9))
-        await readAt(producer, ref.uri)
-        clock.advance(1000)
-        const expired = await failureOf(async () => readAt(producer, ref.uri))
-        expect(expired).to.be.instanceOf(ResourceNotFound)
-      },
-      { artefactTtlMs: 1000 },
-    ))
-
-  it('streams bodies too large for the cache, verified at each read', () =>
-    withProducer(async ({ root, store, producer }) => {
-      const bytes = randomBytes(9_000_000)
-      const { ref } = await store.put(bytes, { mime: 'video/mp4' })
-      const content = blobOf(await readAt(producer, ref.uri))
-      const blob = content.blob as StreamedBlob
-      expect(content.mimeType).to.equal('video/mp4')
-      expect(blob.size).to.equal(bytes.length)
-      const read = () => collect(blob.open(() => {}))
-      expect((await read()).equals(bytes)).to.equal(true)
-      damage(root, hexOf(ref))
-      expect((await failureOf(read)).code).to.equal('artefact_corrupt')
-      await store.remove(hexOf(ref))
-      expect(await failureOf(read)).to.be.instanceOf(ResourceNotFound)
     }))
 
   const useStore = useStores()

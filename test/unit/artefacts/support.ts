@@ -104,10 +104,10 @@ interface ProducerSetup {
   producer: ReturnType<typeof createArtefactProducer>
 }
 
-export function withProducer(use: (setup: ProducerSetup) => Promise<void>, limits: Bounds = {}) {
+export function withProducer(use: (setup: ProducerSetup) => Promise<void>) {
   return withFolder(async root => {
     const clock = settableClock()
-    const store = await openFolder(root, { limits, clock })
+    const store = await openFolder(root, { clock })
     const downloadUrl = (hex: string) => `http://127.0.0.1:1/artefacts/sha256/${hex}`
     const producer = createArtefactProducer({ store, downloadUrl, shrink })
     await use({ root, store, clock, producer })

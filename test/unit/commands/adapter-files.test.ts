@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { readBlenderAddon, readPythonClient } from '../../../src/commands/adapter/adapter-files.ts'
-import { failureOf } from '../../helpers/failure.ts'
+import { readBlenderAddon } from '../../../src/commands/adapter/adapter-files.ts'
 
 describe('the adapters of the package', () => {
   let adapters: string
@@ -42,21 +41,5 @@ describe('the adapters of the package', () => {
       'scene/collect.py': 'collect',
       'service_host_link/__init__.py': 'client',
     })
-  })
-
-  it('says what is missing from a copy that is not whole', async () => {
-    await put('python/service_host_link/__init__.py', 'client')
-    const noAddon = await failureOf(() => readBlenderAddon(adapters))
-    expect(noAddon.message).to.match(/service_cli_link \(ENOENT/)
-    await put(addon('.keep'), '')
-    const empty = await failureOf(() => readBlenderAddon(adapters))
-    expect(empty.message).to.contain('nothing is there')
-    await put(addon('__init__.py'), 'init')
-    await rm(join(adapters, 'python'), { recursive: true })
-    for (const read of [readBlenderAddon, readPythonClient]) {
-      const { code, message, hint } = await failureOf(() => read(adapters))
-      expect(message).to.match(/lacks .*service_host_link \(ENOENT\)$/)
-      expect([code, hint]).to.deep.equal(['internal', 'install service-cli anew'])
-    }
   })
 })

@@ -53,6 +53,7 @@ describe('guards of the host link', () => {
       ['image/png, text/html', false],
       ['image/png; charset', false],
       ['a/b; c=\t', false],
+      [`a/b; c=${'x'.repeat(256)}`, false],
       ['multipart/form-data; boundary=x', false],
       ['application/x-www-form-urlencoded', false],
     ]

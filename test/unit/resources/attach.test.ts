@@ -74,19 +74,19 @@ describe('an attached scheme', () => {
     expect(resources.templates()).to.deep.equal(before)
   })
 
-  for (const [scheme, state] of [
-    ['app', 'free'],
-    ['docs', 'taken'],
-    ['mine', 'taken'],
-    ['scene', 'reserved'],
-    ['gateway', 'reserved'],
+  for (const [scheme, isFree] of [
+    ['app', true],
+    ['docs', false],
+    ['mine', false],
+    ['scene', false],
+    ['gateway', false],
   ] as const) {
-    it(`may be called ${scheme} if that is free: it is ${state}`, () => {
+    it(`may be called ${scheme} if that is free: ${isFree}`, () => {
       const { resources } = started()
       resources.attach('mine', listing('mine://a'))
-      expect(resources.schemeState(scheme)).to.equal(state)
+      expect(resources.isFree(scheme)).to.equal(isFree)
       const attach = () => resources.attach(scheme, listing(`${scheme}://a`))
-      if (state === 'free') attach()
+      if (isFree) attach()
       else expect(attach).to.throw(ServiceError, /taken/).with.property('code', 'usage_invalid')
       expect(() => resources.attach('No', listing('no://a'))).to.throw(TypeError)
     })

@@ -9,11 +9,10 @@ import type { LinkedPictures } from '../../capture/host-backend.ts'
 import { createHandshake, refuseUpgrade } from '../../http/handshake.ts'
 import { toProblem } from '../../http/problem.ts'
 import type { Upgrade } from '../../http/upgrade.ts'
-import { expectToken, findAppOrigin } from '../app-origins.ts'
+import { type AppOrigin, findAppOrigin } from '../app-origins.ts'
 import type { HostParts } from '../endpoint.ts'
 import type { EventBuffers } from '../event-buffers.ts'
 import { authorizeHostRequest, checkPlace } from '../guards.ts'
-import type { Presence } from '../status.ts'
 import type { Uploads } from '../uploads.ts'
 import { Channel, type ChannelReader } from './channel.ts'
 import { type Frame, parseMessage } from './frame.ts'
@@ -68,12 +67,7 @@ export class HostLink {
         const busy = toProblem(new ServiceError('limit_reached', detail))
         return refuseUpgrade(req, busy, { 'Retry-After': '10' })
       }
-      handshake(req, socket, head, ws => {
-        if (page !== null) {
-          expectToken(ws, page, () => onRefused({ status: 401, reason: 'token_wrong', peer }))
-        }
-        this.#open(ws, socket, page !== null)
-      })
+      handshake(req, socket, head, ws => this.#open(ws, socket, page, peer))
     }
   }
 
@@ -85,20 +79,26 @@ export class HostLink {
   }
 
   /** A WebSocket past the handshake: its first message must be a hello. */
-  #open(ws: WebSocket, socket: Socket, isPage: boolean): void {
-    const { limits } = this.#parts
+  #open(ws: WebSocket, socket: Socket, page: AppOrigin | null, peer: string): void {
+    const { limits, onRefused } = this.#parts
     const waiting = setTimeout(() => {
       channel.close(closeCodes.badMessage, `no hello came within ${limits.linkHelloMs} ms`)
     }, limits.linkHelloMs).unref()
     const reader: ChannelReader = {
       message: frame => {
         clearTimeout(waiting)
+        // A page cannot send `Authorization` with a WebSocket: its hello has the token.
+        const { token } = frame.value
+        if (page !== null && !(typeof token === 'string' && page.token.equals(token))) {
+          onRefused({ status: 401, reason: 'token_wrong', peer })
+          return channel.close(closeCodes.tokenWrong, 'the hello lacks the token of its page')
+        }
         this.#greet(channel, frame)
       },
       bytes: () => channel.close(closeCodes.badMessage, noHello),
       closed: () => clearTimeout(waiting),
     }
-    const channel = new Channel(ws, socket, { limits, reader, isPage })
+    const channel = new Channel(ws, socket, { limits, reader, isPage: page !== null })
     this.#channels.add(channel)
     ws.once('close', () => this.#channels.delete(channel))
   }
@@ -128,17 +128,8 @@ export class HostLink {
     this.#session?.end(closeCodes.replaced, 'a newer link of the same instance has its place')
     if (!isBack) this.#schemes.forget()
     channel.send(this.#welcome(hello))
-    const schemes = this.#schemes
-    const onChange = (presence: Presence) => this.#changed(hello.instance_id, presence)
-    this.#session = new Session(hello, { ...this.#parts, schemes, channel, onChange })
+    this.#session = new Session(hello, { ...this.#parts, schemes: this.#schemes, channel })
     this.#session.start()
-  }
-
-  #changed(instanceId: string, presence: Presence): void {
-    const { connected, app } = presence
-    const dccType = app?.dcc_type ?? 'unknown'
-    this.#parts.registry.scene.setApplication({ instanceId, connected, dccType })
-    this.#parts.onPresence(presence)
   }
 
   #welcome({ instance_id, scene_refresh }: Message<'hello'>): Welcome {

@@ -11,6 +11,7 @@ import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../re
 import type { Content } from '../../resources/producer.ts'
 import { contentForm } from '../../resources/producer-check.ts'
 import type { HostLimits } from '../limits.ts'
+import type { Channel } from './channel.ts'
 import { hostFailure } from './failures.ts'
 import { pictureOf } from './pictures.ts'
 
@@ -43,28 +44,26 @@ export interface Reply {
   readonly png: Buffer | null
 }
 
-interface RequestsParts {
-  /** False when the link is lost. */
-  send(message: ServerMessage): boolean
-  /** Whether the application says that its main thread is at work elsewhere. */
-  isBusy(): boolean
-  readonly limits: Pick<HostLimits, 'linkReadMs' | 'linkCaptureMs' | 'maxMessageBytes'>
-}
+type RequestLimits = Pick<HostLimits, 'linkReadMs' | 'linkCaptureMs' | 'maxMessageBytes'>
 
 /** The requests of one connection. Each has exactly one outcome, by its deadline at the latest. */
 export class Requests {
-  readonly #parts: RequestsParts
+  readonly #channel: Pick<Channel, 'send'>
+  readonly #limits: RequestLimits
   readonly #open = new Map<string, (reply: Reply) => void>()
   #lastId = 0
   #isConnected = true
+  /** The application says that its main thread is at work elsewhere. */
+  isBusy = false
 
-  constructor(parts: RequestsParts) {
-    this.#parts = parts
+  constructor(channel: Pick<Channel, 'send'>, limits: RequestLimits) {
+    this.#channel = channel
+    this.#limits = limits
   }
 
   /** Rejects with a `ServiceError` of a `resource_` code. */
   async read(uri: string, signal?: AbortSignal): Promise<readonly Content[]> {
-    const deadline_ms = this.#parts.limits.linkReadMs
+    const deadline_ms = this.#limits.linkReadMs
     const request = { type: 'read', id: this.#nextId(), uri, deadline_ms } as const
     const { code, message, members } = await this.#ask(request, signal)
     if (code === null) return contentsOf(members['contents'])
@@ -77,17 +76,16 @@ export class Requests {
 
   /** Never rejects. */
   async capture(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>> {
-    const { limits } = this.#parts
     const { signal, view: target, shot, maxWidth: max_width } = form
-    const max_bytes = Math.min(form.maxBytes, limits.maxMessageBytes)
-    const bounds = { max_width, max_bytes, deadline_ms: limits.linkCaptureMs }
+    const max_bytes = Math.min(form.maxBytes, this.#limits.maxMessageBytes)
+    const bounds = { max_width, max_bytes, deadline_ms: this.#limits.linkCaptureMs }
     const request = { type: 'capture', id: this.#nextId(), target, shot, ...bounds } as const
     return pictureOf(await this.#ask(request, signal))
   }
 
   /** False when the application did not say in time that the server has its scene as it is. */
   async refresh(): Promise<boolean> {
-    if (this.#parts.isBusy()) return false
+    if (this.isBusy) return false
     const request = { type: 'refresh', id: this.#nextId(), deadline_ms: refreshMs } as const
     return (await this.#ask(request)).code === null
   }
@@ -127,13 +125,13 @@ export class Requests {
       resolve(reply)
     }
     const giveUp = (): void => {
-      settle(noAnswer(this.#parts.isBusy() ? 'host_busy' : 'host_timeout'))
-      this.#parts.send({ type: 'cancel', id })
+      settle(noAnswer(this.isBusy ? 'host_busy' : 'host_timeout'))
+      this.#channel.send({ type: 'cancel', id })
     }
     const timer = setTimeout(giveUp, deadlineMs).unref()
     const stay = onAbort(signal, giveUp)
     this.#open.set(id, settle)
-    if (!this.#parts.send(request)) settle(noAnswer('host_disconnected'))
+    if (!this.#channel.send(request)) settle(noAnswer('host_disconnected'))
     return promise
   }
 }

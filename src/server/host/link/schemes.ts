@@ -1,5 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { invalidMember, orThrow, withoutNulls } from '../../../lib/host-link/check.ts'
 import { wellFormedJson } from '../../../lib/util/json.ts'
 import { listedValues } from '../../resources/completion.ts'
@@ -18,9 +17,14 @@ import { typedContents } from '../../resources/typed-contents.ts'
 import { hostFailure, LinkRefusal } from './failures.ts'
 import type { Requests } from './requests.ts'
 
-const maxSchemes = 16
 /** Resources, and templates, of one scheme. */
 const maxResources = 2000
+
+/** Frozen, so that the server serialises an unchanged list once. */
+function listOf<Item>(form: z.ZodType<Item>) {
+  const item = z.preprocess(withoutNulls, form.readonly())
+  return z.array(item).max(maxResources).readonly().prefault([])
+}
 
 /**
  * The schemes that the application offers, over all its connections. After the end of one they wait
@@ -40,27 +44,28 @@ export class Schemes {
 
   /** `producer.register`; `requests` are those of the connection that it came on. */
   register(scheme: string, resources: unknown, templates: unknown, requests: Requests): void {
-    const listed = parseList(resources ?? [], '/resources', descriptorForm(scheme), 'uri')
-    const offered = parseList(templates ?? [], '/templates', templateForm(scheme), 'uriTemplate')
+    const lists = z.object({
+      resources: listOf(descriptorForm(scheme)),
+      templates: listOf(templateForm(scheme)),
+    })
+    const offered = orThrow(lists, { resources, templates })
     const known = this.#byName.get(scheme) ?? this.#add(scheme)
     const isBack = known.requests === null
     clearTimeout(known.removal)
     known.requests = requests
-    if (known.replace(listed, offered)) this.#registry.listChanged()
+    known.resources = offered.resources
+    known.offeredTemplates = offered.templates
+    this.#registry.listChanged()
     if (isBack) this.#registry.schemeUpdated(scheme)
-  }
-
-  /** `producer.unregister` */
-  unregister(scheme: string): void {
-    this.#remove(this.#known(scheme))
   }
 
   /** `resource.updated` */
   updated(uri: string): void {
     const parsed = parseResourceUri(uri)
     if (!parsed.ok) throw invalidMember('/uri', parsed.failure.replace(/^uri /, ''))
-    this.#known(parsed.value.scheme)
-    this.#registry.notifyUpdated(parsed.value.text)
+    const { scheme, text } = parsed.value
+    if (this.#byName.has(scheme)) return this.#registry.notifyUpdated(text)
+    throw new LinkRefusal('not_found', `no producer of ${scheme}:// is registered`)
   }
 
   /** The connection is lost: its schemes stay listed for a while. */
@@ -83,26 +88,16 @@ export class Schemes {
       const form = 'a lower-case letter, then letters, digits, "+", "-" or "."'
       throw invalidMember('/scheme', `must be ${form}, at most 64 characters`)
     }
-    const state = this.#registry.schemeState(scheme)
-    if (state === 'reserved') {
-      throw new LinkRefusal('scheme_reserved', `${scheme}:// is the server's own`)
-    }
-    if (state === 'taken') {
-      throw new LinkRefusal('scheme_taken', `${scheme}:// is served by another producer`)
-    }
-    if (this.#byName.size >= maxSchemes) {
-      throw new LinkRefusal('limit', `there are ${maxSchemes} schemes already`)
+    if (!this.#registry.isFree(scheme)) {
+      throw new LinkRefusal(
+        'scheme_taken',
+        `${scheme}:// has another producer, or is the server's own`,
+      )
     }
     const added = new LinkedScheme(scheme)
     this.#byName.set(scheme, added)
     this.#registry.attach(scheme, added)
     return added
-  }
-
-  #known(scheme: string): LinkedScheme {
-    const known = this.#byName.get(scheme)
-    if (known !== undefined) return known
-    throw new LinkRefusal('not_found', `no producer of ${scheme}:// is registered`)
   }
 
   #remove(known: LinkedScheme): void {
@@ -119,25 +114,25 @@ class LinkedScheme implements SchemeProducer {
   /** Null while the application that offered it is not connected. */
   requests: Requests | null = null
   removal: NodeJS.Timeout | undefined
-  #resources: readonly Descriptor[] = Object.freeze([])
-  #templates: readonly Template[] = Object.freeze([])
+  resources: readonly Descriptor[] = []
+  offeredTemplates: readonly Template[] = []
 
   constructor(scheme: string) {
     this.scheme = scheme
   }
 
   list(): readonly Descriptor[] {
-    return this.#resources
+    return this.resources
   }
 
   templates(): readonly Template[] {
-    return this.#templates
+    return this.offeredTemplates
   }
 
   async read({ text: uri }: ResourceUri, reader?: Reader): Promise<readonly Content[]> {
     if (this.requests === null) throw hostFailure('host_disconnected')
     const contents = await this.requests.read(uri, reader?.signal)
-    const typeOf = (of: string) => this.#resources.find(each => each.uri === of)?.mimeType
+    const typeOf = (of: string) => this.resources.find(each => each.uri === of)?.mimeType
     // Contents are for the URI that was asked for, however the application spells it.
     const answer = typedContents(contents, typeOf).map((content, at) => {
       const isJson = 'text' in content && content.mimeType?.includes('json')
@@ -149,37 +144,6 @@ class LinkedScheme implements SchemeProducer {
 
   /** Completes from the list of resources, without a request to the application. */
   complete(variable: string, prefix: string, context: CompletionContext): readonly string[] {
-    return listedValues(this.#resources, variable, prefix, context)
+    return listedValues(this.resources, variable, prefix, context)
   }
-
-  /** False when it says the same as before: then the arrays stay the identical ones. */
-  replace(resources: readonly Descriptor[], templates: readonly Template[]): boolean {
-    const isSame = isDeepStrictEqual([resources, templates], [this.#resources, this.#templates])
-    if (isSame) return false
-    this.#resources = resources
-    this.#templates = templates
-    return true
-  }
-}
-
-/**
- * A list of the application. Of several items with one `key` the first counts. Frozen, so that the
- * server serialises an unchanged list once.
- */
-function parseList<Key extends string, Item extends Readonly<Record<Key, string>>>(
-  value: unknown,
-  pointer: string,
-  form: z.ZodType<Item>,
-  key: Key,
-): readonly Item[] {
-  if (!Array.isArray(value)) throw invalidMember(pointer, 'must be an array')
-  if (value.length > maxResources) {
-    throw new LinkRefusal('limit', `${pointer} must not have more than ${maxResources} entries`)
-  }
-  const items = new Map<string, Item>()
-  for (const [at, given] of value.entries()) {
-    const item = orThrow(form, withoutNulls(given), `${pointer}/${at}`)
-    if (!items.has(item[key])) items.set(item[key], Object.freeze(item))
-  }
-  return Object.freeze([...items.values()])
 }

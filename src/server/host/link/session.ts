@@ -16,7 +16,6 @@ import { notePost } from '../../notes/note-posts.ts'
 import { refusedFromPages } from '../app-origins.ts'
 import type { HostParts } from '../endpoint.ts'
 import type { EventBuffers } from '../event-buffers.ts'
-import type { Presence } from '../status.ts'
 import { LinkUploads, type Uploads } from '../uploads.ts'
 import type { Channel, ChannelReader } from './channel.ts'
 import { changeScene, LinkRefusal, refusalOf } from './failures.ts'
@@ -39,8 +38,6 @@ export interface SessionParts extends HostParts {
   readonly uploads: Uploads
   readonly schemes: Schemes
   readonly channel: Channel
-  /** Something is known of the application that was not before. */
-  onChange(presence: Presence): void
 }
 
 /** One connection of an application, from its hello on: its messages, in the order of their arrival. */
@@ -54,8 +51,6 @@ export class Session implements ChannelReader {
   #app: AppIdentity
   #document: OpenDocument
   #pictures: PictureOffer
-  /** As its newest heartbeat says. */
-  #isBusy = false
   /** An answer whose picture is the next binary frame: nothing else tells it from an artefact. */
   #pictured: JsonObject | null = null
   readonly #hello: Message<'hello'>
@@ -73,8 +68,7 @@ export class Session implements ChannelReader {
     this.#document = hello.document ?? null
     this.#pictures = hello.capture ?? noPictures
     this.#uploads = new LinkUploads(parts.uploads, limits.maxArtefactBytes, channel)
-    const isBusy = () => this.#isBusy
-    this.#requests = new Requests({ send: message => channel.send(message), isBusy, limits })
+    this.#requests = new Requests(channel, limits)
   }
 
   /** The application is welcome: its messages are taken from now on. */
@@ -215,8 +209,8 @@ export class Session implements ChannelReader {
         return {}
       case 'heartbeat': {
         const isBusy = message.main_idle_ms > busyMs || message.busy !== undefined
-        const isNews = isBusy !== this.#isBusy
-        this.#isBusy = isBusy
+        const isNews = isBusy !== this.#requests.isBusy
+        this.#requests.isBusy = isBusy
         channel.allowSilence(message.silent_ms ?? 0)
         if (isNews) this.#changed()
         return {}
@@ -237,9 +231,6 @@ export class Session implements ChannelReader {
       }
       case 'producer.register':
         schemes.register(message.scheme, message.resources, message.templates, this.#requests)
-        return {}
-      case 'producer.unregister':
-        schemes.unregister(message.scheme)
         return {}
       case 'resource.updated':
         schemes.updated(message.uri)
@@ -322,9 +313,19 @@ export class Session implements ChannelReader {
 
   #changed(): void {
     const connected = this.#isConnected
-    const busy = connected && this.#isBusy
-    const pictures = connected ? this.#pictures : noPictures
-    const presence = { connected, app: this.#app, document: this.#document, busy, pictures }
-    this.#parts.onChange(this.#hasCleared ? { ...presence, cleared: true } : presence)
+    const app = this.#app
+    this.#parts.registry.scene.setApplication({
+      instanceId: this.instanceId,
+      connected,
+      dccType: app.dcc_type,
+    })
+    this.#parts.onPresence({
+      connected,
+      app,
+      document: this.#document,
+      busy: connected && this.#requests.isBusy,
+      pictures: connected ? this.#pictures : noPictures,
+      ...(this.#hasCleared && { cleared: true }),
+    })
   }
 }
