@@ -153,13 +153,13 @@ describe('the Python link: what the application tells', () => {
     const peer = await server.peer()
     await app.untilState('connected')
     peer.answers.delete('producer.register')
-    const parts = [
-      { type: 'producer.register', call: ['register', 'thing'] },
-      { type: 'checkpoint.add', call: ['add_checkpoint', 'before lights'] },
-      { type: 'note.add', call: ['add_note', 'Too bright'] },
-    ] as const
-    for (const { type, call } of parts) {
-      await app.call(...call)
+    const parts = {
+      'producer.register': 'register',
+      'checkpoint.add': 'add_checkpoint',
+      'note.add': 'add_note',
+    }
+    for (const [type, method] of Object.entries(parts)) {
+      await app.call(method, 'thing')
       const message = await peer.nth(type)
       expect((await app.call('flush', 0.1)).result, type).to.equal(false)
       peer.ok(message)
