@@ -34,7 +34,7 @@ describe('service-cli instances', () => {
       const { code, stdout, stderr } = await runCommand(['instances', folder()])
       expect(code).to.equal(0)
       expect(stdout).to.contain(serve.instanceId.slice(0, 8)).and.contain(serve.url)
-      expect(stdout).to.match(/ maya .* available +live +- +http/)
+      expect(stdout).to.match(/ maya .* available +- +http/)
       expect(stderr).to.contain('11111111')
       await serve.post('scene', { frame: 1 })
       await until(async () => / live +set (?:now|\d+ s ago) +http/.test(await list()), 'the time')
