@@ -47,7 +47,7 @@ describe('service-cli instances', () => {
       await application.bye()
       await serve.post('scene', null)
       await serve.post('scene', { frame: 3 })
-      await until(async () => / available +set /.test(await list()), 'the next time')
+      await until(async () => / disconnected +set /.test(await list()), 'the next time')
     } finally {
       await serve.stop()
     }
