@@ -88,7 +88,6 @@ const answered = [
   'app.update',
   'events.open',
   'events.append',
-  'events.close',
   'producer.register',
   'producer.unregister',
   'resource.updated',
