@@ -176,7 +176,7 @@ describe('the proof of an answer', () => {
     expect(early).to.include({ checkpoint: null })
     const answers = await Promise.all([answer(note.id), answer(early.id)])
     const [unshared, none] = answers.map(({ content }) => content[0].text)
-    expect(unshared).to.include('the application does not share its scene now')
+    expect(unshared).to.include('no scene is shared now')
     expect(none).to.include('no scene is kept with the note')
   })
 

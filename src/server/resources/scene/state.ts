@@ -4,7 +4,11 @@ import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import { SceneObjects, type ScenePatch, type SceneStep } from '../../../lib/host-link/scene-objects.ts'
+import {
+  SceneObjects,
+  type ScenePatch,
+  type SceneStep,
+} from '../../../lib/host-link/scene-objects.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { parseScene, takeStep } from './changes.ts'
 import { SceneDemand } from './demand.ts'
@@ -64,6 +68,8 @@ export class SceneState {
   #objects: SceneObjects | null = null
   /** Instance id of the application that set the scene; null: another source. */
   #setBy: string | null = null
+  /** The first scene of that source. */
+  #firstRevision = 0
   /** The one that is connected, or was last. */
   #latest: ShownApplication | null = null
   #shown: ShownApplication | null = null
@@ -171,6 +177,14 @@ export class SceneState {
     return scene
   }
 
+  /** Why a revision of that run is not kept. */
+  whyUnknown(revision: number, run: string): string {
+    if (run !== this.run) return 'it was seen at another run of the server'
+    return revision < this.#firstRevision
+      ? 'the scene was shared anew, and may be of another document'
+      : `revision ${revision} is not kept`
+  }
+
   /** The application connected, disconnected or changed its type. */
   setApplication(application: SceneApplication): void {
     const { instanceId, connected } = application
@@ -215,6 +229,7 @@ export class SceneState {
       // A delta between scenes of different sources would be meaningless.
       this.#past = []
       this.#pastBytes = 0
+      this.#firstRevision = last.revision + 1
     }
     this.#objects = null
     this.#setBy = setBy
