@@ -306,7 +306,7 @@ const failureHints: Readonly<Record<CaptureFailure['reason'], string>> = {
   minimised: 'ask the person to restore the window, then read again',
   no_window: 'see that the application shows a window on this desktop',
   no_display: 'start the server in the desktop session of the application',
-  permission: 'allow the program that started the server to record the screen',
+  permission: 'ask the person to allow pictures in the application',
   timeout: 'read again; see whether the application hangs',
   blank: 'read again in a moment; a window that is just being drawn is empty',
   host_busy: 'read again when the application is done with what keeps it',

@@ -101,6 +101,8 @@ describe('the proof of an answer', () => {
       ])
       const side = { of: ['Cube'], from: 'three-quarter' }
       expect(asked.slice(0, 3)).to.deep.equal([{ view }, side, { view }])
+      const seen = await session.call('resources/read', { uri: `notes://${unseen.id}/after-1` })
+      expect(Buffer.from(seen.result.contents[0].blob, 'base64')).to.deep.equal(dotted(dots))
       expect(same.structuredContent.proof.difference).to.include({ share: 0, box: null })
       expect(structuredContent.proof).to.deep.include({
         after: `notes://${note.id}/after-1`,
