@@ -35,7 +35,7 @@ export interface LinkedPictures {
 
 export const noShots: CaptureFailure = {
   reason: 'failed',
-  message: 'the application draws its view only as it is on the screen',
+  message: 'the application draws its view only as it is on the screen: it offers no "shots"',
 }
 
 /** The application itself as a way to a picture of its window. `linked`: null before the link. */

@@ -17,6 +17,7 @@ import type {
   CaptureTarget,
   Unavailable,
 } from './backend.ts'
+import { deniedPictures, noApplication } from './target.ts'
 
 /** Bytes of a picture, 4.9 MB as base64: clients take blobs of about 5 MB. */
 const maxCaptureBytes = 3584 * 1024
@@ -132,7 +133,11 @@ export class WindowCapture implements CaptureSource {
 
   /** A picture of the scene from there, for a note. Rejects as `read` does. */
   async shot(shot: PictureShot, maxWidth: number): Promise<TakenPicture> {
-    if (!this.#target.ok) throw new ServiceError('resource_failed', this.#target.failure.message)
+    const failure = this.#target.ok ? null : this.#target.failure
+    // An application draws its scene also where its window is not known.
+    if (failure === noApplication || failure === deniedPictures) {
+      throw new ServiceError('resource_failed', failure.message)
+    }
     return this.#join({ view: 'viewport', maxWidth, shot })
   }
 

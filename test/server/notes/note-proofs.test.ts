@@ -134,6 +134,29 @@ describe('the proof of an answer', () => {
     }
   })
 
+  it('has pictures of an application without a process id, which must draw from a given place', async () => {
+    const app = await LinkClient.connect(serve, {
+      app: { dcc_type: 'viewer', mode: 'gui' },
+      capture: { targets: ['window', 'viewport'] },
+    })
+    app.answer = () => ({ png: dotted([]), view: { eye: 1 } })
+    try {
+      const { no_picture } = await add({ targets: ['Cube'] })
+      expect(no_picture).to.equal(
+        'the application draws its view only as it is on the screen: it offers no "shots"',
+      )
+      await app.done({ type: 'app.update', capture: { targets: ['viewport'], shots: true } })
+      const note = await add({ targets: ['Cube'] })
+      expect(note).to.include({ before: `notes://${note.id}/before` })
+      await app.done({ type: 'app.update', capture: { targets: [] } })
+      expect((await add({ targets: ['Cube'] })).no_picture).to.equal(
+        'the application draws no picture of its scene',
+      )
+    } finally {
+      await app.bye()
+    }
+  })
+
   it('says when the application is gone, until another scene is sent', async () => {
     const app = await LinkClient.connect(serve, { app: paint, scene_refresh: true })
     await app.done({ type: 'scene.set', scene: { objects: [lamp(1000)] } })
