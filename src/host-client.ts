@@ -109,6 +109,8 @@ export class HostClient {
   #isFollowed = true
 
   constructor(options: HostClientOptions) {
+    if (!options.token)
+      throw new TypeError('HostClient needs a token: this one is empty or undefined')
     this.#options = options
     this.#onError = options.onError ?? console.error
     this.#document = options.document
