@@ -84,6 +84,26 @@ describe('the host client in Node', () => {
     expect((await scene()).objects).to.equal(undefined)
   })
 
+  it('names its document in the summary of a scene that has none, and each time another', async () => {
+    const app = { dcc_type: 'viewer', version: '187' }
+    const { link } = await connect({ app, document: { name: 'one' } })
+    const summary = async () => {
+      const { result } = await session.call('tools/call', toolCall('query_scene'))
+      return result.structuredContent
+    }
+    const dcc = { type: 'viewer', version: '187', mode: 'gui' }
+    link.setScene({ objects: [cube] })
+    expect(await summary()).to.deep.include({ dcc, document: { name: 'one' } })
+    link.setScene({ schema: 'dcc-scene/1', objects: [cube] })
+    await link.flush()
+    link.setDocument({ path: '/shots/two.view', modified: true })
+    await link.log('viewer')
+    const document = { path: '/shots/two.view', modified: true }
+    expect(await summary()).to.deep.include({ dcc, document })
+    link.setScene({ schema: 'dcc-scene/1', document: { name: 'own' }, objects: [cube] })
+    expect(await summary()).to.deep.include({ dcc, document: { name: 'own' } })
+  })
+
   it('hands over what it lacks when a client reads the scene', async () => {
     let frame = 1
     const { link } = await connect({ refresh: () => link.setScene({ frame }) })
@@ -205,6 +225,15 @@ describe('the host client in Node', () => {
     told = new Told({ url: serve.hostUrl, token: 'wrong' })
     await told.until('ended: auth-refused')
     expect(told.errors[0]).to.match(/token is not the one of this run/)
+  })
+
+  it('refuses to begin without a token', () => {
+    for (const token of ['', undefined as unknown as string]) {
+      expect(() => new HostClient({ token, app: { dcc_type: 'viewer' } })).to.throw(
+        TypeError,
+        'needs a token',
+      )
+    }
   })
 
   it('waits while another application is connected, and names it', async () => {
