@@ -443,7 +443,12 @@ async function whyNotOpen(url: string, headers: Record<string, string>): Promise
     const answer = await fetch(url, { headers })
     const { code, detail } = (await answer.json()) as { code?: string; detail: string }
     // Another program may answer there.
-    return answer.status === 426 || !code ? none : new HostLinkError(code, detail)
+    if (!code) return none
+    // The token is right and the place, too.
+    const full = `the server at ${url} did not open the link: it may have too many`
+    return answer.status === 426
+      ? new HostLinkError('disconnected', full)
+      : new HostLinkError(code, detail)
   } catch {
     return none
   }

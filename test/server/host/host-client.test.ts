@@ -254,6 +254,17 @@ describe('the host client in Node', () => {
     expect(told.errors[0]).to.match(/^no server opens the link at http:/)
   })
 
+  it('does not say that a server is not there which has no place for it', async () => {
+    const full = await serveInProcess({ flags: ['--bound=maxLinks=1'] })
+    const other = await LinkClient.connect(full)
+    told = new Told({ url: full.hostUrl, token: full.token })
+    await told.until('waiting: disconnected')
+    expect(told.errors[0]).to.match(/^the server at http:.* did not open the link: it may have/)
+    await told.link.close()
+    await other.bye()
+    await full.stop()
+  })
+
   it('takes its scene with it when the user disconnects', async () => {
     const { link } = await connect()
     link.setScene({ objects: [cube] })
