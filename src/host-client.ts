@@ -246,7 +246,7 @@ export class HostClient {
   }
 
   #say(message: object): void {
-    this.#socket?.send(JSON.stringify(message))
+    this.#socket?.send(toJson(message, `NaN of ${this.#instanceId}`))
   }
 
   /** Resolves with the members of the answer. */
@@ -433,6 +433,16 @@ class SceneCopy {
     this.isWhole = true
     this.isDirty = this.#scene !== undefined && this.refusal === null
   }
+}
+
+/** JSON with `NaN` for each number that is not finite, of which the server warns. `mark`: no value. */
+function toJson(message: object, mark: string): string {
+  const text = JSON.stringify(message)
+  if (!text.includes('null')) return text
+  const marked = JSON.stringify(message, (_, value: unknown) =>
+    typeof value === 'number' && !Number.isFinite(value) ? mark : value,
+  )
+  return marked.replaceAll(`"${mark}"`, 'NaN')
 }
 
 /** The handshake of a WebSocket does not say why it failed; a plain request does. */

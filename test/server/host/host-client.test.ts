@@ -84,6 +84,22 @@ describe('the host client in Node', () => {
     expect((await scene()).objects).to.equal(undefined)
   })
 
+  it('sends what is no number, of which the scene warns', async () => {
+    const { link } = await connect()
+    link.setScene({ camera: null, objects: [{ id: 'a', x: NaN }, lamp] })
+    await link.flush()
+    const warningOf = (count: number) => [{ code: 'number_not_finite', count }]
+    expect(await scene()).to.deep.equal({
+      camera: null,
+      objects: [{ id: 'a', x: null }, lamp],
+      warnings: warningOf(1),
+    })
+    link.patchScene({ objects: [{ id: 'a', x: [1, -Infinity, Infinity] }] })
+    await link.flush()
+    const { objects, warnings } = await scene()
+    expect([objects[0].x, warnings]).to.deep.equal([[1, null, null], warningOf(2)])
+  })
+
   it('names its document in the summary of a scene that has none, and each time another', async () => {
     const app = { dcc_type: 'viewer', version: '187' }
     const { link } = await connect({ app, document: { name: 'one' } })
