@@ -15,7 +15,7 @@ MAX_CLIENTS = 5
 MARGIN_PIXELS = 58
 BOX_PIXELS = 14
 ICON_PIXELS = 20
-SEES_ONLY = "This link lets the AI see, and change nothing."
+SEES_ONLY = "The AI only sees. This link changes nothing."
 OWN_PAGE = "service-page"  # the server's own web page
 
 _ICONS = {

@@ -41,7 +41,7 @@ def _check_free():
 
 
 def _take_window(max_width, max_bytes):
-    window = _current_window()
+    window = _main_window()
     folder = tempfile.mkdtemp(prefix="service-cli-picture-")  # of this user alone
     try:
         path = os.path.join(folder, "window.png")
@@ -55,14 +55,12 @@ def _take_window(max_width, max_bytes):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _current_window():
-    """The one that was used last, as far as Blender tells; else the largest. Never a temporary one,
-    such as the preferences."""
+def _main_window():
+    """The largest: Blender tells no timer which one is used. Never a temporary one, such as the
+    preferences."""
     windows = [each for each in bpy.context.window_manager.windows if not each.screen.is_temporary]
     if not windows:
         raise NoPicture("no_window", "Blender has no window")
-    if bpy.context.window in windows:
-        return bpy.context.window
     return max(windows, key=lambda window: window.width * window.height)
 
 
@@ -147,9 +145,9 @@ def _fitting(whole, max_width, max_bytes, draw):
 
 
 def current_view():
-    """The largest 3D view of the current window; of any other one when it has none."""
-    current = _current_window()
-    for window in [current] + [each for each in bpy.context.window_manager.windows if each != current]:
+    """The largest 3D view of the main window; of any other one when it has none."""
+    main = _main_window()
+    for window in [main] + [each for each in bpy.context.window_manager.windows if each != main]:
         areas = [area for area in window.screen.areas if area.type == "VIEW_3D"]
         if not areas:
             continue

@@ -45,7 +45,8 @@ def find_program(chosen=""):
 def client_setup(program, client, url, write=False):
     """What `mcp-config` says of a client, as a dict; `write` merges the entry into its settings."""
     where = ["--url", url] if url else ["--dcc-type", "blender"]
-    words = ["mcp-config", client, "--json"] + where + (["--write"] if write else [])
+    words = ["mcp-config", client, "--json", "--name", "blender"] + where
+    words += ["--write"] if write else []
     try:
         done = subprocess.run([program] + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=ANSWER_SECONDS, **_surroundings(program))
