@@ -324,6 +324,7 @@ export class HostClient {
     if (taken === undefined) throw new HostLinkError('unsupported', 'it takes no pictures')
     const { file, ...members } = 'file' in taken ? taken : { file: taken }
     const png = file instanceof Blob ? new Uint8Array(await file.arrayBuffer()) : file
+    if (png.length === 0) throw new HostLinkError('blank', 'the picture is empty')
     return { ...members, png }
   }
 

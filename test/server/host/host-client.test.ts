@@ -179,6 +179,10 @@ describe('the host client in Node', () => {
     })
     const { error } = await session.call('resources/read', { uri: 'capture://current_window' })
     expect(error.data.reason).to.equal('minimised')
+    await told.link.close()
+    await connect({ picture: () => new Blob([]) })
+    const empty = await session.call('resources/read', { uri: 'capture://current_window' })
+    expect(empty.error.data.reason).to.equal('blank')
   })
 
   it('makes notes, and is told of those of its document', async () => {
