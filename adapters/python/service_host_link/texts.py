@@ -241,7 +241,7 @@ NoteBlocks = collections.namedtuple("NoteBlocks", "said answer changes")
 
 MAX_CHANGES = 6
 NOTHING = "Changed: nothing that service-cli follows"
-COMPARED_ONLY = "Other objects: materials, lights and modifiers may have changed, too"
+COMPARED_ONLY = "Not looked at: materials, lights and modifiers of other objects"
 
 
 def is_open(note):

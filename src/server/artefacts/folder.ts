@@ -20,7 +20,7 @@ import type { Spooled } from './spool.ts'
 
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
 const settleMs = 20
-/** What nobody wrote, renamed or copied for so long was left behind by a process that was killed. */
+/** What was not written, renamed or copied for so long was left behind by a killed process. */
 const leftoverMs = 60 * 60 * 1000
 /** A multiple of 3, so that pieces turn into base64 without remainder. */
 const pieceBytes = 384 * 1024

@@ -100,9 +100,9 @@ export class SceneFile {
   }
 
   #report(message: string, code?: string): void {
-    const problem = `${message} ${code}`
-    if (this.#reported.has(problem)) return
-    this.#reported.add(problem)
+    const kind = `${message.replace(/ \(line .*\)$/, '')} ${code}`
+    if (this.#reported.has(kind)) return
+    this.#reported.add(kind)
     this.#options.log.warn({ path: this.#path, code }, message)
   }
 }

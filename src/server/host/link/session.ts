@@ -10,6 +10,7 @@ import { closeCodes, type PictureTarget } from '../../../lib/host-link/wire.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
 import { notePost } from '../../notes/note-posts.ts'
@@ -57,7 +58,7 @@ export class Session implements ChannelReader {
   /** End what is shown in the application. */
   readonly #stops: (() => void)[] = []
   #isConnected = true
-  #hasCleared = false
+  #cleared: string | undefined
 
   constructor(hello: Message<'hello'>, parts: SessionParts) {
     const { channel, limits } = parts
@@ -272,7 +273,7 @@ export class Session implements ChannelReader {
     for (const sessionId of this.#eventSessions) buffers.remove(sessionId)
     this.#eventSessions.clear()
     this.#document = null
-    this.#hasCleared = true
+    this.#cleared = cleanText(reason ?? '', 200)
     if (registry.scene.setBy === this.instanceId) registry.scene.clear(reason)
   }
 
@@ -331,7 +332,7 @@ export class Session implements ChannelReader {
       document: this.#document,
       busy: connected && this.#requests.isBusy,
       pictures: connected ? this.#pictures : noPictures,
-      ...(this.#hasCleared && { cleared: true }),
+      ...(this.#cleared !== undefined && { cleared: this.#cleared }),
     })
   }
 }
