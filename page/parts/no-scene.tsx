@@ -24,7 +24,7 @@ export function NoScene({ application }: { application: Application | null }) {
           <Copyable label="Command that writes the add-on" text="service-cli adapter blender" />
         </li>
         <li>In Blender: Edit, Preferences, Add-ons, Install from Disk, and choose that file.</li>
-        <li>In the 3D view press N, open AI Link, and press Connect.</li>
+        <li>In the 3D view press N, open the tab AI Link, and press Start Server.</li>
       </ol>
     </Empty>
   )

@@ -122,7 +122,7 @@ export async function startServe(
           detail: id => readDetail(registry, id),
         }),
         shared() {
-          const isShared = status.current?.cleared !== true || registry.scene.current.hasScene
+          const isShared = status.current?.cleared === undefined || registry.scene.current.hasScene
           return isShared ? { document: nameOf(status.current?.document) } : null
         },
         audit,

@@ -83,6 +83,7 @@ export class Peer {
 }
 
 const answered = [
+  'heartbeat',
   'scene.set',
   'audit.record',
   'app.update',

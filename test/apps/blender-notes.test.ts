@@ -127,7 +127,7 @@ describe('a note, from the artist in Blender to the proof and back', function ()
       '- Cube moved 1.00 along z',
       'Also changed:',
       '- Box moved 1.00 along z',
-      'Other objects: materials, lights and modifiers may have changed, too',
+      'Not looked at: materials, lights and modifiers of other objects',
     ])
     await linked.blender.tell('accept_note')
     await until(async () => (await note()).state === 'accepted', 'the acceptance', waitMs)

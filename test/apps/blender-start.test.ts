@@ -21,6 +21,7 @@ describe('the buttons of the Blender add-on, without a terminal', function () {
   this.timeout(120_000)
   let addon: InstalledAddon
   let blender: Remote
+  let start: () => Promise<Remote>
   let registryDir: string
   let program: string
 
@@ -35,7 +36,8 @@ describe('the buttons of the Blender add-on, without a terminal', function () {
     const script = `#!/bin/sh\n[ "$1" = serve ] && set -- "$@" --port 0\nexec ${words} "$@"\n`
     await writeFile(program, script, { mode: 0o700 })
     const env = { SERVICE_REGISTRY_DIR: registryDir }
-    blender = await startRemote(addon, { args: background, env })
+    start = () => startRemote(addon, { args: background, env })
+    blender = await start()
   })
   after(async () => {
     await blender?.quit()
@@ -78,13 +80,23 @@ describe('the buttons of the Blender add-on, without a terminal', function () {
     await client.connect(new StreamableHTTPClientTransport(new URL(record.mcp_url)))
     await client.readResource({ uri: 'scene://current' })
     const lines = async () => JSON.stringify((await blender.ask('clients')).lines)
-    const isShown = async () => /\["claude-ai","scene:\/\/current, /.test(await lines())
+    const isShown = async () => /\["claude-ai","\d\d:\d\d:\d\d scene:\/\/current"/.test(await lines())
     await until(isShown, 'the client and what it read', waitMs)
     await client.close()
   })
 
   it('leave no server behind when Blender has quit', async () => {
     await blender.quit()
+    await until(async () => (await records()).length === 0, 'the end of the server', waitMs)
+  })
+
+  it('leave none behind when Blender is killed', async () => {
+    blender = await start()
+    await blender.tell('connect')
+    await blender.tell(`start_server ${program}`)
+    await until(() => blender.ask('is_connected'), 'the link', waitMs)
+    await blender.tell('factory_settings')
+    blender.run.child.kill('SIGKILL')
     await until(async () => (await records()).length === 0, 'the end of the server', waitMs)
   })
 })

@@ -147,6 +147,20 @@ describe('capture://current_window, taken by the application itself', () => {
     expect((await read('?max_width=64')).error).to.equal(undefined)
   })
 
+  it('says in the words of the application why it has left with its scene', async () => {
+    const other = await serveInProcess({})
+    const reader = await RawSession.open(other.url)
+    const left = await LinkClient.connect(other)
+    left.say({ type: 'bye', clear: true, reason: 'the add-on is disabled' })
+    await left.closed
+    const { error } = await reader.call('resources/read', { uri })
+    expect(error.data.hint).to.equal(
+      'no application is connected; the application says: "the add-on is disabled"; ' +
+        'ask the person to connect it again',
+    )
+    await other.stop()
+  })
+
   it('is gone with the application, and while it waits for it', async () => {
     await begin(window, () => undefined)
     const reading = read()

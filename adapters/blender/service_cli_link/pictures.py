@@ -16,7 +16,6 @@ from .service_host_link import Busy, NoPicture, Picture
 from .values import name_of
 
 MAX_TRIES = 6
-TITLE = "Blender"
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Faster than zlib's default, and hardly larger for what a 3D view shows.
 PNG_LEVEL = 4
@@ -50,7 +49,7 @@ def _take_window(max_width, max_bytes):
         width, height = png_size(png)
         if width > max_width or len(png) > max_bytes:
             png = _scaled(path, min(width, max_width), max_bytes)
-        return Picture(png, TITLE, width, height)
+        return Picture(png)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -105,7 +104,7 @@ def _take_viewport(max_width, max_bytes):
     size = (region.width, region.height)
     png = _fitting(size, max_width, max_bytes,
                    lambda size: _drawn(window, space, region, size, matrices))
-    return Picture(png, TITLE, *size, shots.on_screen(view, size))
+    return Picture(png, shots.on_screen(view, size))
 
 
 def _take_shot(shot, max_width, max_bytes):
@@ -127,7 +126,7 @@ def _take_shot(shot, max_width, max_bytes):
         overlay.show_overlays = shown
     if item is not None:
         view["under"] = {"id": name_of(item), "name": name_of(item, "name")}
-    return Picture(png, TITLE, size[0], size[1], view)
+    return Picture(png, view)
 
 
 def _fitting(whole, max_width, max_bytes, draw):

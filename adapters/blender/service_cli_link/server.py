@@ -7,21 +7,24 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 
-CLIENTS = (
-    ("claude-desktop", "Claude Desktop"),
-    ("claude-code", "Claude Code"),
-    ("cursor", "Cursor"),
-    ("vscode", "VS Code"),
-)
-NOT_FOUND = "service-cli was not found: choose it in the preferences of the add-on"
+# Each has a settings file on this system. Claude Desktop has none on Linux.
+CLIENTS = ((() if sys.platform.startswith("linux") else (("claude-desktop", "Claude Desktop"),))
+           + (("claude-code", "Claude Code"), ("cursor", "Cursor"), ("vscode", "VS Code")))
+NOT_FOUND = ('service-cli was not found: choose it in the field "service-cli" of the add-on\'s '
+             "preferences. In a checkout it is bin/run.js.")
 ANSWER_SECONDS = 20
 STOP_SECONDS = 3
 
 # Where npm puts programs. Applications started from a desktop have hardly a PATH.
 _FOLDERS = ("~/.local/bin", "~/.npm-global/bin", "~/.volta/bin", "/usr/local/bin", "/opt/homebrew/bin",
             "~/.nvm/versions/node/*/bin", "~/AppData/Roaming/npm")
+
+# A Blender that is killed or crashes runs no atexit, but its end of the pipe is closed. A line says
+# that the server is gone, whose process id may be that of another program by now.
+_ENDS_WITH_BLENDER = 'exec 3<&0 </dev/null; (read _ <&3 || kill $$) & exec "$@" 3<&-'
 
 
 class ServerError(Exception):
@@ -44,9 +47,8 @@ def find_program(chosen=""):
 
 def client_setup(program, client, url, write=False):
     """What `mcp-config` says of a client, as a dict; `write` merges the entry into its settings."""
-    where = ["--url", url] if url else ["--dcc-type", "blender"]
-    words = ["mcp-config", client, "--json", "--name", "blender"] + where
-    words += ["--write"] if write else []
+    where = ["--url", url, "--name", "blender"] if url else ["--dcc-type", "blender"]
+    words = ["mcp-config", client, "--json"] + where + (["--write"] if write else [])
     try:
         done = subprocess.run([program] + words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=ANSWER_SECONDS, **_surroundings(program))
@@ -78,15 +80,18 @@ class Server:
         if self._process is None or self.runs:
             return ""
         self._log.seek(0)
-        return "The server has ended: " + _last_line(self._log.read())
+        return "The server has ended: %s. Press Start Server." % _last_line(self._log.read()).rstrip(".")
 
     def start(self, program, port=None):
         self.stop()
-        words = ["serve", "--dcc-type", "blender"] + (["--port", str(port)] if port is not None else [])
+        words = [program, "serve", "--dcc-type", "blender"]
+        words += ["--port", str(port)] if port is not None else []
+        if os.name == "posix":
+            words = ["/bin/sh", "-c", _ENDS_WITH_BLENDER, "sh"] + words
         self._log = tempfile.TemporaryFile()
         try:
             self._process = subprocess.Popen(
-                [program] + words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                words, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                 stderr=self._log, **_surroundings(program))
         except OSError as error:
             raise ServerError("%s does not run: %s" % (program, error))
@@ -103,6 +108,11 @@ class Server:
                 process.wait(STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
+        try:
+            process.stdin.write(b"\n")
+        except OSError:
+            pass  # nobody reads it
+        process.stdin.close()
         self._log.close()
 
 

@@ -111,8 +111,11 @@ def omit_none(**members):
 
 
 def rfc3339(seconds):
-    """RFC 3339 of seconds since the epoch."""
-    at = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    """RFC 3339 of seconds since the epoch; None of what is no time, such as NaN or infinity."""
+    try:
+        at = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        return None
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -239,7 +242,7 @@ NoteBlocks = collections.namedtuple("NoteBlocks", "said answer changes")
 
 MAX_CHANGES = 6
 NOTHING = "Changed: nothing that service-cli follows"
-COMPARED_ONLY = "Other objects: materials, lights and modifiers may have changed, too"
+COMPARED_ONLY = "Not looked at: materials, lights and modifiers of other objects"
 
 
 def is_open(note):

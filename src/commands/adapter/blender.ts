@@ -74,6 +74,5 @@ function nextSteps(file: string): string {
 or without a window:
   ${installCommand(path, process.platform)}
 
-Then start the server, and press Connect in the preferences of the add-on:
-  service-cli serve --dcc-type blender`
+Then, in the 3D view, press N, open the tab AI Link, and press Start Server.`
 }

@@ -1,4 +1,5 @@
 import { type Result, fail, ok } from '../../lib/util/result.ts'
+import { applicationWords } from '../resources/errors.ts'
 import type { CaptureTarget, Unavailable } from './backend.ts'
 
 /** What is known of the application, or of the one that was connected last. */
@@ -7,6 +8,8 @@ export interface AppPresence {
   readonly app: { readonly pid?: number; readonly mode: 'gui' | 'background' } | null
   /** Whether the user denied pictures. */
   readonly pictures?: { readonly denied: boolean }
+  /** Why it took its scene with it when it left, in its words. */
+  readonly cleared?: string
 }
 
 /** Before any application is there. */
@@ -34,12 +37,12 @@ const background: Unavailable = Object.freeze({
  * `isOwn`: is the process one of this user here, null when the system does not tell.
  */
 export function captureTarget(
-  { connected, app }: AppPresence,
+  { connected, app, cleared = '' }: AppPresence,
   title: string | null,
   isOwn: (pid: number) => boolean | null,
 ): Result<CaptureTarget, Unavailable> {
   if (title !== null) return ok({ pid: null, title })
-  if (!connected || app === null) return fail(noApplication)
+  if (!connected || app === null) return fail(cleared ? leftBecause(cleared) : noApplication)
   const { pid, mode } = app
   if (mode === 'background') return fail(background)
   if (pid === undefined) return fail(unknownProcess('the application does not say its process id'))
@@ -49,6 +52,12 @@ export function captureTarget(
     return fail(unknownProcess(message))
   }
   return ok({ pid, title: null })
+}
+
+/** Its own words say what to do: Connect is not there in a Blender without the add-on. */
+function leftBecause(reason: string): Unavailable {
+  const message = noApplication.message + applicationWords(reason)
+  return { ...noApplication, message, hint: 'ask the person to connect it again' }
 }
 
 function unknownProcess(message: string): Unavailable {

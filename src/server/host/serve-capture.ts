@@ -34,8 +34,8 @@ export function openServeCapture(
   let isDenied = false
   let known = ''
   const follow = (presence: AppPresence): void => {
-    const { connected, app: program, pictures } = presence
-    const said = JSON.stringify([connected, program?.pid, program?.mode, pictures])
+    const { connected, app: program, pictures, cleared } = presence
+    const said = JSON.stringify([connected, program?.pid, program?.mode, pictures, cleared])
     // Most news of an application is of its document, or that it is busy.
     if (said === known) return
     known = said

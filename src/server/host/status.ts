@@ -20,8 +20,8 @@ export interface Presence {
   readonly pictures: PictureOffer
   /** It only posts: nothing tells when it goes. */
   readonly posts?: boolean
-  /** It has left and taken its scene with it. */
-  readonly cleared?: boolean
+  /** It has left and taken its scene with it: why, in its words. */
+  readonly cleared?: string
 }
 
 const noPresence: Presence = {

@@ -10,6 +10,7 @@ import { closeCodes, type PictureTarget } from '../../../lib/host-link/wire.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
+import { cleanText } from '../../../lib/util/text.ts'
 import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
 import type { CaptureFailure } from '../../capture/backend.ts'
 import { notePost } from '../../notes/note-posts.ts'
@@ -57,7 +58,7 @@ export class Session implements ChannelReader {
   /** End what is shown in the application. */
   readonly #stops: (() => void)[] = []
   #isConnected = true
-  #hasCleared = false
+  #cleared: string | undefined
 
   constructor(hello: Message<'hello'>, parts: SessionParts) {
     const { channel, limits } = parts
@@ -272,7 +273,7 @@ export class Session implements ChannelReader {
     for (const sessionId of this.#eventSessions) buffers.remove(sessionId)
     this.#eventSessions.clear()
     this.#document = null
-    this.#hasCleared = true
+    this.#cleared = cleanText(reason ?? '', 200)
     if (registry.scene.setBy === this.instanceId) registry.scene.clear(reason)
   }
 
@@ -314,10 +315,16 @@ export class Session implements ChannelReader {
   #changed(): void {
     const connected = this.#isConnected
     const app = this.#app
+    const { dcc_type: dccType, version, mode } = app
+    const { path, name, modified } = this.#document ?? {}
     this.#parts.registry.scene.setApplication({
       instanceId: this.instanceId,
       connected,
-      dccType: app.dcc_type,
+      dccType,
+      facts: {
+        dcc: { type: dccType, version, mode },
+        document: this.#document && { path, name, modified },
+      },
     })
     this.#parts.onPresence({
       connected,
@@ -325,7 +332,7 @@ export class Session implements ChannelReader {
       document: this.#document,
       busy: connected && this.#requests.isBusy,
       pictures: connected ? this.#pictures : noPictures,
-      ...(this.#hasCleared && { cleared: true }),
+      ...(this.#cleared !== undefined && { cleared: this.#cleared }),
     })
   }
 }

@@ -136,7 +136,7 @@ export class SceneProducer implements SchemeProducer {
     const query = parseSceneQuery(uri)
     const build = () =>
       query === 'summary'
-        ? summariseScene(this.#scene)
+        ? summariseScene(this.#scene, this.#state.application?.facts)
         : JSON.stringify(selectPart(this.#scene, query!))
     return () => {
       const { current, version } = this.#state

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { ResourceLimits } from '../limits.ts'
 import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
@@ -20,6 +21,8 @@ export interface SceneApplication {
   readonly instanceId: string
   readonly connected: boolean
   readonly dccType: string
+  /** What it says of itself, as in `dcc-scene/1`: for scenes that do not. */
+  readonly facts?: { readonly dcc: JsonObject; readonly document: JsonObject | null }
 }
 
 /** The application that a scene is from. */
@@ -185,19 +188,20 @@ export class SceneState {
       : `revision ${revision} is not kept`
   }
 
-  /** The application connected, disconnected or changed its type. */
+  /** The application connected or disconnected, or says something else of itself. */
   setApplication(application: SceneApplication): void {
     const { instanceId, connected } = application
     const before = this.#latest
     const isSame = before?.instanceId === instanceId && before.connected === connected
-    if (isSame && before.dccType === application.dccType) return
+    const isNews = !isSame || before.dccType !== application.dccType
+    if (!isNews && isDeepStrictEqual(before.facts, application.facts)) return
     const { sinceMs, sinceRevision } = isSame
       ? before
       : { sinceMs: this.#clock.now(), sinceRevision: this.current.revision }
     this.#latest = { ...application, sinceMs, sinceRevision }
     if (!this.#showLatest()) return
     this.#version++
-    this.#onChange('application')
+    if (isNews) this.#onChange('application')
   }
 
   /**
