@@ -243,11 +243,12 @@ def draw_state(layout):
         words = status_words(status, session.settings.scene, session.link.pictured_at)
         lines = [*words.lines, session.failure, running.server.failure, running.note]
     row = layout.row()
-    row.alert = words.tone == "failed"
-    row.label(text=words.title, icon=_ICONS[status.state if status else "off"])
+    state = status.state if status else "off"
+    row.alert = state == "refused"
+    row.label(text=words.title, icon=_ICONS[state])
     column = layout.column(align=True)
     column.scale_y = 1.4
-    if session is None or words.tone == "failed":
+    if session is None or state == "refused":
         column.operator("service_cli.connect", icon="LINKED")
     else:
         column.operator("service_cli.disconnect", icon="UNLINKED")

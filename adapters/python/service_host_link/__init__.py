@@ -27,7 +27,7 @@ HostLink(dcc_type, app_version, mode, display_name, url, token, registry_dir, on
 For add-ons, beside it:
     OfferedObjects(link, scheme, description, mime): offer, touch(ids), tell(ids), uri, id_of
     Console(link, source): share(is_shared); what Python prints becomes events
-    status_words(status, shares_scene, pictured_at) -> StatusWords(title, tone, lines)
+    status_words(status, shares_scene, pictured_at) -> StatusWords(title, lines)
     note_blocks(note, name_of) -> NoteBlocks(said, answer, changes); note_pictures(note, folder),
         is_open(note)
     json_text(value, replaced): text for patch_scene; clean_text(text): as it is in there

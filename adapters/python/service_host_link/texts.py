@@ -196,26 +196,25 @@ LinkStatus.__doc__ = """What the link is doing.
 state: off, searching, connecting, connected, waiting (tries again) or refused (does not);
 text: a sentence for people; url: of the server; last_error: a sentence, or None."""
 
-StatusWords = collections.namedtuple("StatusWords", "title tone lines")
+StatusWords = collections.namedtuple("StatusWords", "title lines")
 
 # By state of the link; titles of at most 20 letters fit beside an icon in a narrow sidebar.
 _TITLES = {
-    "off": ("Not connected", "off"),
-    "searching": ("No server found", "waiting"),
-    "connecting": ("Connecting", "waiting"),
-    "connected": ("Connected", "good"),
-    "waiting": ("Reconnecting", "waiting"),
-    "refused": ("Refused", "failed"),
+    "off": "Not connected",
+    "searching": "No server found",
+    "connecting": "Connecting",
+    "connected": "Connected",
+    "waiting": "Reconnecting",
+    "refused": "Refused",
 }
 
 
 def status_words(status, shares_scene=True, pictured_at=None):
     """StatusWords of a LinkStatus, or of None before the first start.
 
-    `title` has at most 20 letters; `tone` is off, waiting, good or failed (it does not try again);
-    `lines` are sentences. `pictured_at`: of the link."""
+    `title` has at most 20 letters, `lines` are sentences. `pictured_at`: of the link."""
     state = "off" if status is None else status.state
-    title, tone = _TITLES[state]
+    title = _TITLES[state]
     lines = []
     if status is None or status.text == OFF:
         lines.append("Nothing is shared.")
@@ -233,7 +232,7 @@ def status_words(status, shares_scene=True, pictured_at=None):
         lines.append("It does not try again: correct this, then press Connect.")
     if pictured_at is not None:
         lines.append("Picture taken " + time.strftime("%H:%M:%S", time.localtime(pictured_at)))
-    return StatusWords(title, tone, lines)
+    return StatusWords(title, lines)
 
 
 # Notes
