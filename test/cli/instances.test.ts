@@ -37,7 +37,10 @@ describe('service-cli instances', () => {
       expect(stdout).to.match(/ maya .* available +- +http/)
       expect(stderr).to.contain('11111111')
       await serve.post('scene', { frame: 1 })
-      await until(async () => / available +set (?:now|\d+ s ago) +http/.test(await list()), 'the time')
+      await until(
+        async () => / available +set (?:now|\d+ s ago) +http/.test(await list()),
+        'the time',
+      )
       const { instances } = JSON.parse((await runCommand(['instances', '--json', folder()])).stdout)
       expect(instances[0].scene).to.equal(null)
       expect(Date.parse(instances[0].scene_set_at)).to.be.closeTo(Date.now(), 60_000)

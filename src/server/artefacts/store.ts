@@ -254,9 +254,8 @@ export class ArtefactStore {
         if (known !== version) this.#unread.set(hex, version)
       }
     }
-    for (const hex of this.#hidden.keys()) {
+    for (const hex of this.#hidden.keys())
       if (shards.get(hex.slice(0, 2))?.has(hex) === false) this.#hidden.delete(hex)
-    }
     const found: Entry[] = []
     const wanted = [...this.#unread]
     for (let at = 0; at < wanted.length; at += readsAtOnce) {
@@ -289,10 +288,7 @@ export class ArtefactStore {
       failure = error
     }
     if (this.#hidden.get(hex) !== version) {
-      this.#log.warn(
-        { hex, err: failure },
-        'an artefact is hidden: its sidecar is invalid or cannot be read',
-      )
+      this.#log.warn({ hex, err: failure }, 'an artefact whose sidecar cannot be used is hidden')
     }
     this.#hide([{ hex, version }])
     return []
@@ -336,10 +332,7 @@ export class ArtefactStore {
     return put
   }
 
-  /**
-   * Removes the artefact unless it was stored again in the meantime, perhaps by another process: then
-   * it comes back with the next refresh.
-   */
+  /** Unless it was stored again meanwhile: then it comes back with the next refresh. */
   async #removeUnchanged({ hex, version }: Entry): Promise<void> {
     await this.#exclusively(hex, async () => {
       await this.#files.remove(hex, version)
