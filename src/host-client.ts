@@ -109,6 +109,8 @@ export class HostClient {
   #isFollowed = true
 
   constructor(options: HostClientOptions) {
+    if (!options.token)
+      throw new TypeError('HostClient needs a token: this one is empty or undefined')
     this.#options = options
     this.#onError = options.onError ?? console.error
     this.#document = options.document
@@ -244,7 +246,7 @@ export class HostClient {
   }
 
   #say(message: object): void {
-    this.#socket?.send(JSON.stringify(message))
+    this.#socket?.send(toJson(message, `NaN of ${this.#instanceId}`))
   }
 
   /** Resolves with the members of the answer. */
@@ -322,6 +324,7 @@ export class HostClient {
     if (taken === undefined) throw new HostLinkError('unsupported', 'it takes no pictures')
     const { file, ...members } = 'file' in taken ? taken : { file: taken }
     const png = file instanceof Blob ? new Uint8Array(await file.arrayBuffer()) : file
+    if (png.length === 0) throw new HostLinkError('blank', 'the picture is empty')
     return { ...members, png }
   }
 
@@ -433,6 +436,16 @@ class SceneCopy {
   }
 }
 
+/** JSON with `NaN` for each number that is not finite, of which the server warns. `mark`: no value. */
+function toJson(message: object, mark: string): string {
+  const text = JSON.stringify(message)
+  if (!text.includes('null')) return text
+  const marked = JSON.stringify(message, (_, value: unknown) =>
+    typeof value === 'number' && !Number.isFinite(value) ? mark : value,
+  )
+  return marked.replaceAll(`"${mark}"`, 'NaN')
+}
+
 /** The handshake of a WebSocket does not say why it failed; a plain request does. */
 async function whyNotOpen(url: string, headers: Record<string, string>): Promise<HostLinkError> {
   const page = pageOrigin === undefined ? '' : `, or it has no --app-origin ${pageOrigin}`
@@ -441,7 +454,12 @@ async function whyNotOpen(url: string, headers: Record<string, string>): Promise
     const answer = await fetch(url, { headers })
     const { code, detail } = (await answer.json()) as { code?: string; detail: string }
     // Another program may answer there.
-    return answer.status === 426 || !code ? none : new HostLinkError(code, detail)
+    if (!code) return none
+    // The token is right and the place, too.
+    const full = `the server at ${url} did not open the link: it may have too many`
+    return answer.status === 426
+      ? new HostLinkError('disconnected', full)
+      : new HostLinkError(code, detail)
   } catch {
     return none
   }

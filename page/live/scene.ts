@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { deltaLines, unknownBase } from '../../src/lib/mcp/change-words.ts'
+import { deltaLines, unknownText } from '../../src/lib/mcp/change-words.ts'
 import type { JsonChange } from '../../src/lib/mcp/json-diff.ts'
 import { parseExact } from '../../src/lib/util/exact-json.ts'
 import type { JsonObject } from '../../src/lib/util/json.ts'
@@ -173,7 +173,7 @@ function isSameScene(one: KnownScene | null, other: KnownScene | null): boolean 
 }
 
 function linesOf(delta: Delta): readonly string[] {
-  if (delta.reset === true) return [unknownBase]
+  if (delta.reset === true) return [unknownText(delta)]
   const lines = deltaLines(delta)
   return lines.length === 0 ? ['Changed, and changed back'] : lines
 }

@@ -229,7 +229,9 @@ function Proof({ proof }: { proof: NoteProof }) {
         </div>
       )}
       {(more > 0 || truncated) && <p class="quiet">… and there are more changes.</p>}
-      {no_changes === undefined && <p class="quiet">{comparedOnly.replace('o', 'O')}.</p>}
+      {no_changes === undefined && (asked !== undefined || also_changed.length > 0) && (
+        <p class="quiet">{comparedOnly.replace('o', 'O')}.</p>
+      )}
       {no_picture !== undefined && <p class="quiet">No picture: {no_picture}</p>}
     </div>
   )

@@ -6,6 +6,7 @@ import { processOutput, warningsTo } from '../lib/cli/output.ts'
 import { unexpectedAnswer } from '../lib/mcp/client/failure.ts'
 import { hostRequest } from '../lib/mcp/client/host-request.ts'
 import { unconfirmedLine } from '../lib/mcp/unconfirmed.ts'
+import { usage } from '../lib/util/errors.ts'
 import { isJsonObject } from '../lib/util/json.ts'
 import { userName } from '../lib/util/posix.ts'
 import { cleanText } from '../lib/util/text.ts'
@@ -40,6 +41,12 @@ ${hostEnvironment}`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(Checkpoint)
     const { name } = args
+    if (name === 'list' && flags.remove !== true) {
+      throw usage(
+        '"list" is no name for a checkpoint',
+        'service-cli resources read scene://checkpoints lists them',
+      )
+    }
     const output = processOutput(flags)
     const target = await findHost(flags, warningsTo(output))
     if (flags.remove) {

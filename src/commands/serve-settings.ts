@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Interfaces } from '@oclif/core'
 import { checkSecretText } from '../lib/auth/secret-file.ts'
-import { parseBucketUrl } from '../server/artefacts/bucket.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
 import { defaultPorts } from './default-ports.ts'
@@ -39,7 +38,7 @@ export async function readServeSettings(
     gateway: readGateway(flags),
     join: await readJoin(flags, env),
     dccType: checkDccType(flags['dcc-type']),
-    artefacts: readArtefacts(flags),
+    artefacts: await readArtefacts(flags),
     resources: flags['no-resources'] !== true,
     notes: flags['no-notes'] !== true,
     name: checkLine('name', flags.name),
@@ -55,9 +54,13 @@ async function readDocumentsDir(flags: ServeFlags): Promise<string | undefined> 
   throw usage(`--documents-dir ${path} is not a folder`, 'make it, or mount the share')
 }
 
-function readArtefacts(flags: ServeFlags): ServeOptions['artefacts'] {
-  const { artefacts, 'no-artefacts': isOff } = flags
-  return artefacts === undefined ? !isOff : parseBucketUrl(artefacts, '--artefacts')
+async function readArtefacts({
+  artefacts,
+  'no-artefacts': isOff,
+}: ServeFlags): Promise<ServeOptions['artefacts']> {
+  if (artefacts === undefined) return !isOff
+  const { parseBucketUrl } = await import('../server/artefacts/bucket.ts')
+  return parseBucketUrl(artefacts, '--artefacts')
 }
 
 function readGateway(flags: ServeFlags): ServeOptions['gateway'] {

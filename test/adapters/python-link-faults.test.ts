@@ -67,12 +67,6 @@ describe('the Python link: what goes wrong', () => {
     expect(server.peers[0]?.closeCode).to.equal(4409)
   })
 
-  it('names the application that has the place of its own', async () => {
-    const reason = 'another application is connected: houdini, process 7'
-    await begin({ welcome: null, connected: peer => peer.ws.close(4423, reason) })
-    expect((await app.untilState('waiting')).text).to.contain(`taken: ${reason}`)
-  })
-
   it('comes back a second after the server stopped', async () => {
     await begin()
     const first = await server.peer()

@@ -36,7 +36,7 @@ describe('the Python link: pictures of the application', () => {
     expect(await peer.answerTo('s1')).to.deep.include({
       type: 'ok',
       png_bytes: 10,
-      window: { title: 'Blüte', width: 3200, height: 1960 },
+      view: { zoom: 8 },
     })
     await until(() => peer.binary.length === 1, 'the picture')
     expect(String(peer.binary[0])).to.equal('the window')
@@ -57,12 +57,13 @@ describe('the Python link: pictures of the application', () => {
 
   const failures = [
     { what: 'minimised', code: 'minimised', message: 'it lies in the task bar' },
+    { what: 'empty', code: 'blank', message: 'the picture is empty' },
     { what: 'modal', code: 'busy', message: 'a dialog is open' },
     { what: 'broken', code: 'internal', message: 'on_capture failed: KeyError' },
     {
       what: 'wrong',
       code: 'internal',
-      message: 'on_capture returned what cannot be sent: ValueError',
+      message: 'on_capture returned what cannot be sent: TypeError',
     },
   ]
   it('are refused with an error that tells no more than it should', async () => {

@@ -118,6 +118,15 @@ describe('the Python link: what the application tells', () => {
     expect((await app.status()).lastError).to.equal(null)
   })
 
+  it('leaves out a time that is none', async () => {
+    await begin()
+    await app.named('record', { action: 'late', timestamp: '<infinity>' })
+    await app.named('put_artefact', { data_size: 1, expires_at: '<infinity>' })
+    const peer = await server.peer()
+    expect((await peer.nth('audit.record')).records[0]).not.to.have.property('timestamp')
+    expect(await peer.nth('artefact.put')).not.to.have.property('expires_at')
+  })
+
   it('keeps the newest 1000 records without a server', async () => {
     await begin({}, {}, { start: false })
     const many = { call: 'many', method: 'record', times: 1100, kwargs: { action: 'step {n}' } }
@@ -139,6 +148,25 @@ describe('the Python link: what the application tells', () => {
     expect((await (await server.peer()).nth('scene.set')).scene).to.deep.equal({ frame: 1 })
   })
 
+  it('waits with a flush for the answers to messages and jobs', async () => {
+    await begin()
+    const peer = await server.peer()
+    await app.untilState('connected')
+    peer.answers.delete('producer.register')
+    const parts = {
+      'producer.register': 'register',
+      'checkpoint.add': 'add_checkpoint',
+      'note.add': 'add_note',
+    }
+    for (const [type, method] of Object.entries(parts)) {
+      await app.call(method, 'thing')
+      const message = await peer.nth(type)
+      expect((await app.call('flush', 0.1)).result, type).to.equal(false)
+      peer.ok(message)
+      expect((await app.call('flush', 10)).result, type).to.equal(true)
+    }
+  })
+
   it('sends a batch again whose answer was lost with the connection', async () => {
     await begin({ connected: peer => peer.answers.delete('audit.record') })
     await app.call('record', 'file.save')
@@ -152,17 +180,44 @@ describe('the Python link: what the application tells', () => {
     expect(await app.call('flush', 2)).to.include({ result: true })
   })
 
-  it('tells of records that the server finds wrong, and sends the next', async () => {
+  it('sends records again that the server cannot take now, in order', async () => {
+    const constants = { 'session.RETRY_SECONDS': 0.3 }
+    await begin({ connected: peer => peer.answers.delete('audit.record') }, {}, { constants })
+    const peer = await server.peer()
+    await app.call('record', 'first')
+    const refused = await peer.nth('audit.record')
+    await app.call('record', 'second')
+    const message = 'the disk is full'
+    peer.send({ type: 'error', id: refused.id, code: 'limit', message })
+    await app.untilError(message)
+    expect((await app.call('flush', 0.1)).result).to.equal(false)
+    const again = await peer.nth('audit.record', 2)
+    expect(again['records'].map((one: any) => one.action)).to.deep.equal(['first', 'second'])
+    peer.ok(again)
+    expect((await app.call('flush', 10)).result).to.equal(true)
+  })
+
+  it('tells of a record that the server finds wrong, and loses none of the others', async () => {
     await begin({ connected: peer => peer.answers.delete('audit.record') })
     const peer = await server.peer()
-    await app.call('record', 'odd')
-    const { id } = await peer.nth('audit.record')
-    await app.call('record', 'good')
-    const message = '/records/0/action must be nicer'
-    peer.send({ type: 'error', id, code: 'invalid', message })
-    const { records } = await peer.nth('audit.record', 2)
-    expect(records.map((one: any) => one.action)).to.deep.equal(['good'])
+    await app.call('record', 'first')
+    const first = await peer.nth('audit.record')
+    for (const action of ['good', 'odd', 'fine']) await app.call('record', action)
+    peer.ok(first)
+    const message = '/records/1/action must be nicer'
+    const told = async (n: number) => {
+      const { id, records } = await peer.nth('audit.record', n)
+      const actions = records.map((one: any) => one.action)
+      if (actions.includes('odd')) peer.send({ type: 'error', id, code: 'invalid', message })
+      else peer.send({ type: 'ok', id })
+      return actions
+    }
+    expect(await told(2)).to.deep.equal(['good', 'odd', 'fine'])
+    for (const [at, action] of ['good', 'odd', 'fine'].entries()) {
+      expect(await told(3 + at)).to.deep.equal([action])
+    }
     await app.untilError(message)
+    expect((await app.call('flush', 10)).result).to.equal(true)
   })
 
   it('keeps each session of events in order, and opens it first, on each connection', async () => {

@@ -167,6 +167,29 @@ describe('the Python link beside a real serve', () => {
     expect(notes.map((each: any) => each.text)).to.deep.equal(['Made meanwhile'])
   })
 
+  it('shows that another application has the server', async () => {
+    const given = { url: server.hostUrl, token: server.token }
+    const ways = [
+      { args: given, state: 'waiting', says: 'taken: another application is connected: workshop' },
+      {
+        args: { registry_dir: registryDir },
+        state: 'searching',
+        says: 'Taken: another application',
+      },
+    ]
+    for (const { args, state, says } of ways) {
+      const second = new PythonApp()
+      try {
+        await second.link(args)
+        expect((await second.untilState(state)).text).to.contain(says)
+        const [title] = (await second.tell({ words: true })).result
+        expect(title).to.equal('Server taken')
+      } finally {
+        await second.kill()
+      }
+    }
+  })
+
   it('runs the example of its README', async () => {
     const readme = new URL('../../adapters/python/README.md', import.meta.url)
     const code = /```python\n([^]*?)```/.exec(await readFile(readme, 'utf8'))?.[1] ?? ''
@@ -184,6 +207,29 @@ describe('the Python link beside a real serve', () => {
       expect(JSON.stringify(await read('scene://current'))).to.contain('hammer')
     } finally {
       child.kill('SIGKILL')
+    }
+  })
+
+  it('keeps the link through a silence that it announced', async () => {
+    const bounds = ['--bound=linkPingMs=100', '--bound=linkSilenceMs=500']
+    const strict = await serveInProcess({ flags: bounds })
+    const silent = new PythonApp()
+    const cuts = () => strict.output().stderr.split('application disconnected').length - 1
+    try {
+      await silent.link({ url: strict.hostUrl, token: strict.token })
+      await silent.untilState('connected')
+      const before = cuts()
+      await silent.call('set_busy', 'recomputing', 600)
+      await silent.tell({ freeze: 1.5 })
+      await silent.call('set_scene', { frame: 1 })
+      expect((await silent.call('flush', 10)).result).to.equal(true)
+      expect(cuts()).to.equal(before)
+      await silent.call('set_busy', 'recomputing', 0.001)
+      await silent.tell({ freeze: 1.5 })
+      await until(() => cuts() > before, 'the cut of a silence that was not announced')
+    } finally {
+      await silent.kill()
+      await strict.stop()
     }
   })
 

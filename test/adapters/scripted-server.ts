@@ -83,12 +83,12 @@ export class Peer {
 }
 
 const answered = [
+  'heartbeat',
   'scene.set',
   'audit.record',
   'app.update',
   'events.open',
   'events.append',
-  'events.close',
   'producer.register',
   'producer.unregister',
   'resource.updated',

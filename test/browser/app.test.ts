@@ -75,7 +75,7 @@ describe('the live view in a chat', function () {
     await heading('Your AI can see shot_010.blend').waitFor()
     await chat.app.getByText('1 object · frame 24 · Cube selected').waitFor()
     const picture = chat.app.getByAltText('What the application shows')
-    expect(await picture.getAttribute('src')).to.match(/^data:image\/png;base64,/)
+    expect(await picture.getAttribute('src')).to.match(/^data:image\/jpeg;base64,/)
   })
 
   it('tells in words what changes, and takes the picture again', async () => {

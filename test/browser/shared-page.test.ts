@@ -105,6 +105,31 @@ describe('a web page that shares its three.js scene', function () {
     await page.context().close()
   })
 
+  it('has the pictures of a note and of its proof, and looks from where an agent says', async () => {
+    const page = await open([token()])
+    await says(page, 'connected')
+    await until(async () => (await objects())?.length === 2, 'the scene')
+    const [{ id: target }] = await objects()
+    const { json } = await serve.post('notes', { text: 'Further right', targets: [target] })
+    expect(json.note).to.include({ before: `notes://${json.note.id}/before` })
+    await page.getByRole('button').click()
+    const { result } = await session.call(
+      'tools/call',
+      toolCall('answer_note', { id: json.note.id, text: 'Moved' }),
+    )
+    const { asked, difference } = result.structuredContent.proof
+    expect(asked).to.deep.equal(['Cube moved 0.50 along x'])
+    expect(difference.share).to.be.within(0.01, 0.9)
+    const looks = [{ of: [target], view: 'top' }, { camera: (await objects())[1].id }]
+    for (const shot of looks) {
+      const looked = (await session.call('tools/call', toolCall('look', shot))).result
+      expect(looked.content[0], JSON.stringify(looked)).to.include({ type: 'image' })
+    }
+    const unknown = (await session.call('tools/call', toolCall('look', { of: ['x'] }))).result
+    expect(unknown.content[0].text).to.contain('no object x')
+    await page.context().close()
+  })
+
   it('asks again for a token that is wrong', async () => {
     const page = await open(['wrong', '', token()])
     await says(page, 'connected')

@@ -50,7 +50,7 @@ describe('service-cli artefacts', () => {
       dcc_type: 'unknown',
     })
     expect(list.artefacts[0].created_at).to.match(/^\d{4}-.*Z$/)
-    expect((await run('list')).stdout).to.contain(hex.slice(0, 12))
+    expect((await run('list')).stdout).to.match(new RegExp(`${hex.slice(0, 12)} .* by limit$`, 'm'))
     const out = path('out/')
     await mkdir(out)
     const got = await run('get', hex.slice(0, 10), '--out', out)
@@ -126,6 +126,7 @@ describe('service-cli artefacts', () => {
   it('refuses an address, what is no file and what is not stored', async () => {
     const rows: [args: string[], code: number, text: string][] = [
       [['put', path('shot.exr'), `--url=${serve.url}`], 2, 'nonexistent flag --url'],
+      [['put', path('shot.exr'), path('b.png')], 2, 'it takes one FILE at a time'],
       [['rm', hex, `--url=${serve.url}`], 2, 'nonexistent flag --url'],
       [['put', path('nothing')], 2, 'cannot be read'],
       [['put', home], 2, 'is a folder'],

@@ -163,6 +163,16 @@ describe('mcp-config', () => {
     }
   })
 
+  it('warns of another entry for the same server', async () => {
+    const { url } = server
+    expect((await mcpConfig('cursor --write --name mine')).err).not.to.include('twice')
+    const { err, code } = await mcpConfig('cursor --write')
+    expect(code).to.equal(0)
+    expect(err).to.include(
+      `the entry mine is for ${url}, too: with both, Cursor has every tool twice`,
+    )
+  })
+
   it('writes the file that the client reads in place of one that is not there', async () => {
     const path = join(home, '.config', 'opencode', 'opencode.json')
     await writeFileAt(path, '{ /* c */ }')

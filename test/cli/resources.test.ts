@@ -59,7 +59,7 @@ describe('service-cli resources', () => {
     const uri = 'capture://current_window'
     const { code, stderr } = await runCommand(['resources', 'read', uri, folder()])
     expect(code).to.equal(3)
-    expect(stderr).to.contain('hint: no application is connected; press Connect in Blender')
+    expect(stderr).to.contain('hint: no application is connected; press Connect in the application')
   })
 
   it('shows the first resources of a scheme with many, and how many there are', async () => {

@@ -138,7 +138,8 @@ describe('scene://delta', () => {
     expect(read).to.deep.include({ base_revision: first, revision })
     expect(read.changes).to.deep.equal([{ path: '/n', kind: 'changed', before: 1, after: 3 }])
     const unknown = await session.readJson(`scene://delta?since=${revision + 1}`)
-    expect(unknown).to.deep.equal({ reset: true, run: read.run, revision })
+    const reason = `revision ${revision + 1} is not kept`
+    expect(unknown).to.deep.equal({ reset: true, run: read.run, revision, reason })
   })
 
   it('is a reset for a revision of another run of the server', async () => {
@@ -153,7 +154,8 @@ describe('scene://delta', () => {
       const read = await own.readJson(`${uri}&run=${run}`)
       expect(read).to.deep.include({ reset: true, revision: 3 })
       expect(read.run).to.be.a('string').and.not.equal(run)
-      expect(await own.readJson(uri)).to.deep.equal(read)
+      const reason = `revision ${since} is not kept`
+      expect(await own.readJson(uri)).to.deep.equal({ ...read, reason })
     } finally {
       await later.stop()
     }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
-import { readdirSync, utimesSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { withFolder } from '../helpers/folder.ts'
 import { exitOf } from '../helpers/program.ts'
@@ -30,9 +30,9 @@ async function killRounds(root: string): Promise<number> {
   for (let round = 0; round < rounds; round++) {
     const fresh = await putUntilKilled(root, 1 + (((round + 1) * 7) % 23), round % 10)
     for (const hex of fresh) acknowledged.add(hex)
-    leftovers += ageLeftovers(root)
+    leftovers += countLeftovers(root)
 
-    const store = await openFolder(root)
+    const store = await openFolder(root, {}, { now: () => Date.now() + 2 * 3600_000 })
     const stored = new Set<string>()
     let after: string | undefined
     do {
@@ -58,17 +58,14 @@ async function killRounds(root: string): Promise<number> {
   return leftovers
 }
 
-/** Makes what is not an artefact old enough to be removed; returns the number of files. */
-function ageLeftovers(root: string): number {
-  const past = new Date(Date.now() - 2 * 3600_000)
+/** How many files are of no artefact. */
+function countLeftovers(root: string): number {
   const names = readdirSync(root, { recursive: true, encoding: 'utf8' })
-  const leftovers = names.filter(name => {
+  return names.filter(name => {
     const isTemporary = name.startsWith('tmp/')
     const isBody = /^sha256.*\/[0-9a-f]{64}$/.test(name)
     return isTemporary || (isBody && !names.includes(`${name}.json`))
-  })
-  for (const name of leftovers) utimesSync(join(root, name), past, past)
-  return leftovers.length
+  }).length
 }
 
 /** Kills after `count` acknowledgements plus up to `turns` turns of the event loop. */

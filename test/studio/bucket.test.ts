@@ -140,4 +140,26 @@ describe('artefacts in a bucket', () => {
     expect(failure).to.be.an('error').with.property('message', 'gone')
     expect(await tool.list(prefix)).to.deep.equal([])
   })
+
+  it('keep their objects when they expire, and their body when they are removed', async () => {
+    const prefix = newPrefix()
+    const clock = settableClock()
+    const [one, two] = [await open(prefix, { clock }), await open(prefix, { clock })]
+    const bytes = randomBytes(100)
+    const expires_at = new Date(clock.now() + 1000).toISOString()
+    const { ref } = await one.put(bytes, { expires_at })
+    const key = keyOf(prefix, hexOf(ref))
+    await two.refresh()
+    clock.advance(1000)
+    await two.refresh()
+    expect((await two.page(undefined, 9)).refs).to.deep.equal([])
+    expect(await two.find(hexOf(ref))).to.equal(null)
+    expect(await tool.list(prefix)).to.deep.equal([key, `${key}.json`])
+    const again = (await one.put(bytes)).ref
+    expect(await two.find(hexOf(ref))).to.deep.equal(again)
+    expect((await two.page(undefined, 9)).refs).to.deep.equal([again])
+    expect(await two.remove(hexOf(ref))).to.equal(true)
+    expect(await tool.list(prefix)).to.deep.equal([key])
+    expect(await one.open(hexOf(ref))).to.equal(null)
+  })
 })

@@ -28,7 +28,6 @@ describe('imports between folders', () => {
   it('load a server only when a command runs it', () => {
     // Modules that read flags and load no server.
     const parsers = [
-      'server/artefacts/bucket-url.ts',
       'server/capture/backend.ts',
       'server/database/settings.ts',
       'server/http/limits.ts',

@@ -69,6 +69,7 @@ class LinkSession:
     def start(self):
         self._turns.install()
         self._changes.install()
+        scene_facts.file_exists.cache_clear()
         self._offer()
         self.link.start()
 

@@ -15,7 +15,7 @@ MAX_CLIENTS = 5
 MARGIN_PIXELS = 54
 BOX_PIXELS = 14
 ICON_PIXELS = 28
-SEES_ONLY = "This link lets the AI see, and change nothing."
+SEES_ONLY = "The AI only sees. This link changes nothing."
 # The web page of the server, and the commands of the person: neither is an AI.
 OWN = ("service-page", "service-cli")
 

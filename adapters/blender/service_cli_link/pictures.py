@@ -16,7 +16,6 @@ from .service_host_link import Busy, NoPicture, Picture
 from .values import name_of
 
 MAX_TRIES = 6
-TITLE = "Blender"
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Faster than zlib's default, and hardly larger for what a 3D view shows.
 PNG_LEVEL = 4
@@ -41,7 +40,7 @@ def _check_free():
 
 
 def _take_window(max_width, max_bytes):
-    window = _current_window()
+    window = _main_window()
     folder = tempfile.mkdtemp(prefix="service-cli-picture-")  # of this user alone
     try:
         path = os.path.join(folder, "window.png")
@@ -50,19 +49,17 @@ def _take_window(max_width, max_bytes):
         width, height = png_size(png)
         if width > max_width or len(png) > max_bytes:
             png = _scaled(path, min(width, max_width), max_bytes)
-        return Picture(png, TITLE, width, height)
+        return Picture(png)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _current_window():
-    """The one that was used last, as far as Blender tells; else the largest. Never a temporary one,
-    such as the preferences."""
+def _main_window():
+    """The largest: Blender tells no timer which one is used. Never a temporary one, such as the
+    preferences."""
     windows = [each for each in bpy.context.window_manager.windows if not each.screen.is_temporary]
     if not windows:
         raise NoPicture("no_window", "Blender has no window")
-    if bpy.context.window in windows:
-        return bpy.context.window
     return max(windows, key=lambda window: window.width * window.height)
 
 
@@ -107,7 +104,7 @@ def _take_viewport(max_width, max_bytes):
     size = (region.width, region.height)
     png = _fitting(size, max_width, max_bytes,
                    lambda size: _drawn(window, space, region, size, matrices))
-    return Picture(png, TITLE, *size, shots.on_screen(view, size))
+    return Picture(png, shots.on_screen(view, size))
 
 
 def _take_shot(shot, max_width, max_bytes):
@@ -129,7 +126,7 @@ def _take_shot(shot, max_width, max_bytes):
         overlay.show_overlays = shown
     if item is not None:
         view["under"] = {"id": name_of(item), "name": name_of(item, "name")}
-    return Picture(png, TITLE, size[0], size[1], view)
+    return Picture(png, view)
 
 
 def _fitting(whole, max_width, max_bytes, draw):
@@ -147,9 +144,9 @@ def _fitting(whole, max_width, max_bytes, draw):
 
 
 def current_view():
-    """The largest 3D view of the current window; of any other one when it has none."""
-    current = _current_window()
-    for window in [current] + [each for each in bpy.context.window_manager.windows if each != current]:
+    """The largest 3D view of the main window; of any other one when it has none."""
+    main = _main_window()
+    for window in [main] + [each for each in bpy.context.window_manager.windows if each != main]:
         areas = [area for area in window.screen.areas if area.type == "VIEW_3D"]
         if not areas:
             continue

@@ -16,7 +16,7 @@ HostLink(dcc_type, app_version, mode, display_name, url, token, registry_dir, on
         status() -> LinkStatus(state, text, url, last_error), connected, limits
     scene: set_scene(scene), patch_scene(members, objects, whole), scene_settled, need_scene,
         scene_wanted
-    application: set_document(path, name, modified, saved_from), set_busy(text),
+    application: set_document(path, name, modified, saved_from), set_busy(text, silent_seconds),
         record(action, …), log(message, session_id, source, …), open_events(session_id, …)
     resources: register(scheme, resources, templates), updated(uri)
     pictures: provide_capture(callback, targets, shots), deny_capture(), pictured_at

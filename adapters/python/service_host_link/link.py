@@ -20,6 +20,7 @@ MAX_UPLOADS = 32  # waiting
 MAX_PARAMS_BYTES = 256 * 1024
 MAX_METADATA_BYTES = 4096
 MAX_EVENT_CHARS = 65536  # the server keeps no longer message
+BUSY_SECONDS = 0.5  # that set_busy() waits for the server
 LEVELS = ("trace", "debug", "info", "warning", "warn", "error")
 
 
@@ -61,7 +62,7 @@ class HostLink(object):
         self._errors = collections.OrderedDict()
         self._document = None
         self._pictures = {"targets": []}
-        self._busy = None
+        self._busy = self._busy_told = (None, None)  # text, silent_ms
         self._scene = Scene(self._lock, lambda text: self._fail("scene", text))
         self._audit = Feed("audit.record", "records")
         self._events = Feed("events.append", "events")
@@ -105,9 +106,11 @@ class HostLink(object):
             self._outbox.give_up("the link was stopped")
 
     def flush(self, timeout=5.0):
-        """Waits until the server took all that was handed over; False when it did not.
+        """Waits until the server has answered all that was handed over; False when it has not, or
+        has refused the scene. Job.error and last_error tell what else it refused.
 
-        For scripts: an application that people work in has nothing to wait for."""
+        For scripts: an application that people work in has nothing to wait for. A note may need a
+        picture, and so a pump() meanwhile."""
         self._wait_until(lambda: self._state[0] in ("off", "refused")
                          or self.connected and self._is_settled(), timeout)
         with self._lock:
@@ -199,10 +202,16 @@ class HostLink(object):
                 self._document = document or None
                 self._tell_app()
 
-    def set_busy(self, text):
-        """What keeps the application from answering ("rendering"), or None."""
-        self._busy = one_line(text)
+    def set_busy(self, text, silent_seconds=None):
+        """What keeps the application from answering ("rendering"), or None.
+
+        silent_seconds, at most 600: before work in which no thread of Python may run for so long,
+        such as a recompute of FreeCAD. Waits until the server knows, at most half a second."""
+        silent_ms = int(min(silent_seconds or 0, 600) * 1000) or None
+        self._busy = busy = (one_line(text), silent_ms)
         self._wake()
+        if silent_ms:
+            self._wait_until(lambda: not self.connected or self._busy_told == busy, BUSY_SECONDS)
 
     def record(self, action, outcome="success", actor=None, params=None, duration_ms=None,
                session_id=None, timestamp=None):

@@ -6,14 +6,11 @@ import os
 
 from .texts import omit_none, one_line
 
-Picture = collections.namedtuple("Picture", "png title width height view")
-Picture.__new__.__defaults__ = (None,)
-Picture.__doc__ = """A PNG file, and the title and size in pixels of the window that it shows.
+Picture = collections.namedtuple("Picture", "png view", defaults=(None,))
+Picture.__doc__ = """A PNG file, and what the application needs to draw the same again.
 
 `png`: bytes, or a function that returns them, which the thread of the link calls: packing takes no
-time of the main thread then. The size is that of the window, also when the picture was scaled
-down. `view`: a dict with what the application needs to draw the same again; it gets it back in a
-shot."""
+time of the main thread then. `view`: a dict that comes back in a shot, or None."""
 
 
 class ReadError(Exception):
@@ -79,11 +76,12 @@ class Outbox(object):
         self._waiting = collections.OrderedDict()  # key or Job -> message
         self._kept = collections.OrderedDict()  # key -> message: what each connection is told
         self._is_open = False
+        self._unanswered = 0
         self.uploads = collections.deque()  # jobs; the first may be on its way
         self.finished = collections.deque()  # jobs whose on_done waits for pump
 
     def __len__(self):
-        return len(self._waiting) + len(self.uploads)
+        return len(self._waiting) + self._unanswered + len(self.uploads)
 
     def post(self, key, message, is_kept=False):
         """Sends a message, in place of an unsent one of this key."""
@@ -96,10 +94,14 @@ class Outbox(object):
         self._waiting[job] = job.message
 
     def take(self):
-        """(key, message), or None."""
-        return self._waiting.popitem(last=False) if self._waiting else None
+        """(key, message), for which answered() must be called, or None."""
+        if not self._waiting:
+            return None
+        self._unanswered += 1
+        return self._waiting.popitem(last=False)
 
     def answered(self, key, message, answer, error):
+        self._unanswered -= 1
         if isinstance(key, Job):
             text = error and error.text
             if error is not None and error.code == "lost":
@@ -169,11 +171,6 @@ def answer_of(link, question):
 
 def picture_of(value):
     """(bytes, members of the answer) of what the capture callback returned."""
-    if not isinstance(value, Picture):
-        value = Picture(value, None, None, None)
-    png = bytes(value.png() if callable(value.png) else value.png)
-    window = None
-    if value.width is not None:
-        window = {"title": one_line(value.title, 2048) or "", "width": int(value.width),
-                  "height": int(value.height)}
-    return png, omit_none(png_bytes=len(png), window=window, view=value.view)
+    png, view = value if isinstance(value, Picture) else (value, None)
+    png = bytes(png() if callable(png) else png)
+    return png, omit_none(png_bytes=len(png), view=view)

@@ -238,12 +238,13 @@ class OfferedObjects(object):
 class Feed(object):
     """The newest audit records or events that the server has not acknowledged.
 
-    After a lost connection what was sent is sent again: each arrives at least once, unless it was
-    the oldest of too many. Call with the lock of the link."""
+    What a lost connection or a passing refusal left out is sent again: each arrives at least once,
+    unless it was the oldest of too many. Call with the lock of the link."""
 
     def __init__(self, type, name):
         self.type, self.name = type, name  # of the message, and of its list
         self.in_flight = []
+        self.alone = 0  # of so many one is invalid: each goes in a message of its own
         self._items = collections.deque()  # (session id or None, text)
 
     def __len__(self):
@@ -255,6 +256,8 @@ class Feed(object):
 
     def take(self, max_count, max_bytes):
         """(session, texts) of the oldest that fit in one message: of one session, in order."""
+        if self.alone:
+            self.alone, max_count = self.alone - 1, 1
         session, size = self._items[0][0], 0
         while self._items and self._items[0][0] == session and len(self.in_flight) < max_count:
             size += len(self._items[0][1]) + 1
@@ -264,6 +267,7 @@ class Feed(object):
         return session, [text for _, text in self.in_flight]
 
     def restore(self):
+        """What is still in flight waits again."""
         self._items.extendleft(reversed(self.in_flight))
         self.in_flight = []
         self._trim()

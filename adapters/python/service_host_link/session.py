@@ -12,6 +12,8 @@ TICK_SECONDS = 0.25  # at least so often the clock is looked at
 SILENCE_SECONDS = 30.0
 AWAY_SECONDS = 2.0  # the main thread counts as busy for the server when it was not here for longer
 MAX_UPLOAD_TRIES = 3
+PASSING_CODES = ("limit", "busy", "internal")  # the server may take it later
+RETRY_SECONDS = 1.0
 
 DEFAULT_LIMITS = {
     "max_message_bytes": 64 * 1024 * 1024,
@@ -36,6 +38,7 @@ class Session(object):
         self._is_scene_sent = False  # and not answered
         self._base = None  # the revision of the scene that the server has
         self._counter = 0
+        self._batches_from = 0.0  # no batch is sent before
         self._waiting = {}  # id -> on_answer
         self._upload = None  # (file, id of its message, bytes left) of the artefact under way
         self._bye = False
@@ -180,7 +183,13 @@ class Session(object):
         state = (idle_ms > AWAY_SECONDS * 1000, link._busy)  # the server sees no fraction either
         if state == self._told_state and now < self._last_heartbeat + self._heartbeat:
             return
-        self._send(omit_none(type="heartbeat", main_idle_ms=idle_ms, busy=state[1]))
+
+        def on_answer(answer, error):
+            link._busy_told = state[1] if error is None else None
+
+        busy, silent_ms = state[1]
+        self._request(omit_none(
+            type="heartbeat", main_idle_ms=idle_ms, busy=busy, silent_ms=silent_ms), on_answer)
         self._last_heartbeat, self._told_state = now, state
 
     # Answers to the server
@@ -203,6 +212,8 @@ class Session(object):
                 members = {"contents": value}
             elif code is None and question.kind == "capture":
                 picture, members = picture_of(value)
+                if not picture:
+                    code, value = "blank", "the picture is empty"
             text = json_text(dict(members, type="ok", id=question.id)).encode("ascii")
             if max(len(text), len(picture)) > link.limits["max_message_bytes"]:
                 code, value = "limit", "the answer is too large"
@@ -262,15 +273,22 @@ class Session(object):
     def _send_batch(self, feed):
         link, limits = self.link, self.link.limits
         with link._lock:
-            if feed.in_flight or not len(feed):
+            if feed.in_flight or not len(feed) or time.monotonic() < self._batches_from:
                 return False
             session, texts = feed.take(limits["max_batch"], limits["max_message_bytes"] - 1024)
+
         def on_answer(answer, error):
-            if error is not None and not error.caused_by_us:
-                return feed.restore()
-            feed.in_flight = []
-            if error is not None:
+            if error is None:
+                feed.in_flight = []
+            elif error.caused_by_us:
                 link._fail(feed.name, "the server refused %s: %s" % (feed.name, error.text))
+                if error.code in PASSING_CODES:
+                    self._batches_from = time.monotonic() + RETRY_SECONDS
+                elif error.code == "invalid" and len(feed.in_flight) > 1:
+                    feed.alone = len(feed.in_flight)
+                else:
+                    feed.in_flight = []
+            feed.restore()
 
         self._request(omit_none(type=feed.type, session_id=session), on_answer,
                       ('"%s":[%s]' % (feed.name, ",".join(texts))).encode("ascii"))

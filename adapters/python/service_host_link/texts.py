@@ -111,8 +111,11 @@ def omit_none(**members):
 
 
 def rfc3339(seconds):
-    """RFC 3339 of seconds since the epoch."""
-    at = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    """RFC 3339 of seconds since the epoch; None of what is no time, such as NaN or infinity."""
+    try:
+        at = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        return None
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

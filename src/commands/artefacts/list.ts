@@ -15,7 +15,8 @@ import { listArtefacts } from './find-artefact.ts'
 export default class ArtefactsList extends BaseCommand {
   static override summary = 'List stored files, newest first'
   static override description = `Lists the artefacts of your running service-cli serve, or of the MCP \
-endpoint at --url: start of the SHA-256, name, type, size and expiry.`
+endpoint at --url: start of the SHA-256, name, type, size and expiry. \
+"by limit": the server removes it by its limit artefactTtlMs, 30 days unless that was changed.`
   static override examples = [
     '<%= config.bin %> artefacts list',
     `<%= config.bin %> artefacts list --json | jq -r '.artefacts[0].uri'`,
@@ -60,8 +61,8 @@ function artefactTable(artefacts: ReturnType<typeof artefactOf>): string {
   return columns(names, rows, { drop: ['EXPIRES', 'TYPE', 'STORED', 'SIZE'] })
 }
 
-/** `in 2 h`; empty for a missing or invalid time. */
+/** `in 2 h`; an artefact without an expiry of its own has that of the server's limit. */
 function untilText(time: unknown): string {
   const timeMs = typeof time === 'string' ? parseRfc3339(time) : null
-  return timeMs === null ? '' : expiryText(timeMs, Date.now()).replace(/^expires /, '')
+  return timeMs === null ? 'by limit' : expiryText(timeMs, Date.now()).replace(/^expires /, '')
 }

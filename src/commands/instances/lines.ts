@@ -6,9 +6,9 @@ import { cleanText } from '../../lib/util/text.ts'
 
 type InstanceRow = import('../../server/gateway/instance-rows.ts').InstanceRow
 
-const names = ['ID', 'APPLICATION', 'NAME', 'STATUS', 'HEALTH', 'SCENE', 'URL']
+const names = ['ID', 'APPLICATION', 'NAME', 'STATE', 'SCENE', 'URL']
 /** The URL is dropped last because clients need it, and the ID never. */
-const drop = ['HEALTH', 'SCENE', 'NAME', 'STATUS', 'URL']
+const drop = ['SCENE', 'NAME', 'STATE', 'URL']
 const maxNameChars = 40
 const maxSceneChars = 60
 /** Below the ID. */
@@ -21,8 +21,8 @@ export function instanceTable(
 ): string {
   const table = columns(names, rows.map(cellsOf), { drop, width })
   const troubles = rows
-    .filter(row => healthText(row) !== row.health)
-    .flatMap(row => wrapWords(healthText(row), width, `${row.instance_short}  `, indent))
+    .filter(row => troubleOf(row) !== null)
+    .flatMap(row => wrapWords(stateText(row), width, `${row.instance_short}  `, indent))
   return [table, ...troubles].join('\n')
 }
 
@@ -32,18 +32,25 @@ function cellsOf(row: InstanceRow): string[] {
     row.instance_short,
     version === null ? dcc_type : `${dcc_type} ${version}`,
     cleanText(row.display_name, maxNameChars),
-    row.status,
-    row.health,
+    stateOf(row),
     sceneText(row),
     row.mcp_url ?? '',
   ]
 }
 
-/** The health, with the reason where something is wrong: a live server may lack its application. */
-function healthText({ health, reason, application }: InstanceRow): string {
-  if (health !== 'live') return `${health}: ${reason}`
-  const absence = absenceText(application)
-  return absence === null ? health : `${health}: ${absence}`
+/** Why clients do not reach the application; null: nothing is wrong. */
+function troubleOf({ health, reason, application }: InstanceRow): string | null {
+  return health === 'live' ? absenceText(application) : reason
+}
+
+/** The status; a live server may lack its application. */
+function stateOf(row: InstanceRow): string {
+  return row.health === 'live' && troubleOf(row) !== null ? 'disconnected' : row.status
+}
+
+function stateText(row: InstanceRow): string {
+  const trouble = troubleOf(row)
+  return trouble === null ? stateOf(row) : `${stateOf(row)}: ${trouble}`
 }
 
 /** The open document, shortened at its start, or when a scene without one was set. */
@@ -59,7 +66,7 @@ export function sceneText({
 /** One change: `12:30:05  changed   1a2b3c4d  blender 4.2  …`. */
 export function changeLine(event: string, row: InstanceRow, time = new Date()): string {
   const cells = cellsOf(row)
-  cells[names.indexOf('HEALTH')] = healthText(row)
+  cells[names.indexOf('STATE')] = stateText(row)
   const shown = cells.map(cell => cleanText(cell) || '-')
   return [time.toTimeString().slice(0, 8), event.padEnd(8), ...shown].join('  ')
 }

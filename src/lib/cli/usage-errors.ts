@@ -23,7 +23,7 @@ export function usageError(error: any, { id, examples, ...command }: Command.Cla
   const kind: unknown = error?.constructor?.name
   const name = spaced(id)
   const help = `service-cli ${name} --help shows all flags`
-  if (kind === 'UnexpectedArgsError') return unexpectedArgument(id)
+  if (kind === 'UnexpectedArgsError') return unexpectedArgument(id, Object.keys(command.args ?? {}))
   if (kind === 'RequiredArgsError') {
     const missing = error.args.map((arg: Command.Arg.Any) => arg.name.toUpperCase()).join(' and ')
     const [example = ''] = examples
@@ -50,9 +50,13 @@ export function usageError(error: any, { id, examples, ...command }: Command.Cla
   return usage(line.trim(), help)
 }
 
-function unexpectedArgument(id: string): ServiceError {
+function unexpectedArgument(id: string, known: readonly string[] = []): ServiceError {
   const name = spaced(id)
-  return usage(`unexpected argument of ${name}`, `service-cli ${name} --help shows its arguments`)
+  const hint =
+    known.length === 1
+      ? `it takes one ${known[0]!.toUpperCase()} at a time, in quotes if that has spaces`
+      : `service-cli ${name} --help shows its arguments`
+  return usage(`unexpected argument of ${name}`, hint)
 }
 
 function spaced(id: string): string {

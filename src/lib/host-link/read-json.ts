@@ -1,8 +1,10 @@
 import { jsonFault } from '../mcp/json-fault.ts'
+import { parseExact } from '../util/exact-json.ts'
 import {
   arrayOf,
   endOfString,
   isJsonObject,
+  type JsonObject,
   maxJsonDepth,
   parseJson,
   wellFormedJson,
@@ -44,10 +46,12 @@ export function readJson(given: string, maxDepth = maxJsonDepth): ReadJson {
 /** The text of a scene with what was replaced in it among its `warnings`. */
 export function withWarnings(scene: string, warnings: readonly SceneWarning[]): string {
   if (warnings.length === 0 || !scene.trimStart().startsWith('{')) return scene
-  const all = JSON.stringify(mergedWarnings(JSON.parse(scene).warnings, warnings))
+  if (JSON.parse(scene).warnings !== undefined) {
+    const exact = parseExact(scene) as JsonObject
+    return JSON.stringify({ ...exact, warnings: mergedWarnings(exact.warnings, warnings) })
+  }
   const body = scene.trim().slice(1, -1).trim()
-  // Of members with the same name the last one counts.
-  return `{${body}${body === '' ? '' : ','}"warnings":${all}}`
+  return `{${body}${body === '' ? '' : ','}"warnings":${JSON.stringify(warnings)}}`
 }
 
 /** Each takes the place of a known one with its code. */

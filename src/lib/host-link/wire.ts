@@ -15,6 +15,7 @@ export const closeCodes = {
   hostTaken: 4423,
 } as const
 
+/** Why the server refuses a message. */
 export type LinkErrorCode =
   | 'invalid'
   | 'unknown_type'
@@ -22,15 +23,9 @@ export type LinkErrorCode =
   | 'scheme_taken'
   | 'unsupported'
   | 'limit'
-  | 'busy'
   | 'mismatch'
   | 'stale'
   | 'internal'
-  // Only for pictures.
-  | 'minimised'
-  | 'no_window'
-  | 'blank'
-  | 'permission'
 
 export const modes = ['gui', 'background'] as const
 

@@ -7,7 +7,7 @@ import { differences, explanationsIn, identity, isLabel, type Spot } from './exp
 /** Said where no change is found: an application has more than its scene tells. */
 export const nothingFollowed =
   'nothing that service-cli follows changed (places, names, parents, visibility, …)'
-export const unknownBase = 'what changed is not known: the earlier revision is not kept'
+export const unknownBase = 'what changed is not known'
 
 const maxTextChars = 60
 const maxNames = 5
@@ -42,7 +42,7 @@ function headOf(delta: JsonObject, count: number): string {
   } = delta
   if (typeof hint === 'string') return hint
   const now = asText(revision)
-  if (reset === true) return `revision ${now}; ${unknownBase}: read the scene again (query_scene)`
+  if (reset === true) return `revision ${now}; ${unknownText(delta)}`
   const from =
     base === undefined ? `checkpoint ${JSON.stringify(checkpoint)}` : `revision ${asText(base)}`
   if (count === 0 && truncated !== true) return `${from} → ${now}: ${nothingFollowed}`
@@ -50,7 +50,12 @@ function headOf(delta: JsonObject, count: number): string {
   return `${from} → ${now}: ${truncated === true ? 'at least ' : ''}${count} ${things} changed`
 }
 
-/** The same without the headline. */
+/** Why a delta that is a reset has no changes. */
+export function unknownText({ reason }: JsonObject): string {
+  return typeof reason === 'string' ? `${unknownBase}: ${cleanText(reason, 200)}` : unknownBase
+}
+
+/** Like `deltaText`, without the headline. */
 export function deltaLines(delta: JsonObject): readonly string[] {
   return wordsOf(delta).lines
 }

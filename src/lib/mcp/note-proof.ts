@@ -39,9 +39,10 @@ export interface PixelBox {
 
 /** Said of objects that the note does not name: only those that it names are compared in detail. */
 export const nothingListed =
-  'nothing that the scene lists changed (places, names, parents, visibility, …)'
+  'nothing that the scene lists changed (places, names, parents, visibility, …); ' +
+  'it may lack materials, lights and modifiers'
 
-/** Said with every comparison. */
+/** Said with the changes of such objects. */
 export const comparedOnly =
   'of objects that the note does not name, only what the scene lists is compared: changes of ' +
   'materials, lights and modifiers may be missing'
@@ -63,12 +64,8 @@ function changeLines({ asked, also_changed: also = [], more = 0, truncated = fal
           `in the objects of the note ${nothingFollowed}`,
         ])
   const rest = more > 0 || truncated ? ['… there are more changes'] : []
-  const others = listed(
-    'other changes:',
-    also,
-    rest.length > 0 ? [] : [`besides, ${nothingListed}`],
-  )
-  return [...own, ...others, ...rest, comparedOnly]
+  if (also.length === 0 && rest.length === 0) return [...own, `besides, ${nothingListed}`]
+  return [...own, ...listed('other changes:', also, []), ...rest, comparedOnly]
 }
 
 function pictureLines({ after, difference, no_picture }: NoteProof): readonly string[] {

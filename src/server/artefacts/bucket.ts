@@ -87,6 +87,8 @@ interface BucketParts extends Client {
 /** Artefacts as objects of an S3-compatible bucket, which any number of servers may share. */
 export class ArtefactBucket implements ArtefactFiles {
   readonly refreshMs = 10_000
+  /** By the lifecycle rules of the bucket. */
+  readonly expiresByItself = true
   readonly spoolFolder: string
   readonly #parts: BucketParts
   /** False once the bucket refused `If-Match`: then the last of two writers wins. */
@@ -144,8 +146,11 @@ export class ArtefactBucket implements ArtefactFiles {
   body(hex: string): Promise<Body | null> {
     const { s3, client } = this.#parts
     return this.#orBucketError('the artefact was not found', async () => {
-      const found = await orMissing(client.send(new s3.HeadObjectCommand(this.#at(hex))))
-      if (found === null) return null
+      const head = (name: string) =>
+        orMissing(client.send(new s3.HeadObjectCommand(this.#at(name))))
+      // A removal by another server left the body.
+      const [found, sidecar] = await Promise.all([head(hex), head(`${hex}.json`)])
+      if (found === null || sidecar === null) return null
       const { ContentLength: size = NaN, ETag: etag = '' } = found
       return {
         size,
@@ -156,12 +161,20 @@ export class ArtefactBucket implements ArtefactFiles {
     })
   }
 
-  remove(hex: string): Promise<void> {
+  /**
+   * The sidecar alone, without which the body is no artefact: another server may have sent the same
+   * body just now.
+   */
+  remove(hex: string, version: string): Promise<void> {
     const { s3, client } = this.#parts
     return this.#orBucketError('the artefact was not removed', async () => {
-      // In this order: without its sidecar it is no artefact, whatever happens to the body.
-      for (const name of [`${hex}.json`, hex]) {
-        await orMissing(client.send(new s3.DeleteObjectCommand(this.#at(name))))
+      if ((await this.sidecar(hex))?.version !== version) return
+      const IfMatch = this.#isConditional ? version : undefined
+      try {
+        await client.send(new s3.DeleteObjectCommand({ ...this.#at(`${hex}.json`), IfMatch }))
+      } catch (error) {
+        if (!this.#isRefusedCondition(error)) throw error
+        if (IfMatch !== undefined && !this.#isConditional) await this.remove(hex, version)
       }
     })
   }
@@ -185,11 +198,7 @@ export class ArtefactBucket implements ArtefactFiles {
         const { ETag } = await client.send(new s3.PutObjectCommand(asked))
         return versionOf(ETag)
       } catch (error) {
-        const status = statusOf(error) ?? 0
-        const isChanged = [404, 409, 412].includes(status)
-        if (status === 501) this.#isConditional = false
-        else if (!isChanged) throw error
-        if (attempt === maxAttempts) throw error
+        if (!this.#isRefusedCondition(error) || attempt === maxAttempts) throw error
       }
     }
   }
@@ -208,6 +217,13 @@ export class ArtefactBucket implements ArtefactFiles {
     } catch (error) {
       throw toBucketError(error, this.#parts.settings, 'the artefact was not read')
     }
+  }
+
+  /** The object has changed, or the bucket offers no conditions: then none is asked for again. */
+  #isRefusedCondition(error: unknown): boolean {
+    const status = statusOf(error) ?? 0
+    if (status === 501) this.#isConditional = false
+    return [404, 409, 412, 501].includes(status)
   }
 
   #at(name: string) {

@@ -62,7 +62,14 @@ export class EntryIndex {
       this.#shards.set(name, (this.#shards.get(name) ?? new Map()).set(entry.hex, entry))
       this.totalBytes += entry.ref.size_bytes
     }
-    this.ordered = [...entries, ...this.ordered].sort(compare)
+    const [first] = entries
+    if (entries.length > 1 || first === undefined) {
+      this.ordered = [...entries, ...this.ordered].sort(compare)
+    } else {
+      // Found at once when it is the newest.
+      const at = this.ordered.findIndex(each => compare(each, first) > 0)
+      this.ordered = this.ordered.toSpliced(at < 0 ? this.ordered.length : at, 0, first)
+    }
     this.#changed()
   }
 

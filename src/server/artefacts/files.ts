@@ -32,6 +32,8 @@ export type Versions = ReadonlyMap<string, string>
 export interface ArtefactFiles {
   /** Folder of this machine for bodies that are being received. */
   readonly spoolFolder: string
+  /** Whether something else removes what has expired. */
+  readonly expiresByItself: boolean
   /** Changes by other processes are looked for this often. */
   readonly refreshMs: number
   /** Whether another process is known to have changed something since the last `changedShards`. */
@@ -52,7 +54,11 @@ export interface ArtefactFiles {
   save(body: Spooled, describe: (previous: string | null) => string): Promise<string>
   /** Null when there is none. */
   body(hex: string): Promise<Body | null>
-  remove(hex: string): Promise<void>
+  /**
+   * Removes the artefact if its sidecar still has the version. What another process stores at this
+   * moment stays.
+   */
+  remove(hex: string, version: string): Promise<void>
   close(): void
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
@@ -7,6 +8,7 @@ import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { isMissing } from '../../lib/util/errors.ts'
 import { fsyncDirectory, noFollow, noWait } from '../../lib/util/posix.ts'
 import { renameFile, writeNewFile } from '../../lib/util/replace-file.ts'
+import { type Clock, systemClock } from '../../lib/util/time.ts'
 import {
   type ArtefactFiles,
   type Body,
@@ -18,21 +20,31 @@ import type { Spooled } from './spool.ts'
 
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
 const settleMs = 20
-/** What nothing wrote to for so long was left behind by a process that was killed. */
+/** What nobody wrote, renamed or copied for so long was left behind by a process that was killed. */
 const leftoverMs = 60 * 60 * 1000
 /** A multiple of 3, so that pieces turn into base64 without remainder. */
 const pieceBytes = 384 * 1024
 
+interface Shard {
+  readonly name: string
+  readonly path: string
+  /** When its contents were last read; null: they must be read again. */
+  mtimeMs: number | null
+}
+
 /** Artefacts as files of this machine. The folder may be shared with other processes of the user. */
 export class ArtefactFolder implements ArtefactFiles {
   readonly refreshMs = 1000
+  readonly expiresByItself = false
   readonly spoolFolder: string
   readonly #root: string
+  readonly #clock: Clock
   #spoolMtimeMs: number | null = null
-  readonly #shards: { readonly name: string; readonly path: string; mtimeMs: number | null }[]
+  readonly #shards: Shard[]
 
-  constructor(root: string) {
+  constructor(root: string, clock = systemClock) {
     this.#root = resolve(root)
+    this.#clock = clock
     this.spoolFolder = join(this.#root, 'tmp')
     const bodies = join(this.#root, 'sha256')
     this.#shards = shardNames.map(name => ({ name, path: join(bodies, name), mtimeMs: null }))
@@ -42,8 +54,6 @@ export class ArtefactFolder implements ArtefactFiles {
     const bodies = join(this.#root, 'sha256')
     for (const path of [this.#root, bodies, this.spoolFolder]) await ensurePrivateFolder(path)
     for (const path of [this.#root, dirname(this.#root)]) await fsyncDirectory(path)
-    for (const name of fs.readdirSync(this.spoolFolder))
-      removeLeftover(join(this.spoolFolder, name))
   }
 
   /** Each put passes through the spool folder, whose time therefore tells of it. */
@@ -53,23 +63,30 @@ export class ArtefactFolder implements ArtefactFiles {
 
   async changedShards(): Promise<ReadonlyMap<string, Versions>> {
     const changed = new Map<string, Versions>()
-    this.#spoolMtimeMs = settled(mtimeOf(this.spoolFolder))
+    const spoolMtimeMs = mtimeOf(this.spoolFolder)
+    const names = spoolMtimeMs === null ? [] : fs.readdirSync(this.spoolFolder)
+    for (const name of names) this.#removeLeftover(join(this.spoolFolder, name))
+    const read = new Map<Shard, number | null>()
     for (const shard of this.#shards) {
       const mtimeMs = mtimeOf(shard.path)
       if (mtimeMs === null) {
         changed.set(shard.name, new Map())
       } else if (mtimeMs !== shard.mtimeMs) {
-        shard.mtimeMs = settled(mtimeMs)
-        changed.set(shard.name, versionsIn(shard.path))
+        const { versions, hasLeftovers } = this.#contentsOf(shard.path)
+        read.set(shard, hasLeftovers ? null : settled(mtimeMs))
+        changed.set(shard.name, versions)
         await nextTurn()
       }
     }
+    // Only now: after a failure they are read again.
+    for (const [shard, mtimeMs] of read) shard.mtimeMs = mtimeMs
+    this.#spoolMtimeMs = settled(spoolMtimeMs)
     return changed
   }
 
   async sidecar(hex: string): Promise<StoredSidecar | null> {
     const path = `${this.#pathOf(hex)}.json`
-    const version = versionOf(path)
+    const version = versionOf(statsOf(path))
     if (version === null) return null
     try {
       return { version, text: fs.readFileSync(path, 'utf8') }
@@ -96,7 +113,7 @@ export class ArtefactFolder implements ArtefactFiles {
       await rm(temporary, { force: true })
     }
     await fsyncDirectory(shard)
-    return versionOf(`${path}.json`) ?? ''
+    return versionOf(statsOf(`${path}.json`)) ?? ''
   }
 
   async body(hex: string): Promise<Body | null> {
@@ -115,10 +132,13 @@ export class ArtefactFolder implements ArtefactFiles {
     }
   }
 
-  async remove(hex: string): Promise<void> {
+  async remove(hex: string, version: string): Promise<void> {
     const path = this.#pathOf(hex)
-    // In this order: without its sidecar it is no artefact, whatever happens to the body.
-    for (const each of [`${path}.json`, path]) await rm(each, { force: true })
+    const [sidecar, body] = [statsOf(`${path}.json`), statsOf(path)]
+    if (sidecar === undefined || versionOf(sidecar) !== version) return
+    if (!this.#removeFile(`${path}.json`, sidecar)) return
+    // A body that is younger than its sidecar is of a put that is about to write its own.
+    if (body && body.ctimeMs <= sidecar.ctimeMs) this.#removeFile(path, body)
     await fsyncDirectory(dirname(path))
   }
 
@@ -126,6 +146,49 @@ export class ArtefactFolder implements ArtefactFiles {
 
   #pathOf(hex: string): string {
     return join(this.#root, 'sha256', hex.slice(0, 2), hex)
+  }
+
+  /** Removes bodies that were left behind, too; `hasLeftovers`: some are not old enough yet. */
+  #contentsOf(folder: string): { versions: Versions; hasLeftovers: boolean } {
+    const names = new Set(fs.readdirSync(folder))
+    const versions = new Map<string, string>()
+    let hasLeftovers = false
+    for (const hex of names) {
+      if (!isArtefactHex(hex)) continue
+      const path = join(folder, hex)
+      if (names.has(`${hex}.json`)) {
+        const version = versionOf(statsOf(`${path}.json`))
+        if (version !== null) versions.set(hex, version)
+      } else if (!this.#removeLeftover(path)) hasLeftovers = true
+    }
+    return { versions, hasLeftovers }
+  }
+
+  /** By the time of its last change: tools that copy files may keep the time of their bytes. */
+  #removeLeftover(path: string): boolean {
+    const stats = statsOf(path)
+    if (!stats?.isFile() || this.#clock.now() - stats.ctimeMs <= leftoverMs) return false
+    return this.#removeFile(path, stats)
+  }
+
+  /**
+   * Removes the file that was looked at. Another process may put a new one in its place at any moment:
+   * therefore it is renamed first, and put back when it is another one. Returns whether it is gone.
+   */
+  #removeFile(path: string, { ino, mtimeMs }: fs.Stats): boolean {
+    const aside = join(this.spoolFolder, randomUUID())
+    fs.mkdirSync(this.spoolFolder, { recursive: true, mode: 0o700 })
+    try {
+      fs.renameSync(path, aside)
+    } catch (error) {
+      if (isMissing(error)) return false
+      throw error
+    }
+    const moved = fs.lstatSync(aside)
+    const isIt = moved.ino === ino && moved.mtimeMs === mtimeMs
+    if (isIt) fs.rmSync(aside)
+    else fs.renameSync(aside, path)
+    return isIt
   }
 }
 
@@ -152,30 +215,11 @@ function settled(mtimeMs: number | null): number | null {
   return mtimeMs !== null && Date.now() - mtimeMs > settleMs ? mtimeMs : null
 }
 
+function statsOf(path: string): fs.Stats | undefined {
+  return fs.lstatSync(path, { throwIfNoEntry: false })
+}
+
 /** Null when there is no such file. A file that replaced another one has another version. */
-function versionOf(path: string): string | null {
-  const stats = fs.lstatSync(path, { throwIfNoEntry: false })
+function versionOf(stats: fs.Stats | undefined): string | null {
   return stats?.isFile() ? `${stats.ino}.${stats.mtimeMs}.${stats.ctimeMs}.${stats.size}` : null
-}
-
-function versionsIn(folder: string): Map<string, string> {
-  const names = new Set(fs.readdirSync(folder))
-  const versions = new Map<string, string>()
-  for (const hex of names) {
-    if (!isArtefactHex(hex)) continue
-    const path = join(folder, hex)
-    if (!names.has(`${hex}.json`)) {
-      removeLeftover(path)
-      continue
-    }
-    const version = versionOf(`${path}.json`)
-    if (version !== null) versions.set(hex, version)
-  }
-  return versions
-}
-
-function removeLeftover(path: string): void {
-  const stats = fs.lstatSync(path, { throwIfNoEntry: false })
-  if (stats !== undefined && Date.now() - stats.mtimeMs > leftoverMs)
-    fs.rmSync(path, { force: true })
 }

@@ -142,7 +142,19 @@ export function createArtefactProducer(options: ArtefactProducerOptions): Scheme
     return [Object.freeze({ ...content, _meta })]
   }
 
-  return { page, read, templates: () => artefactTemplates, checkParameters: uri => void hexOf(uri) }
+  async function complete(variable: string, prefix: string): Promise<readonly string[]> {
+    if (variable !== 'hex') return []
+    const { refs } = await store.page(undefined, Infinity)
+    return refs.map(hexIn).filter(hex => hex.startsWith(prefix))
+  }
+
+  return {
+    page,
+    read,
+    complete,
+    templates: () => artefactTemplates,
+    checkParameters: uri => void hexOf(uri),
+  }
 }
 
 function hexOf({ path }: ResourceUri): string {

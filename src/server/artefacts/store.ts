@@ -71,8 +71,10 @@ export class ArtefactStore {
   readonly #changing = new Map<string, Promise<unknown>>()
   /** Hashes that this process changed while the shards are being read. */
   readonly #changed = new Set<string>()
-  /** Hash → version of sidecars that cannot be used. */
-  readonly #invalid = new Map<string, string>()
+  /** Hash → version of sidecars that are still to be read. */
+  readonly #unread = new Map<string, string>()
+  /** Hash → version of sidecars that are not shown: they cannot be used, or have expired. */
+  readonly #hidden = new Map<string, string>()
   /** Digest → state of a body that was found right. */
   readonly #undamaged = new LRUCache<string, string>({ max: 10_000 })
   #starting: Promise<void> | null = null
@@ -176,15 +178,21 @@ export class ArtefactStore {
 
   /** False when nothing was stored under the hash. */
   async remove(hex: string): Promise<boolean> {
-    if ((await this.find(hex)) === null) return false
-    await withStorageErrors('cannot remove the artefact', () =>
+    if (!isArtefactHex(hex)) return false
+    await this.start()
+    const isRemoved = await withStorageErrors('cannot remove the artefact', () =>
       this.#exclusively(hex, async () => {
-        await this.#files.remove(hex)
+        const sidecar = await this.#files.sidecar(hex)
+        // One that cannot be used is removed, too.
+        const entry = sidecar && this.#entryOf(hex, sidecar)
+        if (sidecar === null || (entry && this.#hasExpired(entry))) return false
+        await this.#files.remove(hex, sidecar.version)
         this.#index.remove([hex])
+        return true
       }),
     )
     this.#announce()
-    return true
+    return isRemoved
   }
 
   /** Called after artefacts were added or removed, by this process or another. */
@@ -238,38 +246,61 @@ export class ArtefactStore {
     const beganMs = performance.now()
     this.#changed.clear()
     const shards = await this.#files.changedShards()
-    const wanted: [hex: string, version: string][] = []
     for (const [name, versions] of shards) {
       const gone = [...this.#index.shard(name).keys()].filter(hex => !versions.has(hex))
       this.#index.remove(gone.filter(hex => !this.#changed.has(hex)))
       for (const [hex, version] of versions) {
-        const known = this.#index.get(hex)?.version ?? this.#invalid.get(hex)
-        if (known !== version) wanted.push([hex, version])
+        const known = this.#index.get(hex)?.version ?? this.#hidden.get(hex)
+        if (known !== version) this.#unread.set(hex, version)
       }
     }
+    for (const hex of this.#hidden.keys()) {
+      if (shards.get(hex.slice(0, 2))?.has(hex) === false) this.#hidden.delete(hex)
+    }
     const found: Entry[] = []
+    const wanted = [...this.#unread]
     for (let at = 0; at < wanted.length; at += readsAtOnce) {
       const batch = wanted.slice(at, at + readsAtOnce)
-      const read = async ([hex, version]: [string, string]) => {
-        const sidecar = await this.#files.sidecar(hex)
-        const entry = sidecar && this.#entryOf(hex, sidecar)
-        if (sidecar === null || entry !== null) return entry ?? []
-        this.#log.warn({ hex }, 'an artefact with an invalid sidecar is hidden')
-        this.#invalid.set(hex, version)
-        this.#index.remove([hex])
-        return []
-      }
-      found.push(...(await Promise.all(batch.map(read))).flat())
+      found.push(...(await Promise.all(batch.map(each => this.#read(...each)))).flat())
       await nextTurn()
     }
     this.#index.put(found.filter(({ hex }) => !this.#changed.has(hex)))
     this.#refreshedMs = beganMs
     if (this.#index.earliestExpiryMs <= this.#clock.now()) {
       const expired = this.#index.ordered.filter(entry => this.#hasExpired(entry))
-      for (const entry of expired) await this.#removeUnchanged(entry)
+      if (this.#files.expiresByItself) this.#hide(expired)
+      else for (const entry of expired) await this.#removeUnchanged(entry)
     }
     await this.#evict()
     this.#announce()
+  }
+
+  /** Empty when there is no sidecar, or none that can be used, which hides this artefact alone. */
+  async #read(hex: string, version: string): Promise<Entry[]> {
+    let failure: unknown
+    try {
+      const sidecar = await this.#files.sidecar(hex)
+      this.#unread.delete(hex)
+      const entry = sidecar && this.#entryOf(hex, sidecar)
+      if (sidecar === null || entry !== null) return entry ? [entry] : []
+    } catch (error) {
+      // Nothing can be read then. Any other error may be of this sidecar, which is read again later.
+      if (error instanceof ServiceError && error.code === 'storage_unavailable') throw error
+      failure = error
+    }
+    if (this.#hidden.get(hex) !== version) {
+      this.#log.warn(
+        { hex, err: failure },
+        'an artefact is hidden: its sidecar is invalid or cannot be read',
+      )
+    }
+    this.#hide([{ hex, version }])
+    return []
+  }
+
+  #hide(entries: Pick<Entry, 'hex' | 'version'>[]): void {
+    for (const { hex, version } of entries) this.#hidden.set(hex, version)
+    this.#index.remove(entries.map(({ hex }) => hex))
   }
 
   /** Null when the sidecar is invalid. */
@@ -311,8 +342,7 @@ export class ArtefactStore {
    */
   async #removeUnchanged({ hex, version }: Entry): Promise<void> {
     await this.#exclusively(hex, async () => {
-      const now = await this.#files.sidecar(hex)
-      if (now?.version === version) await this.#files.remove(hex)
+      await this.#files.remove(hex, version)
       this.#index.remove([hex])
     })
   }

@@ -42,6 +42,8 @@ export interface CaptureFailure {
     | 'not_found'
     | 'failed'
   readonly message: string
+  /** What the application said of its own failure: for the log. */
+  readonly said?: string
 }
 
 export interface CaptureForm {

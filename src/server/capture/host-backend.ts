@@ -7,7 +7,7 @@ import type {
   CaptureForm,
   Unavailable,
 } from './backend.ts'
-import { fitPng } from './pictures.ts'
+import { fitPng, lacksSharp, pictureFacts } from './pictures.ts'
 import { noApplication } from './target.ts'
 
 export interface AppCaptureForm extends CaptureForm {
@@ -35,7 +35,7 @@ export interface LinkedPictures {
 
 export const noShots: CaptureFailure = {
   reason: 'failed',
-  message: 'the application draws its view only as it is on the screen',
+  message: 'the application draws its view only as it is on the screen: it offers no "shots"',
 }
 
 /** The application itself as a way to a picture of its window. `linked`: null before the link. */
@@ -46,7 +46,12 @@ export function createHostBackend(linked: () => LinkedPictures | null): CaptureB
     const { png, view } = taken.value
     const fitting = await fitPng(png, form)
     if (fitting !== null) return ok({ png: fitting.png, ...(view && { view }) })
-    const message = `the application took no PNG picture of at most ${form.maxWidth} pixels`
+    const facts = pictureFacts(png)
+    const wanted = `PNG picture of at most ${form.maxWidth} pixels`
+    const message =
+      facts !== null && (await lacksSharp())
+        ? `${facts.width} x ${facts.height} pixels must become a ${wanted}, which needs the package sharp`
+        : `the application took no ${wanted}`
     return fail({ reason: 'failed', message })
   }
   return {

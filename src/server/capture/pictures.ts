@@ -40,16 +40,25 @@ const options: SharpOptions = { limitInputPixels: 64_000_000, pages: 1 }
 /** Transparent pixels are shown on grey, where both dark and bright objects can be seen. */
 const ground = { r: 128, g: 128, b: 128 }
 
+function loadSharp() {
+  loading ??= import('sharp').then(
+    module => module.default,
+    () => null,
+  )
+  return loading
+}
+
+/** Whether `encode` makes no picture at all. */
+export async function lacksSharp(): Promise<boolean> {
+  return (await loadSharp()) === null
+}
+
 /** Null: sharp is not installed, or cannot read the picture. */
 async function withSharp<Made>(
   { bytes, channels, ...size }: Picture,
   make: (source: Sharp) => Promise<Made>,
 ): Promise<Made | null> {
-  loading ??= import('sharp').then(
-    module => module.default,
-    () => null,
-  )
-  const sharp = await loading
+  const sharp = await loadSharp()
   if (sharp === null) return null
   return oneAtATime(async () => {
     try {

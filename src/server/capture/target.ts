@@ -16,7 +16,7 @@ export interface AppPresence {
 export const noApplication: Unavailable = Object.freeze({
   reason: 'no_application',
   message: 'no application is connected',
-  hint: 'press Connect in Blender, connect another application (service-cli adapter), or name its window with --capture-title',
+  hint: 'press Connect in the application (service-cli adapter writes its add-on), or name its window with --capture-title',
 })
 
 /** Said by the person, and true of every way to a picture. */

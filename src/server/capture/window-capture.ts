@@ -17,6 +17,7 @@ import type {
   CaptureTarget,
   Unavailable,
 } from './backend.ts'
+import { deniedPictures, noApplication } from './target.ts'
 
 /** Bytes of a picture, 4.9 MB as base64: clients take blobs of about 5 MB. */
 const maxCaptureBytes = 3584 * 1024
@@ -132,7 +133,11 @@ export class WindowCapture implements CaptureSource {
 
   /** A picture of the scene from there, for a note. Rejects as `read` does. */
   async shot(shot: PictureShot, maxWidth: number): Promise<TakenPicture> {
-    if (!this.#target.ok) throw new ServiceError('resource_failed', this.#target.failure.message)
+    const failure = this.#target.ok ? null : this.#target.failure
+    // An application draws its scene also where its window is not known.
+    if (failure === noApplication || failure === deniedPictures) {
+      throw new ServiceError('resource_failed', failure.message)
+    }
     return this.#join({ view: 'viewport', maxWidth, shot })
   }
 
@@ -306,7 +311,7 @@ const failureHints: Readonly<Record<CaptureFailure['reason'], string>> = {
   minimised: 'ask the person to restore the window, then read again',
   no_window: 'see that the application shows a window on this desktop',
   no_display: 'start the server in the desktop session of the application',
-  permission: 'allow the program that started the server to record the screen',
+  permission: 'ask the person to allow pictures in the application',
   timeout: 'read again; see whether the application hangs',
   blank: 'read again in a moment; a window that is just being drawn is empty',
   host_busy: 'read again when the application is done with what keeps it',

@@ -125,7 +125,7 @@ export class Checkpoints {
   ): Promise<Checkpoint> {
     const { text, unconfirmed } = await this.#parts.scene()
     if (text === null) {
-      throw new ServiceError('resource_not_found', 'the application has sent no scene yet', {
+      throw new ServiceError('resource_not_found', 'no scene is shared now', {
         hint: 'connect the application, then make the checkpoint again',
       })
     }

@@ -6,7 +6,7 @@ import type { ResourceLimits } from '../resources/limits.ts'
 export const hostDefaults = {
   /** The instance record is touched this often. */
   heartbeatMs: 5000,
-  /** Open links, most of them still to say hello; further ones are refused. */
+  /** Open links that have shown their token; further ones are refused. */
   maxLinks: 16,
   /** A link must say hello within this time. */
   linkHelloMs: 5000,

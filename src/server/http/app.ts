@@ -110,8 +110,9 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     } catch (error) {
       if (onError !== undefined && error instanceof Error) return onError(error, c)
       const problem = toProblem(error)
-      const { status } = problem
-      if (status >= 500 && status !== 503) {
+      const { status, code } = problem
+      // A server that is overloaded or stops says 503, too: that is no news.
+      if (status >= 500 && (status !== 503 || code === 'storage-unavailable')) {
         log.error({ err: error, path: context.path }, 'a request failed')
       }
       if (error instanceof RequestRefused && status === 403) {

@@ -138,7 +138,7 @@ export class Prover {
   async #changes(folder: NoteFolder, note: Note, current: string | null) {
     const { checkpoint, targets } = note
     if (checkpoint === null) return { no_changes: 'no scene is kept with the note' }
-    if (current === null) return { no_changes: 'the application does not share its scene now' }
+    if (current === null) return { no_changes: 'no scene is shared now' }
     try {
       const base = await this.#parts.checkpoints.find(checkpoint)
       const compared = { base, current, maxChanges, targets }

@@ -66,21 +66,25 @@ def capture(target, max_width, max_bytes):
     if picture == "broken":
         raise KeyError("a secret of the application")
     if picture == "wrong":
-        return module.Picture(b"png", "title", "wide", 1)
+        return "no bytes"
+    if picture == "empty":
+        return b""
     if picture == "later":
         def make():
             asked.append("made on the main thread: %s" % (
                 threading.current_thread() is main_thread))
             return b"made later"
 
-        return module.Picture(make, None, 10, 10)
-    return module.Picture(b"the window", u"Bl\u00fcte", 3200, 1960)
+        return module.Picture(make)
+    return module.Picture(b"the window", {"zoom": 8})
 
 
 def value_of(text):
     """JSON with words for what JSON has not."""
     if text == "<object>":
         return object()
+    if text == "<infinity>":
+        return float("inf")
     if isinstance(text, list):
         return [value_of(item) for item in text]
     if isinstance(text, dict):
@@ -120,6 +124,8 @@ def run(command):
     if "start_and_flush" in command:
         link.start()
         return link.flush(command["start_and_flush"])
+    if "words" in command:
+        return module.status_words(link.status())
     if "get" in command:
         if command["get"] in ("asked", "kept", "statuses", "uploads"):
             found = {"asked": asked, "kept": kept, "statuses": [list(each) for each in statuses],

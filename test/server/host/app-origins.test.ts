@@ -2,9 +2,10 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import { helloOf } from '../../helpers/link.ts'
+import { helloOf, LinkClient } from '../../helpers/link.ts'
 import { type Answer, ask, RawSession } from '../../helpers/mcp.ts'
 import { type RunningServe, runServe, startServeProcess } from '../../helpers/serve-process.ts'
+import { until } from '../../helpers/until.ts'
 
 const viewer = 'https://viewer.example'
 const local = 'http://localhost:5173'
@@ -77,6 +78,21 @@ describe('the pages of serve --app-origin', () => {
     const { entries } = await session.readJson('audit://recent')
     const refused = entries.filter(({ outcome }: any) => outcome.denied?.reason === 'token_wrong')
     expect(refused).not.to.deep.equal([])
+  })
+
+  it('take no place of an application before they have sent it', async () => {
+    const strangers = Array.from({ length: 20 }, () => {
+      return new WebSocket(serve.hostUrl.replace('http', 'ws'), 'dcc-host.v1', { origin: viewer })
+    })
+    await Promise.all(strangers.map(ws => once(ws, 'open')))
+    const isOpen = (ws: WebSocket) => ws.readyState === ws.OPEN
+    await until(() => strangers.filter(isOpen).length === 8, 'the oldest to be cut')
+    expect(strangers.slice(-8).every(isOpen)).to.equal(true)
+    const { messages } = await link(viewer, helloOf({ token }))
+    expect(messages[0]).to.include({ type: 'welcome' })
+    const app = await LinkClient.connect(serve)
+    await app.bye()
+    for (const ws of strangers) ws.terminate()
   })
 
   it('record no audit and have no notes', async () => {

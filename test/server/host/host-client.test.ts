@@ -84,6 +84,42 @@ describe('the host client in Node', () => {
     expect((await scene()).objects).to.equal(undefined)
   })
 
+  it('sends what is no number, of which the scene warns', async () => {
+    const { link } = await connect()
+    link.setScene({ camera: null, objects: [{ id: 'a', x: NaN }, lamp] })
+    await link.flush()
+    const warningOf = (count: number) => [{ code: 'number_not_finite', count }]
+    expect(await scene()).to.deep.equal({
+      camera: null,
+      objects: [{ id: 'a', x: null }, lamp],
+      warnings: warningOf(1),
+    })
+    link.patchScene({ objects: [{ id: 'a', x: [1, -Infinity, Infinity] }] })
+    await link.flush()
+    const { objects, warnings } = await scene()
+    expect([objects[0].x, warnings]).to.deep.equal([[1, null, null], warningOf(2)])
+  })
+
+  it('names its document in the summary of a scene that has none, and each time another', async () => {
+    const app = { dcc_type: 'viewer', version: '187' }
+    const { link } = await connect({ app, document: { name: 'one' } })
+    const summary = async () => {
+      const { result } = await session.call('tools/call', toolCall('query_scene'))
+      return result.structuredContent
+    }
+    const dcc = { type: 'viewer', version: '187', mode: 'gui' }
+    link.setScene({ objects: [cube] })
+    expect(await summary()).to.deep.include({ dcc, document: { name: 'one' } })
+    link.setScene({ schema: 'dcc-scene/1', objects: [cube] })
+    await link.flush()
+    link.setDocument({ path: '/shots/two.view', modified: true })
+    await link.log('viewer')
+    const document = { path: '/shots/two.view', modified: true }
+    expect(await summary()).to.deep.include({ dcc, document })
+    link.setScene({ schema: 'dcc-scene/1', document: { name: 'own' }, objects: [cube] })
+    expect(await summary()).to.deep.include({ dcc, document: { name: 'own' } })
+  })
+
   it('hands over what it lacks when a client reads the scene', async () => {
     let frame = 1
     const { link } = await connect({ refresh: () => link.setScene({ frame }) })
@@ -143,6 +179,10 @@ describe('the host client in Node', () => {
     })
     const { error } = await session.call('resources/read', { uri: 'capture://current_window' })
     expect(error.data.reason).to.equal('minimised')
+    await told.link.close()
+    await connect({ picture: () => new Blob([]) })
+    const empty = await session.call('resources/read', { uri: 'capture://current_window' })
+    expect(empty.error.data.reason).to.equal('blank')
   })
 
   it('makes notes, and is told of those of its document', async () => {
@@ -207,6 +247,15 @@ describe('the host client in Node', () => {
     expect(told.errors[0]).to.match(/token is not the one of this run/)
   })
 
+  it('refuses to begin without a token', () => {
+    for (const token of ['', undefined as unknown as string]) {
+      expect(() => new HostClient({ token, app: { dcc_type: 'viewer' } })).to.throw(
+        TypeError,
+        'needs a token',
+      )
+    }
+  })
+
   it('waits while another application is connected, and names it', async () => {
     const other = await LinkClient.connect(serve)
     told = new Told({ url: serve.hostUrl, token: serve.token })
@@ -223,6 +272,17 @@ describe('the host client in Node', () => {
     told = new Told({ url: `http://127.0.0.1:${free}/host`, token: 'any' })
     await told.until('waiting: unreachable')
     expect(told.errors[0]).to.match(/^no server opens the link at http:/)
+  })
+
+  it('does not say that a server is not there which has no place for it', async () => {
+    const full = await serveInProcess({ flags: ['--bound=maxLinks=1'] })
+    const other = await LinkClient.connect(full)
+    told = new Told({ url: full.hostUrl, token: full.token })
+    await told.until('waiting: disconnected')
+    expect(told.errors[0]).to.match(/^the server at http:.* did not open the link: it may have/)
+    await told.link.close()
+    await other.bye()
+    await full.stop()
   })
 
   it('takes its scene with it when the user disconnects', async () => {

@@ -124,7 +124,7 @@ describe('checkpoints of the scene', () => {
 
   it('are refused without a scene, under a number, a used or a reserved name', async () => {
     await restart()
-    expect((await add('early')).json.detail).to.include('has sent no scene')
+    expect((await add('early')).json.detail).to.include('no scene is shared now')
     await setScene([cube(0)])
     for (const name of ['12', '', '../up', 'note-0123abcd', 'a'.repeat(65)]) {
       expect((await add(name)).status, name).to.equal(400)

@@ -101,6 +101,8 @@ describe('the proof of an answer', () => {
       ])
       const side = { of: ['Cube'], from: 'three-quarter' }
       expect(asked.slice(0, 3)).to.deep.equal([{ view }, side, { view }])
+      const seen = await session.call('resources/read', { uri: `notes://${unseen.id}/after-1` })
+      expect(Buffer.from(seen.result.contents[0].blob, 'base64')).to.deep.equal(dotted(dots))
       expect(same.structuredContent.proof.difference).to.include({ share: 0, box: null })
       expect(structuredContent.proof).to.deep.include({
         after: `notes://${note.id}/after-1`,
@@ -127,6 +129,29 @@ describe('the proof of an answer', () => {
       await app.done({ type: 'app.update', capture: { ...capture, denied: true } })
       const { no_picture } = await add({ targets: ['Cube'], view })
       expect(no_picture).to.include('shares no picture')
+    } finally {
+      await app.bye()
+    }
+  })
+
+  it('has pictures of an application without a process id, which must draw from a given place', async () => {
+    const app = await LinkClient.connect(serve, {
+      app: { dcc_type: 'viewer', mode: 'gui' },
+      capture: { targets: ['window', 'viewport'] },
+    })
+    app.answer = () => ({ png: dotted([]), view: { eye: 1 } })
+    try {
+      const { no_picture } = await add({ targets: ['Cube'] })
+      expect(no_picture).to.equal(
+        'the application draws its view only as it is on the screen: it offers no "shots"',
+      )
+      await app.done({ type: 'app.update', capture: { targets: ['viewport'], shots: true } })
+      const note = await add({ targets: ['Cube'] })
+      expect(note).to.include({ before: `notes://${note.id}/before` })
+      await app.done({ type: 'app.update', capture: { targets: [] } })
+      expect((await add({ targets: ['Cube'] })).no_picture).to.equal(
+        'the application draws no picture of its scene',
+      )
     } finally {
       await app.bye()
     }
@@ -176,7 +201,7 @@ describe('the proof of an answer', () => {
     expect(early).to.include({ checkpoint: null })
     const answers = await Promise.all([answer(note.id), answer(early.id)])
     const [unshared, none] = answers.map(({ content }) => content[0].text)
-    expect(unshared).to.include('the application does not share its scene now')
+    expect(unshared).to.include('no scene is shared now')
     expect(none).to.include('no scene is kept with the note')
   })
 

@@ -2,6 +2,8 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
+import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
+import { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
@@ -67,7 +69,7 @@ describe('artefacts in a folder', () => {
       await store.close()
     }))
 
-  it('are hidden when their sidecar is invalid, which is logged once', () =>
+  it('are hidden when their sidecar is invalid, which is logged once, and can be removed', () =>
     withFolder(async root => {
       const writer = await openFolder(root)
       const good = (await writer.put(bytesHashedTo('aa'))).ref
@@ -99,6 +101,9 @@ describe('artefacts in a folder', () => {
         expect((await store.page(undefined, 100)).refs).to.deep.equal([good])
       }
       for (const hex of hashes) expect(await store.find(hex)).to.equal(null)
+      for (const hex of hashes) expect(await store.remove(hex)).to.equal(true)
+      const files = fs.readdirSync(root, { recursive: true, withFileTypes: true })
+      expect(files.filter(file => file.isFile())).to.have.length(2)
       expect(log.lines.filter(line => line.level === 'warn')).to.have.length(cases.length)
       await store.close()
     }))
@@ -176,25 +181,70 @@ describe('artefacts in a folder', () => {
       await Promise.all([one.close(), two.close()])
     }))
 
-  it('have the leftovers of killed processes removed after an hour, and no younger file', () =>
+  it('have the leftovers of killed processes removed after an hour, by a running server, too', () =>
     withFolder(async root => {
-      const store = await openFolder(root)
+      const clock = settableClock(Date.now())
+      const store = await openFolder(root, {}, clock)
       const kept = await store.put(bytesHashedTo('1'))
+      const half = join(root, 'tmp', 'half')
+      fs.writeFileSync(half, 'half')
+      const leftovers = [half, writeOrphan(root, bytesHashedTo('1'))]
+      // As a tool that copies files with their times.
+      for (const path of leftovers) fs.utimesSync(path, 1, 1)
+      const areThere = () => leftovers.map(path => fs.existsSync(path))
+      clock.advance(3_590_000)
+      await store.refresh()
+      expect(areThere()).to.deep.equal([true, true])
+      clock.advance(20_000)
+      await store.refresh()
+      expect(areThere()).to.deep.equal([false, false])
+      expect((await store.page(undefined, 9)).refs).to.deep.equal([kept.ref])
+      expect(await bytesOf(store, hexOf(kept.ref))).to.have.length(32)
       await store.close()
-      const [old, young] = [
-        writeOrphan(root, bytesHashedTo('1')),
-        writeOrphan(root, randomBytes(9)),
-      ]
-      const [half, fresh] = [join(root, 'tmp', 'half'), join(root, 'tmp', 'fresh')]
-      for (const path of [half, fresh]) fs.writeFileSync(path, 'half')
-      const past = new Date(Date.now() - 3_601_000)
-      for (const path of [old, half]) fs.utimesSync(path, past, past)
-      const next = await openFolder(root)
-      const isThere = [old, young, half, fresh].map(path => fs.existsSync(path))
-      expect(isThere).to.deep.equal([false, true, false, true])
-      expect((await next.page(undefined, 9)).refs).to.deep.equal([kept.ref])
-      expect(await bytesOf(next, hexOf(kept.ref))).to.have.length(32)
-      await next.close()
+    }))
+
+  it('are hidden alone while their sidecar cannot be read', () =>
+    withFolder(async root => {
+      const writer = await openFolder(root)
+      const good = (await writer.put(Buffer.from('good'))).ref
+      const bad = (await writer.put(Buffer.from('bad'))).ref
+      await writer.close()
+      const broken = new Set([hexOf(bad)])
+      // The superuser can read every real file.
+      class PartlyBroken extends ArtefactFolder {
+        override sidecar(hex: string) {
+          const failure = Object.assign(new Error('EIO: i/o error'), { code: 'EIO', errno: -5 })
+          return broken.has(hex) ? Promise.reject(failure) : super.sidecar(hex)
+        }
+      }
+      const log = recordingLog()
+      const store = new ArtefactStore(new PartlyBroken(root), { log })
+      for (let round = 0; round < 3; round++) {
+        await store.start()
+        await store.refresh()
+        expect((await store.page(undefined, 9)).refs).to.deep.equal([good])
+      }
+      expect(log.lines.filter(line => line.level === 'warn')).to.have.length(1)
+      broken.clear()
+      await store.refresh()
+      expect((await store.page(undefined, 9)).refs).to.have.deep.members([good, bad])
+      await store.close()
+    }))
+
+  it('keep a body that was stored again when the sidecar before it is removed', () =>
+    withFolder(async root => {
+      const clock = settableClock()
+      const store = await openFolder(root, { clock, limits: { artefactTtlMs: 1000 } })
+      const bytes = Buffer.from('again')
+      const path = bodyPath(root, hexOf((await store.put(bytes)).ref))
+      await new Promise(resolve => setTimeout(resolve, 50))
+      // As another process does in the middle of its put: its sidecar comes next.
+      fs.writeFileSync(join(root, 'body'), bytes)
+      fs.renameSync(join(root, 'body'), path)
+      clock.advance(1001)
+      await store.refresh()
+      expect([fs.existsSync(path), fs.existsSync(`${path}.json`)]).to.deep.equal([true, false])
+      await store.close()
     }))
 })
 

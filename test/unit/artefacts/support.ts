@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
 import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
 import { ArtefactStore, type StoreOptions } from '../../../src/server/artefacts/store.ts'
+import type { Clock } from '../../../src/lib/util/time.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/settable-clock.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
@@ -46,9 +47,12 @@ export type Bounds = Partial<Required<StoreOptions>['limits']>
 export async function openFolder(
   root: string,
   { limits, ...options }: Omit<StoreOptions, 'limits'> & { limits?: Bounds } = {},
+  /** By which leftovers are judged. */
+  fileClock?: Clock,
 ): Promise<ArtefactStore> {
   const bounds = { ...defaultBounds, ...limits }
-  const store = new ArtefactStore(new ArtefactFolder(root), { limits: bounds, ...options })
+  const files = new ArtefactFolder(root, fileClock)
+  const store = new ArtefactStore(files, { limits: bounds, ...options })
   await store.start()
   return store
 }

@@ -24,14 +24,17 @@ describe('instanceTable', () => {
 
   it('says why something is not well, and not why it is', () => {
     const [head, first, , trouble] = instanceTable([row, stale]).split('\n')
-    expect(head).to.match(/^ID +APPLICATION +NAME +STATUS +HEALTH +SCENE +URL$/)
+    expect(head).to.match(/^ID +APPLICATION +NAME +STATE +SCENE +URL$/)
     expect(first).to.contain('blender 4.2.0').and.not.contain('its process runs')
     expect(trouble).to.equal('38e471f8  stale: no heartbeat')
   })
 
   it('says that the application of a live instance is gone', () => {
-    const [, , trouble] = instanceTable([gone]).split('\n')
-    expect(trouble).to.equal(`38e471f8  live: application gone since ${since}`)
+    const [, first, trouble] = instanceTable([gone]).split('\n')
+    expect(first)
+      .to.contain('  disconnected  ')
+      .and.not.match(/available|live/)
+    expect(trouble).to.equal(`38e471f8  disconnected: application gone since ${since}`)
   })
 
   it('fits 80 columns and keeps the id and the address', () => {

@@ -315,9 +315,9 @@ describe('deltaText', () => {
     )
   })
 
-  it('says that changes are not known where the base is not kept', () => {
-    expect(deltaText({ reset: true, revision: 5 }, null, 1000)).to.match(
-      /^revision 5; what changed is not known: .* read the scene again/,
-    )
+  it('says why changes are not known', () => {
+    expect(
+      deltaText({ reset: true, revision: 5, reason: 'revision 1 is not kept' }, null, 1000),
+    ).to.equal('revision 5; what changed is not known: revision 1 is not kept')
   })
 })

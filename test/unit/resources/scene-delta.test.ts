@@ -9,7 +9,9 @@ describe('scene://delta', () => {
     resources.scene.replaceText('{"frame":3}', 'run-2')
     for (const query of ['', '?since=1', '?since=2']) {
       const read = payload(resources, `scene://delta${query}`)
-      expect(read, query).to.deep.equal({ reset: true, run: resources.scene.run, revision: 3 })
+      const reason = 'the scene was shared anew, and may be of another document'
+      const { run } = resources.scene
+      expect(read, query).to.deep.equal({ reset: true, run, revision: 3, reason })
     }
     expect(payload(resources, 'scene://delta?since=3')).to.include({ base_revision: 3 })
   })
@@ -56,6 +58,7 @@ describe('scene://delta', () => {
         reset: true,
         run: resources.scene.run,
         revision: 3,
+        reason: `revision ${since} is not kept`,
       })
     }
   })
@@ -66,7 +69,8 @@ describe('scene://delta', () => {
     const { run } = resources.scene
     for (const since of [2, 3, 12]) {
       const read = payload(resources, `scene://delta?since=${since}&run=a`)
-      expect(read).to.deep.equal({ reset: true, run, revision: 3 })
+      const reason = 'it was seen at another run of the server'
+      expect(read).to.deep.equal({ reset: true, run, revision: 3, reason })
     }
     const own = payload(resources, `scene://delta?since=2&run=${run}`)
     expect(own).to.deep.equal(payload(resources, 'scene://delta?since=2'))
@@ -81,6 +85,7 @@ describe('scene://delta', () => {
       reset: true,
       run: resources.scene.run,
       revision: 2,
+      reason: 'revision 1 is not kept',
     })
   })
 

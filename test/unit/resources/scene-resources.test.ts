@@ -13,7 +13,7 @@ describe('scene://current', () => {
     expect(resources.setScene(null)).to.equal(2)
     const { status, hint } = payload(resources, 'scene://current')
     expect(status).to.equal('no_snapshot')
-    expect(hint).to.contain('the application does not share its scene now')
+    expect(hint).to.contain('no scene is shared now')
   })
 
   it('returns JSON text unchanged', () => {

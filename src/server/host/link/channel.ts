@@ -87,6 +87,11 @@ export class Channel {
     this.#ws.close(code, bytes.toString('utf8').replace(/\ufffd+$/, ''))
   }
 
+  /** Ends it at once, without a close code. */
+  cut(): void {
+    this.#ws.terminate()
+  }
+
   /** Reads nothing more: what the application sends then waits there. */
   pause(): void {
     this.#ws.pause()

@@ -25,13 +25,18 @@ interface HostLinkParts extends HostParts {
   readonly uploads: Uploads
 }
 
+/** Web pages that have not shown their token; one more takes the place of the oldest. */
+const maxNewPages = 8
+
 const noHello = 'the first message must be a hello'
 
 /** The WebSockets of applications: one application at a time, the others are refused. */
 export class HostLink {
   readonly #parts: HostLinkParts
   readonly #schemes: Schemes
+  /** Of those that have shown their token. */
   readonly #channels = new Set<Channel>()
+  readonly #newPages = new Set<Channel>()
   /** That of the application, which may have ended. */
   #session: Session | null = null
 
@@ -62,9 +67,9 @@ export class HostLink {
         onRefused({ status: problem.status, reason: refusal.reason, peer })
         return refuseUpgrade(req, problem)
       }
-      if (this.#channels.size >= limits.maxLinks) {
-        const detail = `${limits.maxLinks} links are open already`
-        const busy = toProblem(new ServiceError('limit_reached', detail))
+      const full = page === null ? this.#fullness : null
+      if (full !== null) {
+        const busy = toProblem(new ServiceError('limit_reached', full))
         return refuseUpgrade(req, busy, { 'Retry-After': '10' })
       }
       handshake(req, socket, head, ws => this.#open(ws, socket, page, peer))
@@ -73,9 +78,16 @@ export class HostLink {
 
   close(): void {
     const reason = 'the server stops'
-    for (const channel of this.#channels) channel.close(closeCodes.serverStops, reason)
+    for (const channel of this.#channels.union(this.#newPages))
+      channel.close(closeCodes.serverStops, reason)
     this.#session?.end(closeCodes.serverStops, reason)
     this.#schemes.forget()
+  }
+
+  /** Why there is no place for one more; null: there is. */
+  get #fullness(): string | null {
+    const { maxLinks } = this.#parts.limits
+    return this.#channels.size < maxLinks ? null : `${maxLinks} links are open already`
   }
 
   /** A WebSocket past the handshake: its first message must be a hello. */
@@ -93,14 +105,27 @@ export class HostLink {
           onRefused({ status: 401, reason: 'token_wrong', peer })
           return channel.close(closeCodes.tokenWrong, 'the hello lacks the token of its page')
         }
+        const full = page === null ? null : this.#fullness
+        if (full !== null) return channel.close(closeCodes.overloaded, full)
+        this.#newPages.delete(channel)
+        this.#channels.add(channel)
         this.#greet(channel, frame)
       },
       bytes: () => channel.close(closeCodes.badMessage, noHello),
       closed: () => clearTimeout(waiting),
     }
     const channel = new Channel(ws, socket, { limits, reader, isPage: page !== null })
-    this.#channels.add(channel)
-    ws.once('close', () => this.#channels.delete(channel))
+    const places = page === null ? this.#channels : this.#newPages
+    places.add(channel)
+    const [oldest] = this.#newPages
+    if (oldest !== undefined && this.#newPages.size > maxNewPages) {
+      this.#newPages.delete(oldest)
+      oldest.cut()
+    }
+    ws.once('close', () => {
+      this.#channels.delete(channel)
+      this.#newPages.delete(channel)
+    })
   }
 
   #greet(channel: Channel, frame: Frame): void {

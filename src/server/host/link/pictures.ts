@@ -40,8 +40,9 @@ const texts: Partial<Record<Reason, string>> = {
 export function pictureFailure(code: string, said = ''): CaptureFailure {
   const known = code === 'host_timeout' ? 'timeout' : code
   const reason = Object.hasOwn(texts, known) ? (known as Reason) : 'failed'
-  const text = texts[reason] ?? 'the application could not take a picture'
-  return { reason, message: text + applicationWords(said) }
+  const text = texts[reason]
+  if (text !== undefined) return { reason, message: text + applicationWords(said) }
+  return { reason, message: 'the application could not take a picture', said }
 }
 
 const maxViewChars = 4096

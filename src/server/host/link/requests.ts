@@ -93,7 +93,9 @@ export class Requests {
   /** Ends the request that is answered. A late or second answer changes nothing. */
   settle(members: JsonObject, png: Buffer | null): void {
     const { type, id, code, message } = members
-    const said = typeof message === 'string' ? message.slice(0, maxSaidChars).toWellFormed() : ''
+    // What an application says of its own faults is for its log, and may hold secrets.
+    const isSaid = typeof message === 'string' && code !== 'internal'
+    const said = isSaid ? message.slice(0, maxSaidChars).toWellFormed() : ''
     const failed = code === 'busy' ? 'host_busy' : String(code)
     const reply = { code: type === 'ok' ? null : failed, message: said, members, png }
     this.#open.get(String(id))?.(reply)

@@ -315,10 +315,16 @@ export class Session implements ChannelReader {
   #changed(): void {
     const connected = this.#isConnected
     const app = this.#app
+    const { dcc_type: dccType, version, mode } = app
+    const { path, name, modified } = this.#document ?? {}
     this.#parts.registry.scene.setApplication({
       instanceId: this.instanceId,
       connected,
-      dccType: app.dcc_type,
+      dccType,
+      facts: {
+        dcc: { type: dccType, version, mode },
+        document: this.#document && { path, name, modified },
+      },
     })
     this.#parts.onPresence({
       connected,

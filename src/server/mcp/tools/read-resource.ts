@@ -3,6 +3,7 @@ import { isPast } from '../../../lib/mcp/unconfirmed.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
 import { asText, cleanText } from '../../../lib/util/text.ts'
+import { lacksSharp } from '../../capture/pictures.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
 import type { Content, Reader, TextContent } from '../../resources/producer.ts'
@@ -121,11 +122,13 @@ async function contentOf(
   const artefact = _meta?.['service-cli/artefact']
   const url = isJsonObject(artefact) ? artefact.download_url : undefined
   const link = url === undefined ? '' : `; download it from ${asText(url)}`
-  return [textPart(`${facts}; ${notShown}${link}`)]
+  const missing = (await lacksSharp()) ? larger : ''
+  return [textPart(`${facts}; ${notShown}${missing}${link}`)]
 }
 
 const notShown =
   'not shown, because it is neither text nor a PNG, JPEG, GIF or WebP picture that can be shown'
+const larger = `; one of more than ${maxPictureSide} pixels or 1 MB needs the package sharp`
 
 /** A slice of a stored file, whose offsets are bytes; null: its bytes are no text. */
 async function textFile(registry: ServedResources, file: string, slice: Slice) {

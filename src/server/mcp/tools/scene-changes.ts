@@ -61,7 +61,8 @@ export async function changesSince(
   const delta = contentObject(await registry.read(withQuery(sceneDeltaUri, { since, run }), reader))
   // Known only once the application was asked.
   const presence = presenceOf(registry.scene, typeof since === 'number' ? since : undefined, run)
-  const more = goOn(delta)
+  const again = delta.reset === true ? '\nread the scene again (query_scene)' : ''
+  const more = again + goOn(delta)
   return { delta, presence, text: deltaText(delta, presence, most - more.length) + more }
 }
 

@@ -51,10 +51,7 @@ export const checkpointDescriptors: readonly Descriptor[] = builtIn([
 export function sceneText({ text, setAtMs, goneBecause }: SceneRevision): string {
   if (text !== null) return text
   const reason = goneBecause === '' ? '' : ` (${goneBecause})`
-  const why =
-    setAtMs === null
-      ? 'the application has sent no scene yet'
-      : `the application does not share its scene now${reason}`
+  const why = setAtMs === null ? 'no scene has been shared yet' : `no scene is shared now${reason}`
   const hint = `${why}; wait for a change of scene://current`
   return JSON.stringify({ status: 'no_snapshot', hint })
 }

@@ -136,7 +136,7 @@ export class SceneProducer implements SchemeProducer {
     const query = parseSceneQuery(uri)
     const build = () =>
       query === 'summary'
-        ? summariseScene(this.#scene)
+        ? summariseScene(this.#scene, this.#state.application?.facts)
         : JSON.stringify(selectPart(this.#scene, query!))
     return () => {
       const { current, version } = this.#state
@@ -151,7 +151,7 @@ export class SceneProducer implements SchemeProducer {
   }
 
   #delta(uri: ResourceUri): () => readonly Content[] | Promise<readonly Content[]> {
-    const { since, until, run } = this.#deltaParameters(uri)
+    const { since, until, run = this.#state.run } = this.#deltaParameters(uri)
     if (typeof since === 'string') return () => this.#sinceCheckpoint(uri, since, until)
     return () => {
       const { current, version, run: ownRun } = this.#state
@@ -160,9 +160,12 @@ export class SceneProducer implements SchemeProducer {
       const { revision } = current
       const build = () => {
         const base = since ?? revision - 1
-        const found = (run ?? ownRun) === ownRun ? this.#changesSince(base) : undefined
-        // The reader takes the whole scene and goes on from there.
-        if (found === undefined) return JSON.stringify({ reset: true, run: ownRun, revision })
+        const found = run === ownRun ? this.#changesSince(base) : undefined
+        if (found === undefined) {
+          // The reader takes the whole scene and goes on from there.
+          const reason = this.#state.whyUnknown(base, run)
+          return JSON.stringify({ reset: true, run: ownRun, revision, reason })
+        }
         return JSON.stringify({ run: ownRun, base_revision: base, revision, ...found })
       }
       return this.#answers.get(version, uri.text, build, meta)

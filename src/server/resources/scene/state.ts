@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { ResourceLimits } from '../limits.ts'
 import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import { SceneObjects, type ScenePatch, type SceneStep } from '../../../lib/host-link/scene-objects.ts'
+import {
+  SceneObjects,
+  type ScenePatch,
+  type SceneStep,
+} from '../../../lib/host-link/scene-objects.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { parseScene, takeStep } from './changes.ts'
 import { SceneDemand } from './demand.ts'
@@ -16,6 +21,8 @@ export interface SceneApplication {
   readonly instanceId: string
   readonly connected: boolean
   readonly dccType: string
+  /** What it says of itself, as in `dcc-scene/1`: for scenes that do not. */
+  readonly facts?: { readonly dcc: JsonObject; readonly document: JsonObject | null }
 }
 
 /** The application that a scene is from. */
@@ -64,6 +71,8 @@ export class SceneState {
   #objects: SceneObjects | null = null
   /** Instance id of the application that set the scene; null: another source. */
   #setBy: string | null = null
+  /** The first scene of that source. */
+  #firstRevision = 0
   /** The one that is connected, or was last. */
   #latest: ShownApplication | null = null
   #shown: ShownApplication | null = null
@@ -171,19 +180,28 @@ export class SceneState {
     return scene
   }
 
-  /** The application connected, disconnected or changed its type. */
+  /** Why a revision of that run is not kept. */
+  whyUnknown(revision: number, run: string): string {
+    if (run !== this.run) return 'it was seen at another run of the server'
+    return revision < this.#firstRevision
+      ? 'the scene was shared anew, and may be of another document'
+      : `revision ${revision} is not kept`
+  }
+
+  /** The application connected or disconnected, or says something else of itself. */
   setApplication(application: SceneApplication): void {
     const { instanceId, connected } = application
     const before = this.#latest
     const isSame = before?.instanceId === instanceId && before.connected === connected
-    if (isSame && before.dccType === application.dccType) return
+    const isNews = !isSame || before.dccType !== application.dccType
+    if (!isNews && isDeepStrictEqual(before.facts, application.facts)) return
     const { sinceMs, sinceRevision } = isSame
       ? before
       : { sinceMs: this.#clock.now(), sinceRevision: this.current.revision }
     this.#latest = { ...application, sinceMs, sinceRevision }
     if (!this.#showLatest()) return
     this.#version++
-    this.#onChange('application')
+    if (isNews) this.#onChange('application')
   }
 
   /**
@@ -215,6 +233,7 @@ export class SceneState {
       // A delta between scenes of different sources would be meaningless.
       this.#past = []
       this.#pastBytes = 0
+      this.#firstRevision = last.revision + 1
     }
     this.#objects = null
     this.#setBy = setBy

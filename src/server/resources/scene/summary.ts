@@ -4,6 +4,7 @@ import { numberOf } from '../../../lib/util/exact-json.ts'
 import { isVector } from '../../../lib/mcp/json-diff.ts'
 import { asText } from '../../../lib/util/text.ts'
 import { pick } from './query.ts'
+import type { SceneApplication } from './state.ts'
 
 /** A summary is never larger: about 1,000 tokens. */
 const maxSummaryBytes = 4096
@@ -15,11 +16,15 @@ const maxTextChars = 80
 /**
  * The scene on one page: the facts of `dcc-scene/1` that most questions are about; for scenes of
  * another form their members, counts and sizes. Lists are cut until it fits.
+ * `said`: of the application, where the scene does not say it.
  */
-export function summariseScene(scene: JsonObject): string {
+export function summariseScene(scene: JsonObject, said: SceneApplication['facts']): string {
   const isDccScene = typeof scene.schema === 'string' && scene.schema.startsWith('dcc-scene/')
   for (const most of listSizes) {
-    const facts = isDccScene ? dccFacts(scene, most) : { members: shapeOf(scene, most + 5) }
+    const { dcc, document } = said ?? {}
+    const facts = isDccScene
+      ? dccFacts({ ...said, ...scene }, most)
+      : { dcc: shortened(dcc), document: shortened(document), members: shapeOf(scene, most + 5) }
     const text = JSON.stringify({ view: 'summary', ...facts })
     if (Buffer.byteLength(text) <= maxSummaryBytes) return text
   }

@@ -118,4 +118,13 @@ describe('a message of an application', () => {
       `{"objects":[],"lens":null,"text":"NaN","x":1.0,${warning},"energy":[null,null]}`,
     )
   })
+
+  it('may be of a scene with warnings of its own, which stay its only member of that name', async () => {
+    const own = '{"code":"too_dark"},{"code":"number_not_finite","count":7}'
+    peer.send(`{"type":"scene.set","id":"1","scene":{"warnings":[${own}],"lens":NaN,"x":1.0}}`)
+    expect(await peer.next()).to.include({ type: 'ok' })
+    expect(server.scene.current.text).to.equal(
+      '{"warnings":[{"code":"too_dark"},{"code":"number_not_finite","count":1}],"lens":null,"x":1.0}',
+    )
+  })
 })

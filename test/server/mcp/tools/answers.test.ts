@@ -92,7 +92,7 @@ describe('answers of tools', () => {
       own.server.resources().setScene(null)
       const { content } = await ask('scene_changes')
       expect(content[0].text).to.match(
-        /does not share its scene now; wait for a change of scene:\/\/current/,
+        /no scene is shared now; wait for a change of scene:\/\/current/,
       )
       expect(content[0].text).to.not.contain('its last')
     } finally {

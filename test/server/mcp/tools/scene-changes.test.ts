@@ -86,11 +86,17 @@ describe('scene_changes', () => {
     ])
   })
 
-  it('says what an earlier revision lacks', async () => {
-    const resources = server.server.resources()
-    resources.setScene({ frame: 1 })
-    expect(await changes({ since: 9999 })).to.match(
-      /^the earlier revision is not kept: read the scene/,
-    )
+  it('says why the changes since a revision are not known, and what to do', async () => {
+    const { scene } = server.server.resources()
+    expect(await changes({ since: 9999 })).to.deep.equal([
+      'revision 9999 is not kept',
+      'read the scene again (query_scene)',
+    ])
+    const since = scene.replaceText('{}', 'run-1')
+    scene.replaceText('{}', 'run-2')
+    expect(await changes({ since })).to.deep.equal([
+      'the scene was shared anew, and may be of another document',
+      'read the scene again (query_scene)',
+    ])
   })
 })
