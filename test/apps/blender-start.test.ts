@@ -80,8 +80,7 @@ describe('the buttons of the Blender add-on, without a terminal', function () {
     await client.connect(new StreamableHTTPClientTransport(new URL(record.mcp_url)))
     await client.readResource({ uri: 'scene://current' })
     const lines = async () => JSON.stringify((await blender.ask('clients')).lines)
-    const isShown = async () =>
-      /\["claude-ai","\d\d:\d\d:\d\d scene:\/\/current"/.test(await lines())
+    const isShown = async () => /\["claude-ai","\d\d:\d\d scene:\/\/current"/.test(await lines())
     await until(isShown, 'the client and what it read', waitMs)
     await client.close()
   })

@@ -10,11 +10,11 @@ from .service_host_link import is_open, note_blocks, note_pictures
 
 MAX_LINES = 24  # of one text
 UNIT_PIXELS = 20  # of an icon of scale 1
-LINE_PIXELS = 48  # of the list's scroll bar, and of the icon of a line
+LINE_PIXELS = 56  # of the list's scroll bar, and of the icon of a line
 _ICONS = {
     "open": "RADIOBUT_OFF",
     "reopened": "LOOP_BACK",
-    "answered": "QUESTION",
+    "answered": "RADIOBUT_ON",
     "accepted": "CHECKMARK",
     "closed": "X",
 }
@@ -49,8 +49,11 @@ class SERVICE_CLI_PT_notes(bpy.types.Panel):
         column.operator("service_cli.note_on_selection", icon="TEXT")
         column.operator("service_cli.note_at_point", icon="PINNED")
         shown, folder = notes.all_shown()
+        said = preferences.RUNNING.said("notes") if notes.can_note() else []
+        answered = sum(note.get("state") == "answered" for note in shown)
+        counts = "%d notes, %d answered" % (len(shown), answered)
+        panels.write(self.layout, said or [counts if shown else notes.why_none()], context)
         if not shown:
-            panels.write(self.layout, [notes.why_none()], context)
             return
         chosen = preferences.current()
         if chosen is not None:
@@ -86,9 +89,11 @@ def sync_list(manager, shown):
 
 def _draw_note(layout, note, folder, context):
     state = str(note.get("state"))
-    row = layout.row(align=True)  # without icons three fit in a narrow sidebar
     if state == "answered":
+        row = layout.row()  # alone, because a narrow sidebar cuts the words of three
+        row.scale_y = 1.2
         _settle(row, note, "accept", "Accept")
+    row = layout.row(align=True)
     if state not in ("open", "reopened"):
         text = "Reply" if state == "answered" else "Reopen"
         row.operator("service_cli.reply_to_note", text=text).note = str(note.get("id"))

@@ -7,12 +7,13 @@ import bpy
 from bpy.props import FloatVectorProperty, StringProperty
 from mathutils import Vector
 
-from . import pictures, preferences, shots
+from . import panels, pictures, preferences, shots
 from .service_host_link import NoPicture
 from .values import name_of
 
 MAX_TEXT = 4000
 MAX_TARGETS = 100
+DIALOG_PIXELS = 420
 
 
 def all_shown():
@@ -70,12 +71,10 @@ def _told(done, failed):
 
     def told(job):
         if preferences.RUNNING is not None:
-            if job.error is None:
-                preferences.RUNNING.say(done)
-            else:
-                preferences.RUNNING.say("%s: %s" % (failed, job.error))
+            text = done if job.error is None else "%s: %s" % (failed, job.error)
+            preferences.RUNNING.say(text, "notes")
 
-    preferences.RUNNING.say("")
+    preferences.RUNNING.say("Sending…", "notes")
     return told
 
 
@@ -92,12 +91,22 @@ class _Written:
         return can_note()
 
     def invoke(self, context, _event):
-        return context.window_manager.invoke_props_dialog(self, width=420)
+        return context.window_manager.invoke_props_dialog(self, width=DIALOG_PIXELS)
 
-    def draw(self, _context):
+    def targets(self, _context):
+        """Objects; None for what the note already has."""
+        return None
+
+    def draw(self, context):
         row = self.layout.row()
         row.activate_init = True  # typing goes straight in
         row.prop(self, "text", text="")
+        targets = self.targets(context)
+        if targets is not None:
+            about = "About: " + (", ".join(name_of(each, "name") for each in targets) or "no object")
+            scale = context.preferences.system.ui_scale
+            for line in panels.wrapped(about, (DIALOG_PIXELS - panels.ICON_PIXELS) * scale, scale, 2):
+                self.layout.label(text=line)
 
     def execute(self, context):
         text = self.text.strip()
@@ -114,8 +123,11 @@ class SERVICE_CLI_OT_note_on_selection(_Written, bpy.types.Operator):
     bl_idname = "service_cli.note_on_selection"
     bl_label = "Note on Selection"
 
+    def targets(self, context):
+        return list(context.selected_objects)[:MAX_TARGETS]
+
     def send(self, context, link, text):
-        selected = list(context.selected_objects)[:MAX_TARGETS]
+        selected = self.targets(context)
         _add(context, link, text, selected, _middle(selected))
 
 
@@ -129,9 +141,11 @@ class SERVICE_CLI_OT_note_on_point(_Written, bpy.types.Operator):
     target: StringProperty(options={"SKIP_SAVE"})
     position: FloatVectorProperty(options={"SKIP_SAVE"})
 
+    def targets(self, context):
+        return [each for each in context.scene.objects if name_of(each) == self.target]
+
     def send(self, context, link, text):
-        targets = [each for each in context.scene.objects if name_of(each) == self.target]
-        _add(context, link, text, targets, list(self.position))
+        _add(context, link, text, self.targets(context), list(self.position))
 
 
 class SERVICE_CLI_OT_note_at_point(bpy.types.Operator):

@@ -12,11 +12,12 @@ from .service_host_link import find_server, status_words
 MAX_LINES = 8
 MAX_CLIENTS = 5
 # Of a region, in pixels at scale 1: tabs, scroll bar and the margins of a panel and of a box.
-MARGIN_PIXELS = 58
+MARGIN_PIXELS = 54
 BOX_PIXELS = 14
-ICON_PIXELS = 20
+ICON_PIXELS = 28
 SEES_ONLY = "The AI only sees. This link changes nothing."
-OWN_PAGE = "service-page"  # the server's own web page
+# The web page of the server, and the commands of the person: neither is an AI.
+OWN = ("service-page", "service-cli")
 
 _ICONS = {
     "off": "UNLINKED",
@@ -29,15 +30,15 @@ _ICONS = {
 
 
 def client_lines(clients):
-    """(name, what it read last) of each AI, most recently seen first."""
+    """(name, when and what it read last) of each AI, most recently seen first."""
     shown = []
     for client in clients:
         acts = [client[name] for name in ("last_read", "last_call") if client.get(name)]
         act = max(acts, key=lambda each: each["at"], default=None)
         said = "nothing read yet"
         if act is not None:
-            said = "%s, %s" % (act.get("uri") or act["tool"], _clock_time(act["at"]))
-        if client.get("name") != OWN_PAGE:
+            said = "%s %s" % (_clock_time(act["at"]), act.get("uri") or act["tool"])
+        if client.get("name") not in OWN:
             shown.append((str(client.get("name")), said))
     return shown
 
@@ -45,7 +46,7 @@ def client_lines(clients):
 def _clock_time(text):
     """Of an RFC 3339 time in UTC, the time of day where the person is."""
     at = datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return at.astimezone().strftime("%H:%M:%S")
+    return at.astimezone().strftime("%H:%M")
 
 
 # --- Text at full width
@@ -79,7 +80,7 @@ def wrapped(text, width, ui_scale=1.0, most=MAX_LINES):
         lines.append(line)
     lines = [line for line in lines if line]
     if len(lines) > most:
-        last = lines[most - 1]
+        last = " ".join(lines[most - 1:most + 1])
         while last and not fits(last + " …"):
             last = last[:-1]
         lines[most - 1:] = [last.rstrip() + " …"]
@@ -147,7 +148,7 @@ class SERVICE_CLI_OT_start_server(bpy.types.Operator):
                 port = 0 if any("taken" in reason for reason in reasons) else None
                 running.server.start(server.find_program(preferences.current().program), port)
         except server.ServerError as error:
-            return _refused(self, error)
+            return _refused(self, error, "link")
         running.connect(preferences.settings_now())
         return {"FINISHED"}
 
@@ -170,20 +171,20 @@ The icon beside it copies the entry to the clipboard instead"""
                 server.find_program(preferences.current().program), self.client,
                 re.sub("/host$", "/mcp", host_url), self.write)
         except server.ServerError as error:
-            return _refused(self, error)
+            return _refused(self, error, "setup")
         title = dict(server.CLIENTS)[self.client]
         if self.write:
-            said = "Added to %s, in %s." % (title, answer["file"])
+            said = "Added to %s, in %s. Restart it if it runs." % (title, answer["file"])
         else:
             context.window_manager.clipboard = answer["snippet"]
-            said = "Copied: paste it into %s." % (answer["file"] or "the settings of " + title)
-        preferences.RUNNING.say(" ".join([said] + answer["notes"]))
+            said = "Copied: paste it into %s, then restart %s." % (answer["file"], title)
+        preferences.RUNNING.say(" ".join([said] + answer["notes"]), "setup")
         return {"FINISHED"}
 
 
-def _refused(operator, error):
+def _refused(operator, error, place):
     """Shows why, and where the program is chosen when it was not found."""
-    preferences.RUNNING.say(str(error))
+    preferences.RUNNING.say(str(error), place)
     operator.report({"WARNING"}, str(error))
     if str(error) == server.NOT_FOUND and not bpy.app.background:
         bpy.ops.preferences.addon_show(module=preferences.PACKAGE)
@@ -216,10 +217,10 @@ class SERVICE_CLI_PT_sidebar(_Panel, bpy.types.Panel):
         write(self.layout, lines, context)
 
 
-class SERVICE_CLI_PT_setup(_Panel, bpy.types.Panel):
-    bl_idname = "SERVICE_CLI_PT_setup"
-    bl_parent_id = "SERVICE_CLI_PT_sidebar"
-    bl_label = "Set Up an AI"
+class _Setup(_Panel):
+    """Open until an AI is connected; Blender cannot fold a panel, so that there are two."""
+
+    bl_order = 1  # below the notes
 
     def draw(self, context):
         write(self.layout, ["Add this Blender to its settings, or copy the entry:"], context)
@@ -229,6 +230,24 @@ class SERVICE_CLI_PT_setup(_Panel, bpy.types.Panel):
             for text, icon, writes in ((title, "ADD", True), ("", "COPYDOWN", False)):
                 button = row.operator("service_cli.set_up_client", text=text, icon=icon)
                 button.client, button.write = client, writes
+        write(self.layout, preferences.RUNNING.said("setup"), context)
+
+
+class SERVICE_CLI_PT_setup(_Setup, bpy.types.Panel):
+    bl_label = "Set Up an AI"
+
+    @classmethod
+    def poll(cls, _context):
+        return not _clients()
+
+
+class SERVICE_CLI_PT_setup_more(_Setup, bpy.types.Panel):
+    bl_label = "Set Up Another AI"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    @classmethod
+    def poll(cls, _context):
+        return bool(_clients())
 
 
 def draw_state(layout):
@@ -237,11 +256,15 @@ def draw_state(layout):
     session = running.session
     if session is None:
         status, words = None, status_words(running.last_status)
-        lines = [*words.lines, running.note]
+        lines = words.lines
     else:
         status = session.link.status()
         words = status_words(status, session.settings.scene, session.link.pictured_at)
-        lines = [*words.lines, session.failure, running.server.failure, running.note]
+        if status.state == "searching":
+            words = _while_searching(words, running.server)
+        lines = [*words.lines, session.failure, running.server.failure]
+        if session.link.connected and session.link.pictured_at is None:
+            lines.append("No picture taken yet")
     row = layout.row()
     state = status.state if status else "off"
     row.alert = state == "refused"
@@ -255,17 +278,29 @@ def draw_state(layout):
     row = column.row(align=True)
     row.enabled = not is_connected() and not running.server.runs
     row.operator("service_cli.start_server", icon="PLAY")
-    return [line for line in lines if line]
+    return [line for line in lines + running.said("link") if line]
+
+
+def _while_searching(words, own):
+    """An artist starts no server in a terminal."""
+    if own.runs:
+        return words._replace(title="Starting…", lines=["The server is starting."])
+    said = [line.replace("start one: service-cli serve --dcc-type blender", "press Start Server")
+            for line in words.lines]
+    return words._replace(lines=[] if own.failure else said)
+
+
+def _clients():
+    """Lines of the AIs of which the server has told."""
+    return client_lines(preferences.RUNNING.session.link.clients) if is_connected() else []
 
 
 def _draw_clients(layout, context):
+    """As high for none as for one, so that no button below moves when it comes."""
     box = layout.box()
-    clients = client_lines(preferences.RUNNING.session.link.clients)
-    if not clients:
-        write(box, ["No AI is connected."], context, BOX_PIXELS + ICON_PIXELS)
-    for name, said in clients[:MAX_CLIENTS]:
+    for name, said in _clients()[:MAX_CLIENTS] or [("No AI is connected.", "Set one up below.")]:
         write(box, [name], context, BOX_PIXELS, 1, "USER")
-        write(box, [said], context, BOX_PIXELS + ICON_PIXELS, 2)
+        write(box, [said], context, BOX_PIXELS, 1)
 
 
 def is_connected():
@@ -280,4 +315,5 @@ CLASSES = (
     SERVICE_CLI_OT_set_up_client,
     SERVICE_CLI_PT_sidebar,
     SERVICE_CLI_PT_setup,
+    SERVICE_CLI_PT_setup_more,
 )

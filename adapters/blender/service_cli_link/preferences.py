@@ -20,6 +20,12 @@ def _changed(self, _context):
         RUNNING.apply(settings_now())
 
 
+def _chosen(_self, _context):
+    """What was said of the program before is not true of this one."""
+    if RUNNING is not None:
+        RUNNING.say("")
+
+
 class ServiceCliPreferences(bpy.types.AddonPreferences):
     bl_idname = PACKAGE
 
@@ -35,9 +41,10 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
     )
     program: StringProperty(
         name="service-cli",
-        description="The program that Start Server runs; empty: found by itself",
+        description="The program that Start Server runs; empty: found by itself. In a checkout it is bin/run.js",
         subtype="FILE_PATH",
         default="",
+        update=_chosen,
     )
     detail: EnumProperty(
         name="Detail",
@@ -86,7 +93,8 @@ class ServiceCliPreferences(bpy.types.AddonPreferences):
     def draw(self, context):
         from . import panels
 
-        panels.write(self.layout, panels.draw_state(self.layout), context)
+        lines = panels.draw_state(self.layout) + RUNNING.said("setup")
+        panels.write(self.layout, lines, context)
         column = self.layout.column()
         for name in ("connect_on_startup", "program", "detail"):
             column.prop(self, name)

@@ -21,7 +21,7 @@ class Running:
     def __init__(self, server):
         self.session = None
         self.server = server  # which outlives a disconnect
-        self.note = ""  # a sentence for the sidebar
+        self.note, self.place = "", ""  # a sentence for the sidebar, and the panel that it belongs to
         self.last_status = None  # of the link, after a disconnect
         self._shown = None
         self._render_done = False
@@ -47,9 +47,12 @@ class Running:
             # A share that the stop has cut off is not shown any more.
             self.say("")
 
-    def say(self, text):
-        """Shows a sentence in the sidebar, in place of the one before."""
-        self.note = text
+    def say(self, text, place="link"):
+        """Shows a sentence in the panel "link", "notes" or "setup", in place of the one before."""
+        self.note, self.place = text, place
+
+    def said(self, place):
+        return [self.note] if self.note and self.place == place else []
 
     def pump(self):
         """For scripts with a loop of their own: in background mode Blender has no timers."""

@@ -47,11 +47,11 @@ class PanelLines(unittest.TestCase):
         clients = [
             {"name": "claude-code", "last_read": {"at": "2026-03-04T05:06:07.000Z", "uri": "scene://current"},
              "last_call": {"at": "2026-03-04T05:06:08.000Z", "tool": "look"}},
-            {"name": "service-page"}, {"name": "cursor"},
+            {"name": "service-page"}, {"name": "service-cli"}, {"name": "cursor"},
         ]
         (name, act), cursor = panels.client_lines(clients)
-        self.assertEqual((name, act.split(",")[0]), ("claude-code", "look"))
-        self.assertRegex(act, r"^look, \d\d:\d\d:08$")
+        self.assertEqual(name, "claude-code")
+        self.assertRegex(act, r"^\d\d:\d\d look$")
         self.assertEqual(cursor, ("cursor", "nothing read yet"))
 
 
