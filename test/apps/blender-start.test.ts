@@ -59,6 +59,13 @@ describe('the buttons of the Blender add-on, without a terminal', function () {
     expect(await blender.ask('is_connected')).to.equal(false)
   })
 
+  it('say that a server has ended, and what to press', async () => {
+    await blender.tell('start_server /bin/false')
+    const failure = async () => (await blender.ask('clients')).failure
+    const said = 'The server has ended: it said nothing. Press Start Server.'
+    await until(async () => (await failure()) === said, 'the end', waitMs)
+  })
+
   it('start a server and connect to it', async () => {
     await blender.tell(`start_server ${program}`)
     await until(() => blender.ask('is_connected'), 'the link', waitMs)
@@ -68,7 +75,7 @@ describe('the buttons of the Blender add-on, without a terminal', function () {
   it('write the entry of mcp-config into the settings of an AI', async () => {
     await blender.tell('set_up cursor')
     const file = join(addon.folder, '.cursor', 'mcp.json')
-    expect(await note()).to.equal(`Added to Cursor, in ${file}.`)
+    expect(await note()).to.equal(`Added to Cursor, in ${file}. Restart it if it runs.`)
     const [record] = await records()
     const { mcpServers } = JSON.parse(await readFile(file, 'utf8'))
     expect(mcpServers).to.deep.equal({ blender: { url: record.mcp_url } })
