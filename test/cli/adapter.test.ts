@@ -46,7 +46,7 @@ describe('service-cli adapter', () => {
     const expected = (await readBlenderAddon()).map(({ path }) => `service_cli_link/${path}`)
     expect(Object.keys(entries)).to.have.members(expected)
     expect(stdout).to.match(new RegExp(`^wrote ${zipName} \\(\\d+ bytes\\)\n`))
-    expect(stdout).to.contain('Edit > Preferences > Add-ons > Install…').and.contain('Connect')
+    expect(stdout).to.contain('Edit > Preferences > Add-ons > Install…').and.contain('press Start Server')
     expect(stdout).to.contain(` -- ${join(folder, zipName)}\n`)
     const lines = stdout.split('\n').filter(line => !line.includes(folder))
     for (const line of lines) expect(line.length, line).to.be.at.most(80)
