@@ -245,6 +245,8 @@ class LinkSession:
         return [{"uri": uri, "mimeType": object_facts.MIME, "text": text}]
 
     def _refresh(self):
+        if not self.settings.scene:
+            return True  # a reader asked just before it was switched off
         if self.busy:
             raise Busy("Blender is rendering")
         bpy.context.view_layer.update()  # what scripts changed is told of now
