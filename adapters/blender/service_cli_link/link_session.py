@@ -246,7 +246,7 @@ class LinkSession:
 
     def _refresh(self):
         if not self.settings.scene:
-            return True  # readers see that it is not shared
+            return True  # a reader asked just before it was switched off
         if self.busy:
             raise Busy("Blender is rendering")
         bpy.context.view_layer.update()  # what scripts changed is told of now

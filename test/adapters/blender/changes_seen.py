@@ -580,6 +580,8 @@ class Switches(unittest.TestCase):
             session.link.on_read("blender-object://Cube")
         print("not told")
         self.assertEqual(session.link.of("log"), [])
+        self.assertTrue(session.link.about["on_refresh"]())
+        self.assertEqual(session.link.scenes()[-1], None)
         session.apply(settings)
         session._clock.now += 1
         session.tick()
