@@ -86,9 +86,8 @@ class SceneWatch:
         return self._told_at is None or self._clock() - self._told_at >= interval
 
     def tick(self, is_playing):
-        limits = self._reader.limits = self._link.limits
-        least = 0 if self._link.scene_wanted else UNFOLLOWED_SECONDS
-        self._least = max(least, limits.get("scene_min_interval_ms", 0) / 1000.0)
+        self._reader.limits = self._link.limits
+        self._least = 0.0 if self._link.scene_wanted else UNFOLLOWED_SECONDS
         # After a failed read the reader holds only a part of the scene.
         if self._link.need_scene and self.failure is None:
             self._unsaid()

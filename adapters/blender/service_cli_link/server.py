@@ -111,7 +111,7 @@ class Server:
         try:
             process.stdin.write(b"\n")
         except OSError:
-            pass  # nobody reads it
+            pass  # it has ended already
         process.stdin.close()
         self._log.close()
 

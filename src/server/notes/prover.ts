@@ -213,8 +213,7 @@ function pictureUri(id: string, name: string): string {
 const maxLines = 30
 
 /** What a person looks at and selects is no change of the document. */
-const ofPerson =
-  /^\/(selection|viewport|time\/playing|objects\/\d+\/(selected|active|data\/users))(\/|$)/
+const ofPerson = /^\/(selection|time\/playing|objects\/\d+\/(selected|active|data\/users))(\/|$)/
 /** Follows from other members, or from other objects. */
 const isDerived = ({ path }: JsonChange) => /^\/objects\/\d+\/(bbox|matrix_world)(\/|$)/.test(path)
 

@@ -172,5 +172,12 @@ describe('numbers of an application', () => {
       x: null,
       warnings: [{ code: 'number_not_finite', count: 1 }],
     })
+    await serve.post('scene', '{"objects":[{"id":"A"}]}')
+    expect(await patch('{"members":{"x":[1e999]}}')).to.include({ status: 200 })
+    expect(JSON.parse(await read('scene://current'))).to.deep.equal({
+      objects: [{ id: 'A' }],
+      x: [null],
+      warnings: [{ code: 'number_not_finite', count: 1 }],
+    })
   })
 })

@@ -32,7 +32,7 @@ export function summariseScene(scene: JsonObject, said: SceneApplication['facts'
 }
 
 /** The members of `dcc-scene/1` that are small and are shown as they are. */
-const plainMembers = ['document', 'scene', 'time', 'mode', 'render', 'viewport', 'units', 'axes']
+const plainMembers = ['document', 'scene', 'time', 'mode', 'render', 'units', 'axes']
 
 /** Where a camera is. */
 const placeMembers = ['id', 'translate', 'world_translate', 'rotate', 'quaternion']
