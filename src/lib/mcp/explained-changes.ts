@@ -21,21 +21,17 @@ export function isLabel({ path, name }: JsonChange): boolean {
   return path.endsWith('/name') || name === undefined
 }
 
-/** Members that name objects, or other items of a scene. */
-const reference = /^(?:parent|target|camera|active|ids|selection|children|collections|materials)$/
 const isOfCollection = /^\/collections\/\d+\/objects$/
 
 /** What needs no words because others say just that, and what objects are called otherwise. */
 export function explanationsIn(spots: readonly Spot[]) {
   const names = new Map<string, JsonChange>()
   const moves = new Map<string, JsonChange>()
-  /** What items were called by others, and what they are called now; undefined: of several. */
-  const renamed = new Map<unknown, unknown>()
   /** Items of the lists of the scene, by 1 for those that came and -1 for those that went. */
   const passed: { readonly list: string; readonly by: number; readonly item: JsonObject }[] = []
   const inCollections: number[] = []
   for (const { change, key, list, member } of spots) {
-    const { kind, path, before, after, id, matched } = change
+    const { kind, path, before, after } = change
     const [, top] = /^\/([^/]+)\/\d+$/.exec(path) ?? []
     const item = after ?? before
     const by = kind === 'added' ? 1 : kind === 'removed' ? -1 : 0
@@ -43,29 +39,10 @@ export function explanationsIn(spots: readonly Spot[]) {
     if (isOfCollection.test(path)) inCollections.push(amountBy(change))
     if (list === null || kind !== 'changed' || member.length !== 1) continue
     if (member[0] === 'translate') moves.set(key, change)
-    if (!identity.test(member[0]!)) continue
-    if (isLabel(change)) names.set(key, change)
-    // Where objects have an id, a name may be that of several.
-    if (matched !== undefined || (member[0] === 'name' && id !== undefined)) continue
-    renamed.set(before, renamed.has(before) ? undefined : after)
-  }
-  const isReference = ({ change: { kind, before, after }, member }: Spot): boolean => {
-    if (kind !== 'changed' || !reference.test(member.at(-1) ?? '')) return false
-    const [olds, nows] = [before, after].map(value => [value].flat()) as [unknown[], unknown[]]
-    const meant = olds.map(each => (renamed.has(each) ? renamed.get(each) : each))
-    // The application may sort what is selected.
-    const textOf = (names: unknown[]) =>
-      names
-        .map(each => JSON.stringify(each))
-        .sort()
-        .join()
-    return olds.some(each => renamed.has(each)) && textOf(meant) === textOf(nows)
+    if (identity.test(member[0]!) && isLabel(change)) names.set(key, change)
   }
   const chosen = spots.find(spot => /^\/selection(?:\/ids)?$/.test(spot.change.path))
-  const selected =
-    chosen && Array.isArray(chosen.change.after) && !isReference(chosen)
-      ? arrayOf(chosen.change.after)
-      : null
+  const selected = Array.isArray(chosen?.change.after) ? arrayOf(chosen.change.after) : null
   /** How many more there are of what is meant. */
   const cameTo = (isMeant: (list: string, type: unknown) => boolean): number =>
     passed.reduce((sum, { list, by, item }) => (isMeant(list, item.type) ? sum + by : sum), 0)
@@ -87,8 +64,7 @@ export function explanationsIn(spots: readonly Spot[]) {
     const isSmall = (rest: number, by: number) => Math.abs(rest) <= 1e-6 * Math.max(1, Math.abs(by))
     return by?.every((each, at) => local !== null && isSmall(each - local[at]!, each)) === true
   }
-  const isExplained = (spot: Spot): boolean => {
-    const { change, key, list, member } = spot
+  const isExplained = ({ change, key, list, member }: Spot): boolean => {
     const { path, before, after, id = change.name } = change
     const [name = '', part = ''] = member
     if (list === null) {
@@ -98,13 +74,13 @@ export function explanationsIn(spots: readonly Spot[]) {
         if (part === 'truncated') return true
         if (part === 'active') return selected.length === 1 && selected[0] === after
       }
-      return isReference(spot)
+      return false
     }
     if (isOfCollection.test(path)) return isMembership()
     if (name === 'selected') return selected?.includes(id) === (after === true)
     if (name === 'world_translate') return isMove(change, moves.get(key))
     if (name === 'matrix_world') return moves.has(key)
-    if (member.length !== 1 || !identity.test(name)) return isReference(spot)
+    if (member.length !== 1 || !identity.test(name)) return false
     const label = names.get(key)
     return !isLabel(change) && before === label?.before && after === label?.after
   }

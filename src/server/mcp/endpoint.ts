@@ -307,9 +307,7 @@ export class Endpoint {
     const { method: name, params } = message
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
-    const uri = this.#parts.registry.own(params.uri)
-    const asked = uri === params.uri ? message : { ...message, params: { ...params, uri } }
-    const succeeded = call.client && this.#parts.clients?.began(call.client, asked, call.res)
+    const succeeded = call.client && this.#parts.clients?.began(call.client, message, call.res)
     const running = Promise.try(() => {
       this.#assertAllowed(message, context)
       return method.run(params, call)

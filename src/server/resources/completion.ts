@@ -1,4 +1,4 @@
-import type { CompletionContext, Descriptor } from './producer.ts'
+import type { Descriptor } from './producer.ts'
 
 export interface Completion {
   readonly values: readonly string[]
@@ -17,9 +17,10 @@ export function completion(found: readonly string[]): Completion {
 /** What stands in the place of the variable in listed URIs that begin as the template does. */
 export function listedValues(
   listed: readonly Descriptor[],
+  uriTemplate: string,
   variable: string,
   typed: string,
-  { uriTemplate, resolved }: CompletionContext,
+  resolved: ReadonlyMap<string, string>,
 ): readonly string[] {
   const [before = ''] = uriTemplate.split(`{${variable}}`)
   const start = before.replace(/\{(\w+)\}/g, (_, name: string) =>

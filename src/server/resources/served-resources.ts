@@ -1,19 +1,14 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import { type Named, namesId, selectInstances } from '../../lib/instances/select-instance.ts'
+import { type Named, selectInstances } from '../../lib/instances/select-instance.ts'
 import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { ok, type Result } from '../../lib/util/result.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { type Completion, completion } from './completion.ts'
+import { type Completion, completion, listedValues } from './completion.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Descriptor, Reader, RelayedContents, Template } from './producer.ts'
-import {
-  normaliseUri,
-  parseInstanceUri,
-  parseResourceUri,
-  type ResourceUri,
-} from './resource-uri.ts'
+import { normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
 import type { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { polledSchemes } from './schemes.ts'
@@ -24,7 +19,7 @@ interface ServedResourcesOptions {
   scene?: SceneState
   /** Where to look instead of a resource that is not there. */
   whereToLook: string
-  /** The instance that serves them, whose name in a URI or a tool call is accepted. */
+  /** The instance that serves them, whose name in a tool call is accepted. */
   instance?: () => Named
   limits: Pick<Limits, 'pageSize'>
   log?: Logger
@@ -36,9 +31,6 @@ const listChangedIntervalMs = 1000
 
 /** URIs that are kept taken apart. */
 const maxParsed = 64
-
-/** Contents are kept in so many spellings of their address. */
-const maxSpellings = 16
 
 /** Told what changes in the resources. Must not throw. */
 export interface ResourceListener {
@@ -66,8 +58,6 @@ export class ServedResources {
   readonly #instance: (() => Named) | undefined
   /** URIs that were taken apart: one request needs it more than once, and clients ask again. */
   readonly #parsed = new Map<unknown, ResourceUri>()
-  /** Contents under the address of this instance, by those in its own spelling. */
-  readonly #echoed = new WeakMap<readonly Content[], Map<string, readonly Content[]>>()
 
   constructor(options: ServedResourcesOptions) {
     const { log = silentLogger, timer = systemTimer } = options
@@ -101,13 +91,11 @@ export class ServedResources {
   read(uri: unknown, reader?: Reader): readonly Content[] | Promise<readonly Content[]> {
     const parsed = this.parsed(uri)
     const failed = (error: unknown): never => {
-      throw this.#forReader(error, parsed, uri)
+      throw this.#forReader(error, parsed)
     }
-    const echo = (contents: readonly Content[]) =>
-      uri === parsed.text ? contents : this.#echo(contents, parsed.text, String(uri))
     try {
-      const contents = this.#producerOf(parsed, uri, reader).read(parsed, reader)
-      return contents instanceof Promise ? contents.then(echo).catch(failed) : echo(contents)
+      const contents = this.#producerOf(parsed, reader).read(parsed, reader)
+      return contents instanceof Promise ? contents.catch(failed) : contents
     } catch (error) {
       return failed(error)
     }
@@ -126,9 +114,9 @@ export class ServedResources {
   assertSubscribable(uri: unknown, reader?: Reader): string {
     const parsed = this.parsed(uri)
     try {
-      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed, reader)
+      this.#producerOf(parsed, reader).checkParameters?.(parsed, reader)
     } catch (error) {
-      throw this.#forReader(error, parsed, uri)
+      throw this.#forReader(error, parsed)
     }
     return this.canonical(uri)
   }
@@ -170,8 +158,10 @@ export class ServedResources {
       throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
     }
     try {
-      const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved })
-      return completion(found ?? [])
+      const { complete } = producer
+      if (complete !== undefined) return completion(await complete.call(producer, variable, prefix))
+      const listed = (await producer.list?.()) ?? []
+      return completion(listedValues(listed, uriTemplate, variable, prefix, resolved))
     } catch (error) {
       this.log.warn({ err: error, uriTemplate, variable }, 'completion failed')
       return completion([])
@@ -223,21 +213,12 @@ export class ServedResources {
     this.#listeners.clear()
   }
 
-  /** `<scheme>://<rest>` for `instance://<this instance>/<scheme>/<rest>`; any other URI as it is. */
-  own<Uri>(uri: Uri): Uri | string {
-    if (this.#instance === undefined || typeof uri !== 'string') return uri
-    const known = this.#parsed.get(uri)
-    if (known !== undefined) return known.text
-    const parsed = parseInstanceUri(uri)
-    return parsed !== null && namesId(this.#instance(), parsed.selector) ? parsed.inner : uri
-  }
-
   /** Whether the word names this instance: its id, its kind, its name or its document. */
   isNamed(word: string): boolean {
     return this.#instance !== undefined && selectInstances([this.#instance()], word).length === 1
   }
 
-  /** The URI taken apart in its own spelling, or throws `ResourceUriInvalid`. */
+  /** The URI taken apart, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
     const parsed = this.#parse(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
@@ -247,26 +228,11 @@ export class ServedResources {
   #parse(uri: unknown): Result<ResourceUri, string> {
     const known = this.#parsed.get(uri)
     if (known !== undefined) return ok(known)
-    const parsed = parseResourceUri(this.own(uri))
+    const parsed = parseResourceUri(uri)
     if (!parsed.ok) return parsed
     if (this.#parsed.size >= maxParsed) this.#parsed.clear()
     this.#parsed.set(uri, parsed.value)
     return parsed
-  }
-
-  /** The contents under the address that was asked for. The same contents give the same again. */
-  #echo(contents: readonly Content[], own: string, asked: string): readonly Content[] {
-    const known = this.#echoed.get(contents) ?? new Map<string, readonly Content[]>()
-    const echoed =
-      known.get(asked) ??
-      Object.freeze(
-        // A gateway looks for the address in the beginning.
-        contents.map(({ uri, ...body }) => ({ uri: uri === own ? asked : uri, ...body })),
-      )
-    if (Object.isFrozen(contents) && known.size < maxSpellings) {
-      this.#echoed.set(contents, known.set(asked, echoed))
-    }
-    return echoed
   }
 
   #tellListChanged(): void {
@@ -278,11 +244,11 @@ export class ServedResources {
     for (const listener of this.#listeners) listener.listChanged?.()
   }
 
-  #producerOf({ scheme }: ResourceUri, asked: unknown, reader: Reader | undefined): SchemeProducer {
+  #producerOf({ scheme, text }: ResourceUri, reader: Reader | undefined): SchemeProducer {
     const producer = this.producers.get(scheme)
     // Who else is connected is not shown to callers who may only read.
     const isHidden = scheme === 'server' && reader?.isReadOnly === true
-    if (producer === undefined || isHidden) throw new ResourceNotFound(String(asked))
+    if (producer === undefined || isHidden) throw new ResourceNotFound(text)
     return producer
   }
 
@@ -291,21 +257,17 @@ export class ServedResources {
    * else is logged and hidden. The message of "not found", which clients show to a model, says where
    * to look instead, and its data names the URI.
    */
-  #forReader(error: unknown, { scheme, text }: ResourceUri, asked: unknown): ServiceError {
+  #forReader(error: unknown, { scheme, text: uri }: ResourceUri): ServiceError {
     if (error instanceof ServiceError) {
-      const { code, hint } = error
-      const data = error.data?.uri === text ? { ...error.data, uri: asked } : error.data
+      const { code, hint, data } = error
       if (code === 'resource_not_found') {
         const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook}` : ''
-        return new ServiceError(code, error.message + where, {
-          hint,
-          data: { uri: asked, ...data },
-        })
+        return new ServiceError(code, error.message + where, { hint, data: { uri, ...data } })
       }
       const isTold = code === 'artefact_corrupt' || code === 'scope_insufficient'
       if (isTold || code.startsWith('resource_')) return error
     }
-    this.log.error({ err: error, scheme, uri: text }, 'resource read failed')
+    this.log.error({ err: error, scheme, uri }, 'resource read failed')
     if (error instanceof ServiceError && error.code === 'storage_unavailable') {
       const data = { reason: error.code }
       return new ServiceError('resource_failed', publicMessage(error), { data })

@@ -163,15 +163,4 @@ describe('a part of scene://current', () => {
     expect(value).to.deep.equal({ frame: 7 })
     expect(() => payload(own, 'scene://current?pointer=/frame')).to.throw('leads to nothing')
   })
-
-  it('completes with values of the scene', async () => {
-    const template = resources.templates()[0]!.uriTemplate
-    const values = async (variable: string, prefix = '') =>
-      (await resources.complete(template, variable, prefix)).values
-    expect(await values('view')).to.deep.equal(['summary'])
-    expect(await values('type')).to.deep.equal(['camera', 'light', 'mesh'])
-    expect(await values('name', 'Cu')).to.deep.equal(['Cube', 'Cube.001'])
-    expect(await values('pointer', '/r')).to.deep.equal(['/render'])
-    expect(await values('fields', 't')).to.deep.equal(['type', 'translate'])
-  })
 })
