@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { recordFile } from '../../src/lib/instances/files.ts'
+import { recordFile } from '../../src/lib/instances/state-directory.ts'
 import { processStart } from '../../src/lib/instances/process.ts'
 import type { InstanceRecord } from '../../src/lib/instances/record.ts'
 import { answerQuestions } from '../child-messages.ts'

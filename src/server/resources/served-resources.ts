@@ -4,7 +4,6 @@ import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { ok, type Result } from '../../lib/util/result.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { type Completion, completion, listedValues } from './completion.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Descriptor, Reader, RelayedContents, Template } from './producer.ts'
@@ -274,4 +273,37 @@ export class ServedResources {
     }
     return producerFailure(scheme, 'producer_failed')
   }
+}
+
+interface Completion {
+  readonly values: readonly string[]
+  /** Present when more values are known. */
+  readonly hasMore?: true
+}
+
+/** The protocol allows no more in one answer. */
+const maxCompletions = 100
+
+function completion(found: readonly string[]): Completion {
+  const values = found.slice(0, maxCompletions)
+  return values.length < found.length ? { values, hasMore: true } : { values }
+}
+
+/** What stands in the place of the variable in listed URIs that begin as the template does. */
+function listedValues(
+  listed: readonly Descriptor[],
+  uriTemplate: string,
+  variable: string,
+  typed: string,
+  resolved: ReadonlyMap<string, string>,
+): readonly string[] {
+  const [before = ''] = uriTemplate.split(`{${variable}}`)
+  const start = before.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(resolved.get(name) ?? ''),
+  )
+  const values = listed
+    .filter(({ uri }) => uri.startsWith(start))
+    .map(({ uri }) => decodeURIComponent(uri.slice(start.length).split(/[/?#]/, 1).join()))
+    .filter(value => value !== '' && value.startsWith(typed))
+  return [...new Set(values)]
 }
