@@ -87,7 +87,7 @@ export async function startServe(
   const gatewaysToo = withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret })
   const ownerToken = newOwnerToken()
   opened.defer(() => auth.close())
-  const audit = new AuditLog({})
+  const audit = new AuditLog()
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined

@@ -117,7 +117,6 @@ function thingsIn(
         list,
         label: renaming ? valueText(renaming.before) : label && short(label),
         words: few(same.map(textOf), maxParts),
-        isUnsure: same.some(({ change }) => change.matched !== undefined),
       }
     },
   )
@@ -128,7 +127,7 @@ function linesOf(things: readonly Thing[]): readonly string[] {
   const alike = Map.groupBy(things, ({ key, list, label, words }) =>
     JSON.stringify(list === null || label === null ? key : [list, words]),
   )
-  const lines = Array.from(alike.values(), same => {
+  return Array.from(alike.values(), same => {
     const [{ list, label, words }] = same as [Thing]
     if (list === null || label === null) return words
     const isObject = objectLists.has(list)
@@ -136,15 +135,6 @@ function linesOf(things: readonly Thing[]): readonly string[] {
     const labels = same.map(each => each.label ?? '')
     return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
   })
-  const unsure = things.flatMap(({ label, isUnsure }) =>
-    isUnsure ? [label ?? 'those without a name'] : [],
-  )
-  if (unsure.length > 0) {
-    lines.push(
-      `items without an identity of their own may be confused: ${few([...new Set(unsure)])}`,
-    )
-  }
-  return lines
 }
 
 /** "moved 0.50 along x", "(mesh) added", "energy 10 → 5" */

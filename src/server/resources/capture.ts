@@ -82,11 +82,8 @@ const viewportTemplate: Template = Object.freeze({
   annotations,
 })
 
-/** All that a server may have. */
-export const captureTemplates = [windowTemplate, viewportTemplate] as const
-
 /** Pixels of the width of a picture; a wider window is scaled down. */
-export const maxCaptureWidth = 8192
+const maxCaptureWidth = 8192
 
 /**
  * `capture://current_window` and `capture://viewport`: there only while a picture can be had. No

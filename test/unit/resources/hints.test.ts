@@ -11,9 +11,9 @@ import { defaultBounds } from '../../helpers/bounds.ts'
 function timed() {
   const time = new ManualTime()
   const resources = new ResourceRegistry({ limits: defaultBounds, clock: time, timer: time })
-  const log = new AuditLog({ clock: time })
+  const log = new AuditLog()
   resources.wireAuditLog(log)
-  const buffer = new SessionEventBuffer({ sessionId: 's', clock: time })
+  const buffer = new SessionEventBuffer({ sessionId: 's' })
   resources.registerSessionEventBuffer(buffer)
   const page = () => resources.page(undefined)
   const listed = async (uri: string): Promise<Descriptor> => {

@@ -47,7 +47,6 @@ describe('view=summary of scene://current', () => {
       selection: { count: 2, active: 'Object.3', ids: ['Object.1', 'Object.3'] },
       camera: { id: 'Object.2', translate: [2, -2, 0] },
       objects: { total: 50, listed: 50, by_type: { mesh: 45, light: 5 } },
-      bounds: { of: 'origins', min: [0, -49, 0], max: [49, 0, 0] },
       collections: ['Scene Collection (0)', 'Props (12)', 'Cups (3)'],
       warnings: [{ code: 'file_missing', path: '/shots/wood.png' }],
     })
@@ -91,12 +90,6 @@ describe('view=summary of scene://current', () => {
       selection: { ids: named, active: long },
     }
     expect(summaryOf(scene)['objects']).to.include({ listed: 200 })
-  })
-
-  it('takes the boxes of objects that have them', () => {
-    const box = { min: [-1, -1, -1], max: [1, 2, 3] }
-    const scene = { ...dcc(1), objects: [{ id: 'A', bbox: box }, { id: 'B' }] }
-    expect(summaryOf(scene)['bounds']).to.deep.equal({ of: 'boxes', ...box })
   })
 
   it('is the shape of a scene of another form', () => {

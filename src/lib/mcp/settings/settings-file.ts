@@ -87,17 +87,6 @@ async function readSettings(path: string) {
   }
 }
 
-/** The names of the entries with this URL; none where the settings are missing or of another shape. */
-export async function entriesWith(url: string, { format, section }: Client, path: string) {
-  try {
-    const { [section]: entries = {} } = readAny(format, await readFile(path, 'utf8'))
-    const has = (entry: unknown) => JSON.stringify(entry).includes(JSON.stringify(url))
-    return Object.keys(entries).filter(name => has(entries[name]))
-  } catch {
-    return []
-  }
-}
-
 function readAny(format: Client['format'], text: string): any {
   return format === 'toml' ? parseToml(text) : parse(text)
 }
