@@ -27,6 +27,12 @@ export function selectInstances<One extends Named>(
   return instances.filter(instance => namesOf(instance).includes(lower))
 }
 
+/** Whether the word names this instance, and not a kind of instances. */
+export function namesId({ instance_id: id }: Named, word: string | undefined): boolean {
+  const wanted = plainId(word ?? '')
+  return wanted.length >= minPrefixChars && plainId(id).startsWith(wanted)
+}
+
 /** The first eight digits of an id, by which lists name an instance. */
 export function shortId(instanceId: string): string {
   return plainId(instanceId).slice(0, 8)

@@ -307,7 +307,9 @@ export class Endpoint {
     const { method: name, params } = message
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
-    const succeeded = call.client && this.#parts.clients?.began(call.client, message, call.res)
+    const uri = this.#parts.registry.own(params.uri)
+    const asked = uri === params.uri ? message : { ...message, params: { ...params, uri } }
+    const succeeded = call.client && this.#parts.clients?.began(call.client, asked, call.res)
     const running = Promise.try(() => {
       this.#assertAllowed(message, context)
       return method.run(params, call)

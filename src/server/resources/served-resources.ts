@@ -1,5 +1,5 @@
 import type { Limits } from '../../lib/config/limits.ts'
-import { type Named, selectInstances } from '../../lib/instances/select-instance.ts'
+import { type Named, namesId, selectInstances } from '../../lib/instances/select-instance.ts'
 import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { ok, type Result } from '../../lib/util/result.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
@@ -7,7 +7,12 @@ import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Descriptor, Reader, RelayedContents, Template } from './producer.ts'
-import { normaliseUri, parseResourceUri, type ResourceUri } from './resource-uri.ts'
+import {
+  normaliseUri,
+  parseInstanceUri,
+  parseResourceUri,
+  type ResourceUri,
+} from './resource-uri.ts'
 import type { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { polledSchemes } from './schemes.ts'
@@ -18,7 +23,7 @@ interface ServedResourcesOptions {
   scene?: SceneState
   /** Where to look instead of a resource that is not there. */
   whereToLook: string
-  /** The instance that serves them, whose name in a tool call is accepted. */
+  /** The instance that serves them, whose name in a URI or a tool call is accepted. */
   instance?: () => Named
   limits: Pick<Limits, 'pageSize'>
   log?: Logger
@@ -27,6 +32,9 @@ interface ServedResourcesOptions {
 
 /** Listeners hear of a changed listing at most this often. */
 const listChangedIntervalMs = 1000
+
+/** Contents are kept in so many spellings of their address. */
+const maxSpellings = 16
 
 /** URIs that are kept taken apart. */
 const maxParsed = 64
@@ -57,6 +65,8 @@ export class ServedResources {
   readonly #instance: (() => Named) | undefined
   /** URIs that were taken apart: one request needs it more than once, and clients ask again. */
   readonly #parsed = new Map<unknown, ResourceUri>()
+  /** Contents under the address of this instance, by those in its own spelling. */
+  readonly #echoed = new WeakMap<readonly Content[], Map<string, readonly Content[]>>()
 
   constructor(options: ServedResourcesOptions) {
     const { log = silentLogger, timer = systemTimer } = options
@@ -90,11 +100,13 @@ export class ServedResources {
   read(uri: unknown, reader?: Reader): readonly Content[] | Promise<readonly Content[]> {
     const parsed = this.parsed(uri)
     const failed = (error: unknown): never => {
-      throw this.#forReader(error, parsed)
+      throw this.#forReader(error, parsed, uri)
     }
+    const echo = (contents: readonly Content[]) =>
+      uri === parsed.text ? contents : this.#echo(contents, parsed.text, String(uri))
     try {
-      const contents = this.#producerOf(parsed, reader).read(parsed, reader)
-      return contents instanceof Promise ? contents.catch(failed) : contents
+      const contents = this.#producerOf(parsed, uri, reader).read(parsed, reader)
+      return contents instanceof Promise ? contents.then(echo).catch(failed) : echo(contents)
     } catch (error) {
       return failed(error)
     }
@@ -113,9 +125,9 @@ export class ServedResources {
   assertSubscribable(uri: unknown, reader?: Reader): string {
     const parsed = this.parsed(uri)
     try {
-      this.#producerOf(parsed, reader).checkParameters?.(parsed, reader)
+      this.#producerOf(parsed, uri, reader).checkParameters?.(parsed, reader)
     } catch (error) {
-      throw this.#forReader(error, parsed)
+      throw this.#forReader(error, parsed, uri)
     }
     return this.canonical(uri)
   }
@@ -212,12 +224,21 @@ export class ServedResources {
     this.#listeners.clear()
   }
 
+  /** `<scheme>://<rest>` for `instance://<this instance>/<scheme>/<rest>`; any other URI as it is. */
+  own<Uri>(uri: Uri): Uri | string {
+    if (this.#instance === undefined || typeof uri !== 'string') return uri
+    const known = this.#parsed.get(uri)
+    if (known !== undefined) return known.text
+    const parsed = parseInstanceUri(uri)
+    return parsed !== null && namesId(this.#instance(), parsed.selector) ? parsed.inner : uri
+  }
+
   /** Whether the word names this instance: its id, its kind, its name or its document. */
   isNamed(word: string): boolean {
     return this.#instance !== undefined && selectInstances([this.#instance()], word).length === 1
   }
 
-  /** The URI taken apart, or throws `ResourceUriInvalid`. */
+  /** The URI taken apart in its own spelling, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
     const parsed = this.#parse(uri)
     if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
@@ -227,11 +248,26 @@ export class ServedResources {
   #parse(uri: unknown): Result<ResourceUri, string> {
     const known = this.#parsed.get(uri)
     if (known !== undefined) return ok(known)
-    const parsed = parseResourceUri(uri)
+    const parsed = parseResourceUri(this.own(uri))
     if (!parsed.ok) return parsed
     if (this.#parsed.size >= maxParsed) this.#parsed.clear()
     this.#parsed.set(uri, parsed.value)
     return parsed
+  }
+
+  /** The contents under the address that was asked for. The same contents give the same again. */
+  #echo(contents: readonly Content[], own: string, asked: string): readonly Content[] {
+    const known = this.#echoed.get(contents) ?? new Map<string, readonly Content[]>()
+    const echoed =
+      known.get(asked) ??
+      Object.freeze(
+        // A gateway looks for the address in the beginning.
+        contents.map(({ uri, ...body }) => ({ uri: uri === own ? asked : uri, ...body })),
+      )
+    if (Object.isFrozen(contents) && known.size < maxSpellings) {
+      this.#echoed.set(contents, known.set(asked, echoed))
+    }
+    return echoed
   }
 
   #tellListChanged(): void {
@@ -243,11 +279,11 @@ export class ServedResources {
     for (const listener of this.#listeners) listener.listChanged?.()
   }
 
-  #producerOf({ scheme, text }: ResourceUri, reader: Reader | undefined): SchemeProducer {
+  #producerOf({ scheme }: ResourceUri, asked: unknown, reader: Reader | undefined): SchemeProducer {
     const producer = this.producers.get(scheme)
     // Who else is connected is not shown to callers who may only read.
     const isHidden = scheme === 'server' && reader?.isReadOnly === true
-    if (producer === undefined || isHidden) throw new ResourceNotFound(text)
+    if (producer === undefined || isHidden) throw new ResourceNotFound(String(asked))
     return producer
   }
 
@@ -256,17 +292,18 @@ export class ServedResources {
    * else is logged and hidden. The message of "not found", which clients show to a model, says where
    * to look instead, and its data names the URI.
    */
-  #forReader(error: unknown, { scheme, text: uri }: ResourceUri): ServiceError {
+  #forReader(error: unknown, { scheme, text }: ResourceUri, asked: unknown): ServiceError {
     if (error instanceof ServiceError) {
-      const { code, hint, data } = error
+      const { code, hint } = error
       if (code === 'resource_not_found') {
+        const data = { ...error.data, uri: asked }
         const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook}` : ''
-        return new ServiceError(code, error.message + where, { hint, data: { uri, ...data } })
+        return new ServiceError(code, error.message + where, { hint, data })
       }
       const isTold = code === 'artefact_corrupt' || code === 'scope_insufficient'
       if (isTold || code.startsWith('resource_')) return error
     }
-    this.log.error({ err: error, scheme, uri }, 'resource read failed')
+    this.log.error({ err: error, scheme, uri: text }, 'resource read failed')
     if (error instanceof ServiceError && error.code === 'storage_unavailable') {
       const data = { reason: error.code }
       return new ServiceError('resource_failed', publicMessage(error), { data })

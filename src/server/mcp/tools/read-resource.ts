@@ -40,7 +40,7 @@ export const readResource = createTool({
     max_chars: maxChars,
   }),
   async call({ uri: word, offset, max_chars: most }, caller, { registry }: ToolParts) {
-    const uri = writtenUri(word)
+    const uri = registry.own(writtenUri(word))
     if (uri !== null && registry.changes(uri)) {
       return failedResult('argument_invalid', 'tools only read: leave out drain=true')
     }
