@@ -114,7 +114,7 @@ async function timePages(
   return { ms: median(times), artefacts }
 }
 
-/** Writes what the store would have written (docs/artefacts.md), without its fsyncs. */
+/** Writes what the store would have written (docs/resources.md), without its fsyncs. */
 function layOut(root: string, count: number): void {
   const bodies = join(root, 'sha256')
   mkdirSync(bodies, { mode: 0o700 })
