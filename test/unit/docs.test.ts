@@ -89,7 +89,7 @@ function commandsOf(page: string): string[][] {
   const blocks = Array.from(read(page).matchAll(codeBlock), ([, code = '']) => code)
   const spans = Array.from(proseOf(page).matchAll(/`([^`]+)`/g), ([, code = '']) => code)
   const code = [...blocks, ...spans].join('\n').replaceAll(/(?<=^|\s)#.*/gm, '')
-  const commands = code.matchAll(/(?:^|\s)service-cli ((?:\\\n|[^\n|;)#&])+)/g)
+  const commands = code.matchAll(/(?:^|[\s/])service-cli ((?:\\\n|[^\n|;)#&])+)/g)
   return Array.from(commands, ([, words = '']) => words.trim().split(/[\s\\]+/))
 }
 
