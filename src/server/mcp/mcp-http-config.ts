@@ -34,7 +34,7 @@ export interface McpHttpConfig extends Partial<ListenOptions> {
   registryDir?: string
   /** Advertise and serve resources. Default true; false makes every resources method −32601. */
   enableResources?: boolean
-  /** Offer the read-only tools (docs/agents.md). Default false; without resources there are none. */
+  /** Offer the read-only tools (docs/clients.md). Default false; without resources there are none. */
   enableTools?: boolean
   /** Serve `artefact://`. Default false; then reads answer −32002. */
   enableArtefactResources?: boolean
