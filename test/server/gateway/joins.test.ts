@@ -208,24 +208,6 @@ describe('a gateway that instances join', () => {
     await after.leave()
   })
 
-  it('refuses another protocol of the link, and says which it needs', async () => {
-    const other = await ask(`${base}/join`, {
-      headers: {
-        Connection: 'Upgrade',
-        Upgrade: 'websocket',
-        'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-        'Sec-WebSocket-Protocol': 'service-join.v0',
-        'Sec-WebSocket-Version': '13',
-        Authorization: `Bearer ${tokenOf('ada')}`,
-        'Service-Instance': randomUUID(),
-      },
-    })
-    expect([other.status, other.json.detail]).to.deep.equal([
-      400,
-      'a link needs "Sec-WebSocket-Protocol: service-join.v1"',
-    ])
-  })
-
   it('refuses tokens without the scope, of no account, of logins, and web pages', async () => {
     const reader = await makeToken('ada', ['read', 'publish'])
     expect(await refusalOf(reader.token)).to.match(/^HTTP 403.*scope \\"instance\\"/)
