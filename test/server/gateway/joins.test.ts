@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createCaller } from '../../helpers/accounts-caller.ts'
 import type { RunningAccounts } from '../../helpers/accounts-process.ts'
-import { openCable } from '../../helpers/cable.ts'
+import { Cable } from '../../helpers/cable.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { joinAs, toldRecord } from '../../helpers/hostile-instance.ts'
@@ -155,7 +155,7 @@ describe('a gateway that instances join', () => {
   })
 
   it('shows an instance with a lost link as stale, and gives it back with its subscribers', async () => {
-    const cable = await openCable(Number(new URL(base).port))
+    const cable = await Cable.open(Number(new URL(base).port))
     const far = await startJoined(`http://127.0.0.1:${cable.port}`)
     const uri = at(far.instanceId)
     await far.post('scene', sceneOf(1))
