@@ -14,12 +14,13 @@ import { dataKey } from '../src/lib/mcp/call-meta.ts'
 import { end, type Serving, startServe } from '../test/clients/serve.ts'
 import { until } from '../test/helpers/until.ts'
 import {
+  type InstalledAddon,
+  type Remote,
   background,
   hasPrograms,
   installAddon,
-  type InstalledAddon,
-} from '../test/helpers/blender-addon.ts'
-import { type Remote, startRemote } from '../test/helpers/blender-remote.ts'
+  startRemote,
+} from '../test/helpers/blender.ts'
 
 const maxCalls = 2
 const maxChars = 6000

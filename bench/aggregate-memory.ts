@@ -10,8 +10,11 @@ import { join } from 'node:path'
 import { until } from '../test/helpers/until.ts'
 import { Child } from './child.ts'
 import { cleanEnvironment } from './targets.ts'
-import { createCaller } from '../test/helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../test/helpers/accounts-process.ts'
+import {
+  type AccountsProcess,
+  createCaller,
+  startAccountsProcess,
+} from '../test/helpers/accounts.ts'
 import { RawSession } from '../test/helpers/mcp.ts'
 import { root } from '../test/helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../test/helpers/serve-process.ts'

@@ -6,19 +6,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { createCaller } from '../../helpers/accounts-caller.ts'
-import type { RunningAccounts } from '../../helpers/accounts-process.ts'
+import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
 import { Cable } from '../../helpers/cable.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { joinAs, toldRecord } from '../../helpers/hostile-instance.ts'
+import { joinAs, joinInstance, toldRecord } from '../../helpers/join.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
-import { joinInstance } from '../../helpers/joined-instance.ts'
-import { ask, type Events, RawSession } from '../../helpers/mcp.ts'
+import { type Events, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import { runCommand } from '../../helpers/in-process.ts'

@@ -5,8 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { RawSession, rpc } from '../../helpers/mcp.ts'
-import { contentsOf, startScriptedInstance, updateOf } from '../../helpers/scripted-instance.ts'
-import type { HeldRead, ScriptedInstance } from '../../helpers/scripted-instance.ts'
+import {
+  type HeldRead,
+  type ScriptedInstance,
+  contentsOf,
+  startScriptedInstance,
+  updateOf,
+} from '../../helpers/instances.ts'
 import {
   callStateless,
   listenStateless,

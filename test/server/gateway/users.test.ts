@@ -5,23 +5,21 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCaller } from '../../helpers/accounts-caller.ts'
-import type { RunningAccounts } from '../../helpers/accounts-process.ts'
+import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { joinAs, toldRecord } from '../../helpers/hostile-instance.ts'
+import { type JoinedInstance, joinAs, joinInstance, toldRecord } from '../../helpers/join.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
-import { joinInstance, type JoinedInstance } from '../../helpers/joined-instance.ts'
 import { ask, type Events, RawSession, rpc } from '../../helpers/mcp.ts'
 import { PageBrowser, useKey } from '../../helpers/page.ts'
 import { newKey, OpenIdServer } from '../../helpers/openid.ts'
 import { cleanEnv } from '../../helpers/program.ts'
-import { contentsOf } from '../../helpers/scripted-instance.ts'
+import { contentsOf } from '../../helpers/instances.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { InstanceRequest } from '../../../src/server/gateway/relay/transport.ts'
 import { until } from '../../helpers/until.ts'
-import { type LinkPair, openLinkPair } from '../../helpers/join-link.ts'
+import { type LinkPair, openLinkPair } from '../../helpers/join.ts'
 
 const never = new AbortController().signal
 const failureOf = (promise: Promise<unknown>) =>

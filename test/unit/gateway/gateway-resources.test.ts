@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
-import { entry } from '../../helpers/memory-directory.ts'
+import { entry } from '../../helpers/instances.ts'
 import { gateway, id, json, other } from './gateway-harness.ts'
 import { failureOf } from '../../helpers/failure.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { InstanceEntry } from '../../../src/server/gateway/instance-directory.ts'
-import { entry } from '../../helpers/memory-directory.ts'
+import { entry } from '../../helpers/instances.ts'
 import { eventsOf, gateway, id, other } from './gateway-harness.ts'
 
 describe('updates of a gateway', () => {

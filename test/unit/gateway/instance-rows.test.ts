@@ -6,7 +6,7 @@ import {
   parseInstanceQuery,
 } from '../../../src/server/gateway/instance-rows.ts'
 import { parseResourceUri } from '../../../src/server/resources/resource-uri.ts'
-import { entry } from '../../helpers/memory-directory.ts'
+import { entry } from '../../helpers/instances.ts'
 
 const instanceId = 'a1b2c3d4-0000-4000-8000-000000000001'
 

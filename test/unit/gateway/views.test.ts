@@ -6,7 +6,7 @@ import { Views } from '../../../src/server/gateway/views/views.ts'
 import { VisibleInstances } from '../../../src/server/gateway/views/visible-instances.ts'
 import type { Viewer } from '../../../src/server/http/authentication.ts'
 import { RequestContext } from '../../../src/server/http/request-context.ts'
-import { entry, MemoryDirectory } from '../../helpers/memory-directory.ts'
+import { entry, MemoryDirectory } from '../../helpers/instances.ts'
 
 const idle = { pendingCalls: 0, tools: 0, sessions: 0, streams: 0, subscriptions: 0 }
 
