@@ -2,7 +2,6 @@ import { LinkTransport } from '../../src/server/gateway/join/link-transport.ts'
 import { serveOnLink } from '../../src/server/join/link-server.ts'
 import { Link } from '../../src/server/join/link.ts'
 import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
-import { Cable } from './cable.ts'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import {
@@ -28,14 +27,17 @@ interface JoinAsOptions {
   readonly record?: object | string
   readonly listener?: RequestListener
   readonly headers?: Record<string, string>
+  readonly pingMs?: number
 }
 
 /** Rejects with the status of a refusal and its body. */
 export function joinAs(
   base: string,
   token: string,
-  { id, record, listener = (_req, res) => void res.writeHead(500).end(), headers }: JoinAsOptions,
+  options: JoinAsOptions,
 ): Promise<HostileInstance> {
+  const { id, record, headers, pingMs } = options
+  const { listener = (_req, res) => void res.writeHead(500).end() } = options
   const ws = new WebSocket(`${base.replace(/^http/, 'ws')}/join`, 'service-join.v1', {
     perMessageDeflate: false,
     headers: { Authorization: `Bearer ${token}`, 'Service-Instance': id, ...headers },
@@ -50,7 +52,7 @@ export function joinAs(
     ws.on('error', reject)
     ws.once('upgrade', ({ socket }) => {
       ws.once('open', () => {
-        const link = new Link(ws, text => accepted.resolve(JSON.parse(text)))
+        const link = new Link(ws, text => accepted.resolve(JSON.parse(text)), pingMs)
         serveOnLink(link, listener)
         if (record !== undefined) {
           link.sendText(typeof record === 'string' ? record : JSON.stringify(record))
@@ -132,61 +134,6 @@ export async function joinInstance(options: JoinOptions): Promise<JoinedInstance
   }
 }
 
-interface End {
-  readonly link: Link
-  readonly socket: Socket
-}
-
-/** Both ends of one link, over a real connection of this machine. */
-export interface LinkPair {
-  readonly transport: LinkTransport
-  readonly gateway: End
-  readonly instance: End
-  /** From now on nothing comes through, and neither end is told. */
-  silence(): void
-  close(): void
-}
-
-/** `listener` answers the requests of the gateway. */
-export async function openLinkPair(listener: RequestListener, pingMs?: number): Promise<LinkPair> {
-  const endOf = (ws: WebSocket, socket: Socket): End => ({
-    link: new Link(ws, () => {}, pingMs),
-    socket,
-  })
-  const server: Server = createServer()
-  const accepting = new WebSocketServer({ server, perMessageDeflate: false })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const accepted = new Promise<{ gateway: End; transport: LinkTransport }>(resolve => {
-    accepting.once('connection', (ws, { socket }) => {
-      const gateway = endOf(ws, socket)
-      resolve({ gateway, transport: new LinkTransport(gateway.link) })
-    })
-  })
-  const cable = await Cable.open((server.address() as AddressInfo).port)
-  const ws = new WebSocket(`ws://127.0.0.1:${cable.port}/`, { perMessageDeflate: false })
-  const instance = await new Promise<End>(resolve => {
-    ws.once('upgrade', ({ socket }) => {
-      ws.once('open', () => {
-        const end = endOf(ws, socket)
-        serveOnLink(end.link, listener)
-        resolve(end)
-      })
-    })
-  })
-  return {
-    ...(await accepted),
-    instance,
-    silence: () => cable.silence(),
-    close() {
-      cable.close()
-      ws.terminate()
-      for (const one of accepting.clients) one.terminate()
-      server.close()
-    },
-  }
-}
-
 /** The end of a gateway, so far as a test scripts it. */
 export interface Joined {
   readonly transport: LinkTransport
@@ -198,7 +145,11 @@ export interface Joined {
 }
 
 /** Takes every link that `refuse` does not answer with a status. */
-export function acceptLinks(server: Server, refuse: () => number | null = () => null) {
+export function acceptLinks(
+  server: Server,
+  refuse: () => number | null = () => null,
+  pingMs?: number,
+) {
   const joined: Joined[] = []
   const accepting = new WebSocketServer({ noServer: true, perMessageDeflate: false })
   let attempts = 0
@@ -212,7 +163,7 @@ export function acceptLinks(server: Server, refuse: () => number | null = () => 
     }
     accepting.handleUpgrade(req, socket, head, (ws: WebSocket) => {
       const records: any[] = []
-      const link = new Link(ws, text => records.push(JSON.parse(text)))
+      const link = new Link(ws, text => records.push(JSON.parse(text)), pingMs)
       const transport = new LinkTransport(link)
       joined.push({ transport, link, socket, headers: req.headers, records })
     })
