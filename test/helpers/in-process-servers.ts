@@ -20,9 +20,7 @@ import { type RunningServe, type ServeSettings, runningServe } from './serve-pro
  * Starts `serve` with these flags in this process, from the sources, at a tenth of the cost of a
  * child process. Not for tests of signals, memory or open files.
  */
-export async function serveInProcess(
-  settings: Omit<ServeSettings, 'within'> = {},
-): Promise<RunningServe> {
+export async function serveInProcess(settings: ServeSettings = {}): Promise<RunningServe> {
   const { flags = [], env = {} } = settings
   const registryDir = settings.registryDir ?? (await mkdtemp(join(tmpdir(), 'serve-test-')))
   const { options, text } = collectedLog()
