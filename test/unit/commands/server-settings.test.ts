@@ -10,7 +10,7 @@ import Serve from '../../../src/commands/serve.ts'
 import { readServeStdioSettings } from '../../../src/commands/stdio/serve.ts'
 import { keysPath } from '../../../src/lib/config/paths.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { givenMembers } from '../../helpers/given-members.ts'
+import { givenMembers } from '../../helpers/fakes.ts'
 import { makeKeys } from '../../helpers/keyed-server.ts'
 
 type Env = NodeJS.ProcessEnv

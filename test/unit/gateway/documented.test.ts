@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { gatewayEventKinds } from '../../../src/server/gateway/event-ring.ts'
-import { entry } from '../../helpers/memory-directory.ts'
+import { entry } from '../../helpers/instances.ts'
 import { gateway, id, json } from './gateway-harness.ts'
 
 const page = new URL('../../../docs/gateway.md', import.meta.url)
