@@ -2,7 +2,7 @@ import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { rgbPng } from '../helpers/png.ts'
+import { rgbPng } from '../helpers/pictures.ts'
 import { runOwn } from '../clients/run-program.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { freePort } from '../helpers/free-port.ts'

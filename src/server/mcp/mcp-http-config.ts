@@ -30,7 +30,7 @@ import type { Tool, ToolParts } from './tools/tool.ts'
  * enforcement is a separate argument.
  */
 export interface McpHttpConfig extends Partial<ListenOptions> {
-  /** Folder of instance records, keys and artefacts (docs/limits.md, "State directory"). */
+  /** Folder of instance records, keys and artefacts (docs/reference.md, "State directory"). */
   registryDir?: string
   /** Advertise and serve resources. Default true; false makes every resources method −32601. */
   enableResources?: boolean
