@@ -303,7 +303,7 @@ describe('mcp-config', () => {
 
   it('says that a client needs the key in its environment, unless a file has it', async () => {
     const needs = /needs SERVICE_MCP_API_KEY in its environment: start it where that is set\./
-    for (const client of ['claude-code', 'codex', 'opencode', 'gemini-cli', 'goose']) {
+    for (const client of ['claude-code', 'codex', 'opencode', 'gemini-cli']) {
       expect((await mcpConfig(`${client} --auth api-key`)).err, client).to.match(needs)
       expect((await mcpConfig(`${client} --auth none`)).err, client).to.not.match(needs)
     }
@@ -327,13 +327,6 @@ describe('mcp-config', () => {
     expect(out).to.include('"env":{"SERVICE_MCP_API_KEY":"${{ secrets.SERVICE_MCP_API_KEY }}"}')
   })
 
-  it('prints YAML for Goose', async () => {
-    const { out } = await mcpConfig(`goose --url ${at(8765)} --name blender --auth none`)
-    const facts = '"enabled":true,"name":"blender","description":"service-cli","timeout":300'
-    const address = `"type":"streamable_http","uri":"${at(8765)}"`
-    expect(out).to.equal(`extensions:\n  "blender": {${facts},${address}}\n`)
-  })
-
   it('warns about a key over unencrypted HTTP', async () => {
     const far = 'cursor --url http://studio.example/mcp --auth'
     const { out, err } = await mcpConfig(`${far} api-key`)
@@ -351,7 +344,7 @@ describe('mcp-config', () => {
     ['emacs', 'known clients: claude-code, '],
     ['cursor --api-key-file k', '--api-key-file is for --stdio'],
     ['generic --write', 'settings of other clients have no known place'],
-    ['goose --write', 'settings of Goose are not JSON'],
+    ['continue --write', 'settings of Continue are not JSON'],
     ['codex --write --auth none', 'run: codex mcp add blender --url http://127.0.0.1:'],
     ['claude-desktop --scope project', 'Claude Desktop has no settings of a project'],
     ['cursor --name a.b', '--name must be'],
