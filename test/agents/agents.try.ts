@@ -82,7 +82,7 @@ const row = (cells: (string | number)[]) => `| ${cells.join(' | ')} |`
 
 /**
  * Real programs with a stub in place of their model: it asks for each tool and records what comes
- * back. Those that are in PATH are tried. The tables that this prints are in docs/agents.md.
+ * back. Those that are in PATH are tried. What it prints is for reading; docs/clients.md has the versions.
  */
 describe('the answer of a tool', function () {
   this.timeout(180_000)

@@ -49,7 +49,7 @@ export interface Studio {
 const instanceNames = ['a', 'b', 'c']
 const proxyAddress = '127.0.0.1'
 const gatewayAddresses = ['127.0.0.2', '127.0.0.3']
-/** As docs/studio-servers.md calls both gateways. */
+/** As docs/studio.md calls both gateways. */
 const gatewayName = 'gateways.studio.example'
 
 /** Started in a `before` hook; skips the suite, with the reason, where something is missing. */
@@ -193,12 +193,12 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
   }
 }
 
-/** nginx as docs/studio-servers.md says, with the addresses of the test in place of those of the document. */
+/** nginx as docs/studio.md says, with the addresses of the test in place of those of the document. */
 async function startNginx(
   folder: string,
   { port, address, gateways }: { port: number; address: string; gateways: readonly string[] },
 ): Promise<{ end(): Promise<void> }> {
-  const text = await readFile(join(root, 'docs/studio-servers.md'), 'utf8')
+  const text = await readFile(join(root, 'docs/studio.md'), 'utf8')
   const block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
   const exchanged = [
     ['listen 443 ssl;', `listen ${address}:${port} ssl;`],
@@ -210,7 +210,7 @@ async function startNginx(
     ['10.0.0.8:9765', gateways[1]],
     ['proxy_set_header Host $host;', 'proxy_set_header Host $http_host;'],
   ].reduce((config, [from = '', to = '']) => {
-    if (!config.includes(from)) throw new Error(`docs/studio-servers.md has no "${from}"`)
+    if (!config.includes(from)) throw new Error(`docs/studio.md has no "${from}"`)
     return config.replaceAll(from, to)
   }, block)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']

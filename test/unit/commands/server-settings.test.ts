@@ -150,7 +150,7 @@ describe('settings of serve', () => {
   it('name the nearest limit', async () => {
     const failure = await failureOf(() => read({ limit: ['maxSesions=5'] }))
     expect(failure.message).to.contain('unknown limit "maxSesions"; did you mean "maxSessions"?')
-    expect(failure).to.include({ hint: 'docs/limits.md lists the limits' })
+    expect(failure).to.include({ hint: 'docs/reference.md lists the limits' })
   })
 
   it('take the key file before the variable', async () => {
