@@ -275,14 +275,12 @@ describe('the host client in Node', () => {
   })
 
   it('does not say that a server is not there which has no place for it', async () => {
-    const full = await serveInProcess({ flags: ['--bound=maxLinks=1'] })
-    const other = await LinkClient.connect(full)
-    told = new Told({ url: full.hostUrl, token: full.token })
+    const others = await Promise.all(Array.from({ length: 16 }, () => LinkClient.open(serve)))
+    told = new Told({ url: serve.hostUrl, token: serve.token })
     await told.until('waiting: disconnected')
     expect(told.errors[0]).to.match(/^the server at http:.* did not open the link: it may have/)
-    await told.link.close()
-    await other.bye()
-    await full.stop()
+    for (const other of others) other.cut()
+    await Promise.all(others.map(({ closed }) => closed))
   })
 
   it('takes its scene with it when the user disconnects', async () => {

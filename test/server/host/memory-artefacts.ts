@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { describePut } from '../../../src/server/artefacts/sidecar.ts'
 import type { ArtefactFields, PutResult } from '../../../src/server/artefacts/store.ts'
 
 /** A store that remembers what arrived. */
@@ -25,22 +26,9 @@ export class MemoryArtefacts {
     const hex = createHash('sha256').update(bytes).digest('hex')
     const existed = this.stored.has(hex)
     this.stored.set(hex, { bytes, fields })
-    const ref = {
-      uri: `artefact://sha256/${hex}`,
-      mime: fields.mime ?? 'application/octet-stream',
-      size_bytes: bytes.length,
-      display_name: null,
-      digest: `sha256:${hex}`,
-      session_id: null,
-      tool_call_id: null,
-      job_id: null,
-      correlation_id: null,
-      instance_id: null,
-      dcc_type: null,
-      created_at: '2026-01-01T00:00:00.000Z',
-      expires_at: null,
-      metadata: null,
-    }
+    const origin = { instance_id: null, dcc_type: null }
+    const facts = { hex, size: bytes.length, nowMs: 0, ttlMs: 0, origin, previous: null }
+    const ref = describePut(fields, facts)
     return { ref, existed }
   }
 

@@ -66,14 +66,6 @@ describe('POST /host/v1/artefacts', () => {
     expect(store.stored.size).to.equal(0)
   })
 
-  it('answers 404 when artefacts are switched off', async () => {
-    const without = await LinkServer.start({ artefacts: null })
-    const answer = await without.post('/host/v1/artefacts', bytes, png)
-    await without.stop()
-    expect(answer.status).to.equal(404)
-    expect(answer.body.code).to.equal('resource-not-enabled')
-  })
-
   it('answers 413 to a declared length over the limit, before reading', async () => {
     const connection = await host.raw()
     connection.socket.write(head('/host/v1/artefacts', { ...bearer, 'Content-Length': 300_001 }))
@@ -93,25 +85,6 @@ describe('POST /host/v1/artefacts', () => {
     expect(fits.status).to.equal(201)
   })
 
-  it('lets the 17th upload at a time wait until another one is done', async () => {
-    const waiting = await LinkServer.start()
-    const begun = []
-    for (let number = 0; number < 16; number++) {
-      const started = new Promise<void>(resolve => (waiting.memory.onFirstBytes = resolve))
-      const connection = await waiting.raw()
-      connection.socket.write(head('/host/v1/artefacts', { ...png, 'Content-Length': 5 }) + 'half')
-      await started
-      begun.push(connection)
-    }
-    let isDone = false
-    const last = waiting.post('/host/v1/artefacts', bytes, png).finally(() => (isDone = true))
-    expect((await waiting.post('/host/v1/scene', '{}')).status).to.equal(200)
-    expect(isDone).to.equal(false)
-    begun[0]?.socket.write('!')
-    expect((await last).status).to.equal(201)
-    await waiting.stop()
-  })
-
   it('stores nothing of an upload that breaks off', async () => {
     const connection = await host.raw()
     const started = new Promise<void>(resolve => (store.onFirstBytes = resolve))
@@ -127,15 +100,15 @@ describe('POST /host/v1/artefacts', () => {
 
 describe('DELETE /host/v1/artefacts/<hex>', () => {
   let host: LinkServer
-  beforeEach(async () => (host = await LinkServer.start()))
-  afterEach(() => host.stop())
+  before(async () => (host = await LinkServer.start()))
+  after(() => host.stop())
 
   const bytes = Buffer.from('to be removed')
   const hex = createHash('sha256').update(bytes).digest('hex')
   const remove = (name: string, headers = bearer) =>
     host.send('DELETE', `/host/v1/artefacts/${name}`, headers)
 
-  it('removes what is stored, once', async () => {
+  it('removes what is stored, once, and refuses what is no name', async () => {
     await host.post('/host/v1/artefacts', bytes, png)
     const removed = await remove(hex)
     expect([removed.status, removed.text]).to.deep.equal([
@@ -145,20 +118,10 @@ describe('DELETE /host/v1/artefacts/<hex>', () => {
     expect(host.memory.stored.size).to.equal(0)
     const again = await remove(hex)
     expect([again.status, again.body.code]).to.deep.equal([404, 'resource-not-found'])
-  })
-
-  it('refuses what is no name', async () => {
     for (const name of ['', hex.toUpperCase(), hex.slice(1), `${hex}/..`]) {
       expect((await remove(name)).status, name).to.be.oneOf([400, 404])
     }
-  })
-
-  it('answers 405 with Allow to other methods, and 404 where artefacts are switched off', async () => {
-    const answer = await host.send('GET', `/host/v1/artefacts/${hex}`, bearer)
-    expect([answer.status, answer.headers.allow]).to.deep.equal([405, 'DELETE'])
-    await host.stop()
-    host = await LinkServer.start({ artefacts: null })
-    const off = await remove(hex)
-    expect([off.status, off.body.code]).to.deep.equal([404, 'resource-not-enabled'])
+    const other = await host.send('GET', `/host/v1/artefacts/${hex}`, bearer)
+    expect([other.status, other.headers.allow]).to.deep.equal([405, 'DELETE'])
   })
 })

@@ -81,8 +81,4 @@ describe('resolveHostToken', () => {
     const message = await refusal({ file: await fileWith('private-text', 0o644) })
     expect(message).to.contain('--host-token-file').and.contain('other users')
   })
-
-  it('refuses a variable that no header can carry', async () => {
-    expect(await refusal({ env: 'private-text\n' })).to.contain('SERVICE_HOST_TOKEN')
-  })
 })

@@ -77,23 +77,6 @@ describe('the welcome of a link', () => {
   })
 })
 
-describe('a link without a hello', () => {
-  it('is closed in time, and stays when it came', async () => {
-    const server = await LinkServer.start({ limits: { linkHelloMs: 1000 } })
-    try {
-      const silent = await server.open()
-      const joined = await server.join()
-      expect(await silent.closed).to.deep.equal({
-        code: 4400,
-        reason: 'no hello came within 1000 ms',
-      })
-      await joined.settled()
-    } finally {
-      await server.stop()
-    }
-  })
-})
-
 describe('the place of the application', () => {
   let server: LinkServer
   beforeEach(async () => (server = await LinkServer.start()))
@@ -153,13 +136,10 @@ describe('the place of the application', () => {
     expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
     expect(await shared(true)).to.deep.equal({ scene: false, buffers: [], document: null })
     expect(server.scene.current.goneBecause).to.equal('the user left')
-  })
-
-  it('leaves the scene of another source alone after bye with clear', async () => {
     const peer = await server.join()
     server.scene.setText('{"posted":true}')
     await peer.ask({ type: 'bye', clear: true })
-    expect(server.scene.current.text !== null).to.equal(true)
+    expect(server.scene.current.text, 'of another source').to.equal('{"posted":true}')
   })
 
   it('tells of the application as it changes, and nothing twice', async () => {

@@ -70,19 +70,6 @@ describe('pictures that the application takes of itself', () => {
     expect(await peer.next()).to.deep.equal({ type: 'captured', target: 'window' })
   })
 
-  it('show the view of the scene alone, when that is asked for and offered', async () => {
-    await begin()
-    const taking = backend().viewport?.capture(form())
-    const question = await asked()
-    expect(question.target).to.equal('viewport')
-    answer(question.id, png)
-    expect((await taking)?.ok).to.equal(true)
-    await peer.ask({ type: 'app.update', capture: { targets: ['window'] } })
-    const refused = await backend().viewport?.capture(form())
-    expect(refused).to.deep.include({ ok: false })
-    expect(peer.received.filter(({ type }) => type === 'capture')).to.have.length(1)
-  })
-
   const codes: [code: string, reason: string][] = [
     ['minimised', 'minimised'],
     ['permission', 'permission'],
@@ -133,15 +120,6 @@ describe('pictures that the application takes of itself', () => {
     const outcome = await second
     expect(outcome).to.deep.equal({ ok: true, value: { png } })
     expect(await reasonOf(capture({ signal: leaving.signal }))).to.equal('timeout')
-  })
-
-  it('have a deadline, and tell an application at work from one that hangs', async () => {
-    await begin(both, { linkCaptureMs: 50 })
-    expect(await reasonOf(capture())).to.equal('timeout')
-    peer.send({ type: 'heartbeat', main_idle_ms: 5000 })
-    await peer.settled()
-    expect(await reasonOf(capture())).to.equal('host_busy')
-    await until(() => peer.received.filter(({ type }) => type === 'cancel').length === 2)
   })
 
   it('fail at once when the link is lost, before or meanwhile', async () => {
