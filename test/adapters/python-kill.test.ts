@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Events, RawSession } from '../helpers/mcp.ts'
+import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { Wire } from '../helpers/wire.ts'
 import { replay } from '../properties/replay.ts'
@@ -53,7 +53,6 @@ describe('the Python link beside a real serve, killed', () => {
   let wire: Wire
   let app: PythonApp
   let client: RawSession
-  let stream: Events
 
   before(async function () {
     needPython(this)
@@ -72,16 +71,6 @@ describe('the Python link beside a real serve, killed', () => {
     server = await startServeProcess({ registryDir, env: { SERVICE_HOST_TOKEN: token } })
     wire.serverPort = server.port
     client = await RawSession.open(server.url)
-    stream = await client.listen()
-    await client.call('resources/subscribe', { uri: 'scene://current' })
-  }
-
-  /** A new run of the application, linked. */
-  async function run(): Promise<void> {
-    wire.mend()
-    app = new PythonApp()
-    await app.link({ url: wire.url, token })
-    await app.untilState('connected')
   }
 
   async function tellWhole(): Promise<void> {
@@ -95,50 +84,13 @@ describe('the Python link beside a real serve, killed', () => {
     return { scene: JSON.parse(text), facts: _meta['service-cli/scene'] }
   }
 
-  /** What clients read once they were told that the application is gone. */
-  async function readWhenGone(): Promise<{ scene: any; facts: any }> {
-    for (;;) {
-      const seen = stream.updates.length
-      const now = await read()
-      if (now.facts.application?.connected === false) return now
-      await stream.until(() => stream.updates.length > seen, 'an update of the scene')
-    }
-  }
-
-  const small = { objects: [{ id: 'Cube' }] }
   const anyShare = fc.double({ min: 0, max: 1, noNaN: true })
 
-  it('keeps a whole scene when the application dies in one or among patches of it', async () => {
-    await fc.assert(
-      fc.asyncProperty(anyShare, fc.boolean(), async (share, isPatched) => {
-        await run()
-        if (isPatched) await tellWhole()
-        else {
-          await app.call('set_scene', small)
-          expect((await app.call('flush', 10)).result).to.equal(true)
-        }
-        const { revision } = (await read()).facts
-        const bytes = 1 + Math.floor(share * (isPatched ? 100_000 : largeBytes))
-        const cut = wire.cutAfter(bytes, () => void app.kill())
-        if (!isPatched) void app.call('patch_scene', members, large, true).catch(() => {})
-        for (let step = 1; isPatched && step < models.length; step++) {
-          void app.call('patch_scene', { step }, patchOf(step)).catch(() => {})
-        }
-        await Promise.all([cut, app.exited])
-        const { scene, facts } = await readWhenGone()
-        if (isPatched) expect(scene).to.deep.equal(sceneOf(models[scene.step]!))
-        else expect([scene, facts.revision]).to.deep.equal([small, revision])
-        await run()
-        await tellWhole()
-        expect((await read()).scene).to.deep.equal(sceneOf(whole))
-        await app.kill()
-      }),
-      replay(rounds, budgetMs),
-    )
-  }).timeout(budgetMs)
-
   it('tells the whole scene again to a server that died in a scene or among patches', async () => {
-    await run()
+    wire.mend()
+    app = new PythonApp()
+    await app.link({ url: wire.url, token })
+    await app.untilState('connected')
     await fc.assert(
       fc.asyncProperty(anyShare, fc.boolean(), async (share, isPatched) => {
         wire.mend()

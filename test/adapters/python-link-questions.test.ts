@@ -20,15 +20,6 @@ describe('the Python link: what the server asks', () => {
   const read = (id: string, name: string) =>
     peer.send({ type: 'read', id, uri: `thing://${name}`, deadline_ms: 5000 })
 
-  it('answers reads from the main thread', async () => {
-    await begin()
-    read('s1', 'one?a=b')
-    expect(await peer.answerTo('s1')).to.deep.include({
-      type: 'ok',
-      contents: [{ uri: 'thing://one?a=b', mimeType: 'text/plain', text: 'read one?a=b' }],
-    })
-  })
-
   it('answers a refresh when the server has taken the scene that it brought', async () => {
     await begin({}, { refreshes: [false, false, true] })
     peer.answers.delete('scene.set')

@@ -118,15 +118,6 @@ describe('the Python link: what the application tells', () => {
     expect((await app.status()).lastError).to.equal(null)
   })
 
-  it('leaves out a time that is none', async () => {
-    await begin()
-    await app.named('record', { action: 'late', timestamp: '<infinity>' })
-    await app.named('put_artefact', { data_size: 1, expires_at: '<infinity>' })
-    const peer = await server.peer()
-    expect((await peer.nth('audit.record')).records[0]).not.to.have.property('timestamp')
-    expect(await peer.nth('artefact.put')).not.to.have.property('expires_at')
-  })
-
   it('keeps the newest 1000 records without a server', async () => {
     await begin({}, {}, { start: false })
     const many = { call: 'many', method: 'record', times: 1100, kwargs: { action: 'step {n}' } }

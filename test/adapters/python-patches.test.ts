@@ -63,15 +63,6 @@ describe('the Python link: scenes that change', () => {
     expect(await peer.nth('scene.patch', 2)).to.include({ base: 20 })
   })
 
-  it('sends the whole scene on a new connection', async () => {
-    await begin()
-    peer.socket.destroy()
-    peer = await server.peer(2)
-    await app.call('patch_scene', { frame: 2 }, {})
-    const whole = await peer.nth('scene.set')
-    expect(whole['scene']).to.deep.equal(sceneOf({ frame: 2, mode: 'pose' }))
-  })
-
   it('sends whole scenes while there are more objects than the server patches', async () => {
     await begin({ welcome: { ...welcome, limits: { ...welcome.limits, max_patched_objects: 1 } } })
     await app.call('patch_scene', { frame: 2 }, {})

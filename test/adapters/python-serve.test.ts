@@ -142,20 +142,6 @@ describe('the Python link beside a real serve', () => {
     }
   })
 
-  it('shows readers a scene of 60 MiB, and a change of it', async () => {
-    const pad = 'x'.repeat(600)
-    const ids = Array.from({ length: 100_000 }, (_, at) => `Prop.${at}`)
-    const objects = Object.fromEntries(ids.map(id => [id, JSON.stringify({ id, pad })]))
-    await app.call('patch_scene', { frame: 1 }, objects, true)
-    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
-    await app.call('patch_scene', { frame: 2 }, { 'Prop.7': '{"id":"Prop.7"}' })
-    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
-    const scene = await read('scene://current?ids=Prop.7,Prop.99999')
-    expect(scene.items).to.deep.equal([{ id: 'Prop.7' }, { id: 'Prop.99999', pad }])
-    const { result } = await ask('resources/read', { uri: 'scene://delta' })
-    expect(result.contents[0].text).to.have.length.below(1000).and.contain('frame')
-  })
-
   it('loses no note that was made while the server was away', async () => {
     const before = (await app.get('kept')).length
     await server.stop()
@@ -203,29 +189,6 @@ describe('the Python link beside a real serve', () => {
       expect(JSON.stringify(await read('scene://current'))).to.contain('hammer')
     } finally {
       child.kill('SIGKILL')
-    }
-  })
-
-  it('keeps the link through a silence that it announced', async () => {
-    const bounds = ['--bound=linkPingMs=100', '--bound=linkSilenceMs=500']
-    const strict = await serveInProcess({ flags: bounds })
-    const silent = new PythonApp()
-    const cuts = () => strict.output().stderr.split('application disconnected').length - 1
-    try {
-      await silent.link({ url: strict.hostUrl, token: strict.token })
-      await silent.untilState('connected')
-      const before = cuts()
-      await silent.call('set_busy', 'recomputing', 600)
-      await silent.tell({ freeze: 1.5 })
-      await silent.call('set_scene', { frame: 1 })
-      expect((await silent.call('flush', 10)).result).to.equal(true)
-      expect(cuts()).to.equal(before)
-      await silent.call('set_busy', 'recomputing', 0.001)
-      await silent.tell({ freeze: 1.5 })
-      await until(() => cuts() > before, 'the cut of a silence that was not announced')
-    } finally {
-      await silent.kill()
-      await strict.stop()
     }
   })
 

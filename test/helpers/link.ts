@@ -42,6 +42,8 @@ export class LinkClient {
   drain: (message: any) => boolean = () => false
   answer: Answering = () => undefined
   #lastId = 0
+  /** Not taken by `next` yet; answers to `ask` never are. */
+  readonly #unseen: any[] = []
   readonly #asked = new Map<string, (reply: any) => void>()
   #waiting: (() => void)[] = []
   #isClosed = false
@@ -84,15 +86,16 @@ export class LinkClient {
         const { code, reason } = await client.closed
         throw Object.assign(new Error(reason), { code })
       })
-    client.welcome = client.messages[0]
+    client.welcome = await client.next()
     return client
   }
 
   say(message: object | string): void {
-    this.ws.send(typeof message === 'string' ? message : JSON.stringify(message))
+    const isData = typeof message === 'string' || Buffer.isBuffer(message)
+    this.ws.send(isData ? message : JSON.stringify(message))
   }
 
-  /** Sends with an id; resolves with the reply, `ok` or `error`. */
+  /** Sends with an id; resolves with the reply, `ok` or `error`, without the id. */
   ask(message: object): Promise<any> {
     const id = `t${++this.#lastId}`
     const { promise, resolve, reject } = Promise.withResolvers<any>()
@@ -107,6 +110,17 @@ export class LinkClient {
     const reply = await this.ask(message)
     if (reply.type !== 'ok') throw new Error(`${JSON.stringify(message)}: ${reply.message}`)
     return reply
+  }
+
+  /** Resolves once the server has handled all that was sent before. */
+  async settled(): Promise<void> {
+    await this.done({ type: 'app.update' })
+  }
+
+  /** The message that came next. */
+  async next(): Promise<any> {
+    await this.until(() => this.#unseen.length > 0, 'a message')
+    return this.#unseen.shift()
   }
 
   ofType(type: string): any[] {
@@ -150,13 +164,15 @@ export class LinkClient {
   }
 
   #arrived(message: any): void {
-    if (!this.drain(message)) this.messages.push(message)
-    if (message.type === 'ok' || message.type === 'error') {
-      this.#asked.get(message.id)?.(message)
-      this.#asked.delete(message.id)
-    } else if (['read', 'refresh', 'capture'].includes(message.type)) {
-      void this.#reply(message)
+    const { id, ...reply } = message
+    const asked = this.#asked.get(id)
+    this.#asked.delete(id)
+    asked?.(reply)
+    if (!this.drain(message)) {
+      this.messages.push(message)
+      if (asked === undefined) this.#unseen.push(message)
     }
+    if (['read', 'refresh', 'capture'].includes(message.type)) void this.#reply(message)
     this.#wake()
   }
 

@@ -246,37 +246,6 @@ class Seen(unittest.TestCase):
         self.assertIsNone(self.session.failure)
         self.assertEqual(len(self.names()), 4)
 
-    def test_a_part_of_a_scene_that_cannot_be_read_is_told_to_no_server(self):
-        from contextlib import redirect_stderr
-        from io import StringIO
-
-        from service_cli_link import object_facts
-
-        for name in ("First", "Second", "Third"):
-            harness.add(name)
-        known, read = object_facts.object_facts, []
-
-        def facts(item, *arguments):
-            read.append(item.name)
-            if len(read) > 1:
-                raise KeyError("x")
-            return known(item, *arguments)
-
-        session = harness.session(self.clock)
-        self.addCleanup(session.stop, "test")
-        session.link.need_scene = True
-        with redirect_stderr(StringIO()), mock.patch.object(object_facts, "object_facts", facts):
-            for _ in range(5):
-                self.clock.now += 1.0
-                session.tick()
-            self.assertFalse(session._refresh())
-        self.assertEqual(session.link.patches, [])
-        harness.add("Fourth")
-        for _ in range(3):
-            self.clock.now += 1.0
-            session.tick()
-        self.assertEqual(len(session.link.scenes()[-1]["objects"]), 4)
-
     def test_a_frame_played_past_its_objects_is_not_confirmed_as_the_newest(self):
         from service_cli_link.service_host_link import Busy
 
@@ -586,17 +555,5 @@ class Switches(unittest.TestCase):
         session._clock.now += 1
         session.tick()
         self.assertIsNotNone(session.link.scenes()[-1])
-
-    def test_let_the_console_through(self):
-        session = harness.session()
-        self.addCleanup(session.stop, "test")
-        print("hello")
-        print("oh", file=sys.stderr)
-        own = "blender-console-%d" % os.getpid()
-        self.assertEqual(
-            session.link.of("log"),
-            [("hello", "stdout", "info", own), ("oh", "stderr", "warning", own)],
-        )
-
 
 harness.main(__name__)

@@ -104,17 +104,6 @@ class Kept(unittest.TestCase):
             step()
             self.assertEqual(self.uids(), known)
 
-    def test_when_linked_copies_are_deleted_and_undone(self):
-        mesh = bpy.data.meshes["Mesh"]
-        for number in range(20):
-            harness.add("Copy.%d" % number, mesh)
-        push("copies")
-        told = self.uids()
-        self.delete(*["Copy.%d" % number for number in range(0, 20, 2)])
-        self.uids()
-        bpy.ops.ed.undo()
-        self.assertEqual(self.uids(), told)
-
     def test_when_it_is_edited_joined_and_separated(self):
         bpy.data.meshes["A"].from_pydata([(5, 0, 0), (6, 0, 0), (5, 1, 0)], [], [(0, 1, 2)])
         bpy.ops.object.select_all(action="DESELECT")
@@ -161,21 +150,6 @@ class Kept(unittest.TestCase):
         bpy.data.objects.remove(bpy.data.objects["Lamp"])
         names = [self.session.identities.name(each) for each in (uid, lamp, "of another run")]
         self.assertEqual(names, ["Hero", None, None])
-
-
-class Many(unittest.TestCase):
-    def test_deleted_ones_are_forgotten_in_the_end(self):
-        from service_cli_link import identity
-
-        harness.empty_scene()
-        known = Identities()
-        for _ in range(5):
-            items = [harness.add("Item") for _ in range(identity.MAX_GONE // 2)]
-            for item in items:
-                known.uid(item, item.name_full)
-            bpy.data.batch_remove(items)
-        self.assertLessEqual(len(known._items), identity.MAX_GONE + 1)
-        self.assertEqual(len(known._items), len(known._keys))
 
 
 harness.main(__name__)

@@ -112,10 +112,6 @@ class Moments(unittest.TestCase):
             self.assertFalse(os.path.exists(os.path.dirname(path)))
         self.assertEqual(len(self.seen), 2)
 
-    def test_of_the_window_are_scaled_to_the_width_that_was_asked(self):
-        picture = pictures.take("window", 32, 10 ** 6)
-        self.assertEqual(pictures.png_size(picture.png), (32, 20))
-
     def test_are_of_the_largest_window_and_never_of_the_preferences(self):
         screen, of_settings = (SimpleNamespace(areas=[], is_temporary=each) for each in (False, True))
         small = SimpleNamespace(width=100, height=100, screen=screen)
@@ -131,37 +127,6 @@ class Moments(unittest.TestCase):
         self.windows.clear()
         with self.assertRaises(NoPicture):
             pictures.take("window", 100, 10 ** 6)
-
-
-class Offers(unittest.TestCase):
-    def of(self, link):
-        return [name for name, _ in link.said if name in ("provide_capture", "deny_capture")]
-
-    def test_are_not_made_without_a_window(self):
-        session = harness.session()
-        self.assertEqual(self.of(session.link), [])
-        session.stop("test")
-
-    def test_are_made_with_one_and_denied_as_soon_as_the_switch_says_so(self):
-        from service_cli_link import link_session
-
-        app = SimpleNamespace(background=False, version_string="3.4.1")
-        window = SimpleNamespace(app=app, context=bpy.context, data=bpy.data)
-        session = harness.session()
-        link_session.bpy = window
-        try:
-            session._offer()
-            self.assertEqual(session.link.of("provide_capture")[0][1], ("window", "viewport"))
-            session.apply(session.settings._replace(picture=False))
-            self.assertEqual(self.of(session.link), ["provide_capture", "deny_capture"])
-            session.apply(session.settings._replace(picture=True))
-            self.assertEqual(self.of(session.link)[-1], "provide_capture")
-            session.rendering = True
-            with self.assertRaises(Busy):
-                session._picture("window", 100, 10 ** 6)
-        finally:
-            link_session.bpy = bpy
-            session.stop("test")
 
 
 harness.main(__name__)

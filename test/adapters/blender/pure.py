@@ -84,11 +84,6 @@ class Numbers(unittest.TestCase):
         for given, expected in table:
             self.assertEqual(values.Cleaner().number(given), expected)
 
-    def test_have_a_point_only_where_they_need_one(self):
-        told = values.Cleaner().numbers([2.0, -1.0, 0.5, 2.0000001])
-        self.assertEqual([str(each) for each in told], ["2", "-1", "0.5", "2"])
-        self.assertEqual(str(values.Cleaner().number(-1e-9)), "0")
-
     def test_that_are_not_finite_are_left_out_and_counted(self):
         cleaner = values.Cleaner()
         for bad in (float("nan"), float("inf"), float("-inf")):

@@ -251,7 +251,8 @@ def many(count=10000):
 
 
 def freeze():
-    time.sleep(8.0)
+    """For longer than a read waits."""
+    time.sleep(6.0)
 
 
 def preferences():

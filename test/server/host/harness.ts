@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { type Socket, connect } from 'node:net'
-import { WebSocket, type ClientOptions } from 'ws'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
@@ -15,7 +14,7 @@ import type { ResourceRegistry } from '../../../src/server/resources/registry.ts
 import type { SceneState } from '../../../src/server/resources/scene/state.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { helloOf } from '../../helpers/link.ts'
+import { helloOf, LinkClient } from '../../helpers/link.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
 import { MemoryArtefacts } from './memory-artefacts.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
@@ -143,23 +142,17 @@ export class LinkServer {
   }
 
   /** A WebSocket past the handshake that has said nothing yet. */
-  async open(options: ClientOptions = {}): Promise<Peer> {
-    const ws = new WebSocket(`ws://127.0.0.1:${this.port}/host`, 'dcc-host.v1', {
-      headers: bearer,
-      ...options,
-    })
-    const peer = new Peer(ws)
-    this.#clients.push(ws)
-    await once(ws, 'open')
-    return peer
+  async open(): Promise<LinkClient> {
+    const client = await LinkClient.open(this)
+    this.#clients.push(client.ws)
+    return client
   }
 
   /** One that said hello and was welcomed. */
-  async join(instanceId = 'run-1', members: Message = {}): Promise<Peer> {
-    const peer = await this.open()
-    peer.send(hello(instanceId, members))
-    peer.welcome = await peer.next()
-    return peer
+  async join(instanceId = 'run-1', members: object = {}): Promise<LinkClient> {
+    const client = await LinkClient.connect(this, { instance_id: instanceId, ...members })
+    this.#clients.push(client.ws)
+    return client
   }
 
   /** A connection for what no client library would send. */
@@ -209,67 +202,7 @@ export class LinkServer {
   }
 }
 
-export const hello = (instanceId = 'run-1', members: Message = {}): Message =>
-  helloOf({ instance_id: instanceId, ...members })
-
-/** The application's end of a link. */
-export class Peer {
-  readonly ws: WebSocket
-  readonly closed: Promise<{ code: number; reason: string }>
-  /** As it arrived. */
-  readonly received: Message[] = []
-  welcome: Message = {}
-  pings = 0
-  #taken = 0
-  #arrived = () => {}
-
-  constructor(ws: WebSocket) {
-    this.ws = ws
-    ws.on('message', data => {
-      this.received.push(JSON.parse(String(data)))
-      this.#arrived()
-    })
-    ws.on('ping', () => this.pings++)
-    ws.on('error', () => {})
-    this.closed = new Promise(resolve => {
-      ws.once('close', (code, reason) => {
-        this.#arrived()
-        resolve({ code, reason: reason.toString() })
-      })
-    })
-  }
-
-  send(message: Message | string | Buffer): void {
-    const isData = typeof message === 'string' || Buffer.isBuffer(message)
-    this.ws.send(isData ? message : JSON.stringify(message))
-  }
-
-  /** The next message that was not looked at yet. */
-  async next(): Promise<Message> {
-    while (this.#taken >= this.received.length) {
-      if (this.ws.readyState === WebSocket.CLOSED) throw new Error('the link is closed')
-      await new Promise<void>(resolve => (this.#arrived = resolve))
-    }
-    return this.received[this.#taken++] ?? {}
-  }
-
-  /** Sends with an id and resolves with the answer to it, whatever comes before. */
-  async ask(message: Message): Promise<Message> {
-    const id = `q${Math.random()}`
-    this.send({ ...message, id })
-    for (;;) {
-      const answer = await this.next()
-      if (answer.id !== id) continue
-      const { id: _, ...rest } = answer
-      return rest
-    }
-  }
-
-  /** Resolves once the server has handled all that was sent before. */
-  async settled(): Promise<void> {
-    await this.ask({ type: 'app.update' })
-  }
-}
+export const hello = (instanceId = 'run-1'): Message => helloOf({ instance_id: instanceId })
 
 /** A connection whose bytes a test writes and reads. */
 export class RawConnection {

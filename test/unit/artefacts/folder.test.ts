@@ -2,8 +2,6 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
-import { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
@@ -200,34 +198,6 @@ describe('artefacts in a folder', () => {
       expect(areThere()).to.deep.equal([false, false])
       expect((await store.page(undefined, 9)).refs).to.deep.equal([kept.ref])
       expect(await bytesOf(store, hexOf(kept.ref))).to.have.length(32)
-      await store.close()
-    }))
-
-  it('are hidden alone while their sidecar cannot be read', () =>
-    withFolder(async root => {
-      const writer = await openFolder(root)
-      const good = (await writer.put(Buffer.from('good'))).ref
-      const bad = (await writer.put(Buffer.from('bad'))).ref
-      await writer.close()
-      const broken = new Set([hexOf(bad)])
-      // The superuser can read every real file.
-      class PartlyBroken extends ArtefactFolder {
-        override sidecar(hex: string) {
-          const failure = Object.assign(new Error('EIO: i/o error'), { code: 'EIO', errno: -5 })
-          return broken.has(hex) ? Promise.reject(failure) : super.sidecar(hex)
-        }
-      }
-      const log = recordingLog()
-      const store = new ArtefactStore(new PartlyBroken(root), { log })
-      for (let round = 0; round < 3; round++) {
-        await store.start()
-        await store.refresh()
-        expect((await store.page(undefined, 9)).refs).to.deep.equal([good])
-      }
-      expect(log.lines.filter(line => line.level === 'warn')).to.have.length(1)
-      broken.clear()
-      await store.refresh()
-      expect((await store.page(undefined, 9)).refs).to.have.deep.members([good, bad])
       await store.close()
     }))
 

@@ -23,12 +23,12 @@ describe('the first message of a link', () => {
   it('closes the link when it is no hello', async () => {
     for (const [what, first, code, reason] of wrong) {
       const peer = await server.open()
-      peer.send(first)
-      peer.send(hello())
+      peer.say(first)
+      peer.say(hello())
       const closed = await peer.closed
       expect(closed.code, what).to.equal(code)
       expect(closed.reason, what).to.contain(reason)
-      expect(peer.received, what).to.deep.equal([])
+      expect(peer.messages, what).to.deep.equal([])
     }
     expect(server.presences).to.deep.equal([])
   })
@@ -60,7 +60,7 @@ describe('the welcome of a link', () => {
       const peer = await server.join(instance, { scene_refresh: true })
       needs.push(peer.welcome['need_scene'])
       await peer.ask({ type: 'scene.set', scene: { of: instance } })
-      peer.send({ type: 'bye' })
+      peer.say({ type: 'bye' })
       await peer.closed
     }
     expect(needs).to.deep.equal([true, false, true, false, true])
@@ -93,12 +93,12 @@ describe('the place of the application', () => {
   it('is refused to another instance, which may have it later', async () => {
     const first = await server.join('run-1')
     const second = await server.open()
-    second.send(hello('run-2'))
+    second.say(hello('run-2'))
     expect(await second.closed).to.deep.equal({
       code: 4423,
       reason: 'another application is connected: blender 3.4.1, process 4711',
     })
-    expect(second.received).to.deep.equal([])
+    expect(second.messages).to.deep.equal([])
     await first.settled()
     first.ws.terminate()
     await until(() => server.presence?.connected === false)
@@ -107,11 +107,11 @@ describe('the place of the application', () => {
 
   it('is left with bye, and what was said before it holds', async () => {
     const peer = await server.join()
-    peer.send({ type: 'scene.set', scene: { a: 1 } })
-    peer.send({ type: 'bye', id: '9', reason: 'quit' })
-    peer.send({ type: 'scene.set', scene: { a: 2 } })
+    peer.say({ type: 'scene.set', scene: { a: 1 } })
+    peer.say({ type: 'bye', id: '9', reason: 'quit' })
+    peer.say({ type: 'scene.set', scene: { a: 2 } })
     expect((await peer.closed).code).to.equal(1000)
-    expect(peer.received.at(-1)).to.deep.equal({ type: 'ok', id: '9' })
+    expect(peer.messages.at(-1)).to.deep.equal({ type: 'ok', id: '9' })
     expect(server.scenes).to.deep.equal([{ a: 1 }])
     expect(server.presence).to.have.property('connected', false)
     expect((await server.join('run-1')).welcome.type).to.equal('welcome')

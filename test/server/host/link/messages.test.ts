@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { LinkServer, type Message, type Peer } from '../harness.ts'
+import type { LinkClient } from '../../../helpers/link.ts'
+import { LinkServer, type Message } from '../harness.ts'
 
 describe('a message of an application', () => {
   let server: LinkServer
-  let peer: Peer
+  let peer: LinkClient
   before(async () => {
     server = await LinkServer.start()
     peer = await server.join()
@@ -105,13 +106,11 @@ describe('a message of an application', () => {
   })
 
   it('may hold numbers that JSON lacks: they are null', async () => {
-    peer.send(
+    peer.say(
       '{"type":"app.update","id":"1","document":{"name":"a","fps":NaN},"x":[-Infinity,1e999]}',
     )
-    peer.send(
-      '{"type":"scene.set","id":"2","scene":{"objects":[],"lens":NaN,"text":"NaN","x":1.0}}',
-    )
-    peer.send('{"type":"scene.patch","id":"3","members":{"energy":[Infinity,-1e999]}}')
+    peer.say('{"type":"scene.set","id":"2","scene":{"objects":[],"lens":NaN,"text":"NaN","x":1.0}}')
+    peer.say('{"type":"scene.patch","id":"3","members":{"energy":[Infinity,-1e999]}}')
     for (const id of ['1', '2', '3']) expect(await peer.next()).to.include({ type: 'ok', id })
     const warning = '"warnings":[{"code":"number_not_finite","count":2}]'
     expect(server.scene.current.text).to.equal(
@@ -121,7 +120,7 @@ describe('a message of an application', () => {
 
   it('may be of a scene with warnings of its own, which stay its only member of that name', async () => {
     const own = '{"code":"too_dark"},{"code":"number_not_finite","count":7}'
-    peer.send(`{"type":"scene.set","id":"1","scene":{"warnings":[${own}],"lens":NaN,"x":1.0}}`)
+    peer.say(`{"type":"scene.set","id":"1","scene":{"warnings":[${own}],"lens":NaN,"x":1.0}}`)
     expect(await peer.next()).to.include({ type: 'ok' })
     expect(server.scene.current.text).to.equal(
       '{"warnings":[{"code":"too_dark"},{"code":"number_not_finite","count":1}],"lens":null,"x":1.0}',

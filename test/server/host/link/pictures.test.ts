@@ -3,7 +3,8 @@ import { createHostBackend } from '../../../../src/server/capture/host-backend.t
 import { pictureFacts } from '../../../../src/server/capture/pictures.ts'
 import { pngOf } from '../../../helpers/png.ts'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer, type Message, type Peer } from '../harness.ts'
+import type { LinkClient } from '../../../helpers/link.ts'
+import { LinkServer, type Message } from '../harness.ts'
 
 const png = pngOf(40, 30)
 const both = { capture: { targets: ['window', 'viewport'] } }
@@ -12,7 +13,7 @@ const form = () => ({ maxWidth: 100, maxBytes: 10_000, signal: new AbortControll
 
 describe('pictures that the application takes of itself', () => {
   let server: LinkServer
-  let peer: Peer
+  let peer: LinkClient
   afterEach(() => server.stop())
 
   async function begin(members: Message = both, limits = {}): Promise<void> {
@@ -27,8 +28,8 @@ describe('pictures that the application takes of itself', () => {
     return question
   }
   const answer = (id: unknown, bytes: Buffer, members: object = {}) => {
-    peer.send({ type: 'ok', id, png_bytes: bytes.length, ...members })
-    peer.send(bytes)
+    peer.say({ type: 'ok', id, png_bytes: bytes.length, ...members })
+    peer.say(bytes)
   }
   async function reasonOf(taking: ReturnType<typeof capture>): Promise<string> {
     const outcome = await taking
@@ -81,7 +82,7 @@ describe('pictures that the application takes of itself', () => {
     await begin()
     for (const [code, reason] of codes) {
       const taking = capture()
-      peer.send({ type: 'error', id: (await asked()).id, code, message: 'm' })
+      peer.say({ type: 'error', id: (await asked()).id, code, message: 'm' })
       expect(await reasonOf(taking), code).to.equal(reason)
     }
   })
@@ -99,7 +100,7 @@ describe('pictures that the application takes of itself', () => {
       expect(await reasonOf(taking), what).to.equal('failed')
     }
     const without = capture()
-    peer.send({ type: 'ok', id: (await asked()).id })
+    peer.say({ type: 'ok', id: (await asked()).id })
     expect(await reasonOf(without)).to.equal('failed')
     const taking = capture()
     answer((await asked()).id, png)
@@ -147,7 +148,7 @@ describe('pictures that the application takes of itself', () => {
     expect(await probe()).to.equal('not_offered')
     const other = await server.join('run-1', {})
     expect(await probe(), 'another hello says it anew').to.equal('not_offered')
-    other.send({ type: 'bye' })
+    other.say({ type: 'bye' })
     await other.closed
     await until(() => server.presence?.connected === false)
     expect(await probe()).to.equal('no_application')

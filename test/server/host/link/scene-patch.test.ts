@@ -1,11 +1,12 @@
 import { expect } from 'chai'
-import { LinkServer, type Message, type Peer } from '../harness.ts'
+import type { LinkClient } from '../../../helpers/link.ts'
+import { LinkServer, type Message } from '../harness.ts'
 
 const scene = { frame: 1, objects: [{ id: 'Cube', x: 0 }, { id: 'Lamp' }] }
 
 describe('scene.patch', () => {
   let server: LinkServer
-  let peer: Peer
+  let peer: LinkClient
   beforeEach(async () => {
     server = await LinkServer.start()
     peer = await server.join()
@@ -33,10 +34,10 @@ describe('scene.patch', () => {
   })
 
   it('takes a scene that came before it first, and one after it last', async () => {
-    peer.send({ type: 'scene.set', scene })
-    peer.send({ type: 'scene.patch', id: 'p', base: 1, members: { frame: 2 } })
+    peer.say({ type: 'scene.set', scene })
+    peer.say({ type: 'scene.patch', id: 'p', base: 1, members: { frame: 2 } })
     expect(await set({ last: true })).to.deep.equal({ type: 'ok', revision: 3 })
-    expect(peer.received).to.deep.include({ type: 'ok', id: 'p', revision: 2 })
+    expect(peer.messages).to.deep.include({ type: 'ok', id: 'p', revision: 2 })
     expect(current()).to.deep.equal({ last: true })
   })
 

@@ -2,14 +2,15 @@ import { expect } from 'chai'
 import { ServiceError } from '../../../../src/lib/util/errors.ts'
 import type { Notes } from '../../../../src/server/notes/notes.ts'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer, type Message, type Peer } from '../harness.ts'
+import type { LinkClient } from '../../../helpers/link.ts'
+import { LinkServer, type Message } from '../harness.ts'
 
 const scene = (value: unknown, id?: string): Message => ({ type: 'scene.set', id, scene: value })
 const audit: Message = { type: 'audit.record', records: [{ action: 'file.save' }] }
 
 describe('what an application tells', () => {
   let server: LinkServer
-  let peer: Peer
+  let peer: LinkClient
   let journal: string[]
   beforeEach(async () => {
     server = await LinkServer.start()
@@ -22,7 +23,7 @@ describe('what an application tells', () => {
   function sendTogether(...messages: Message[]): void {
     const { _socket: socket } = peer.ws as unknown as { _socket: { cork(): void; uncork(): void } }
     socket.cork()
-    for (const message of messages) peer.send(message)
+    for (const message of messages) peer.say(message)
     socket.uncork()
   }
 
@@ -53,7 +54,7 @@ describe('what an application tells', () => {
     const wrong = { type: 'audit.record', records: 1 }
     sendTogether(audit, wrong, { type: 'new' }, { type: 'ok', id: 's9' })
     await peer.settled()
-    const [, error, settled] = peer.received
+    const [, error, settled] = peer.messages
     expect(error).to.include({ type: 'error', code: 'invalid' }).and.not.to.have.property('id')
     expect(settled).to.have.property('type', 'ok')
   })
@@ -76,19 +77,19 @@ describe('what an application tells', () => {
   })
 
   it('closes the link for an invalid message, and ignores an unannounced frame', async () => {
-    peer.send('{"type":5}')
+    peer.say('{"type":5}')
     expect(await peer.closed).to.deep.equal({ code: 4400, reason: 'a message has no type' })
     await until(() => server.presence?.connected === false)
     const next = await server.join()
-    next.send(Buffer.from('x'))
+    next.say(Buffer.from('x'))
     await next.settled()
   })
 
   it('is an artefact, with other messages between its bytes', async () => {
-    peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, display_name: 'x' })
-    peer.send(Buffer.from('ab'))
+    peer.say({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, display_name: 'x' })
+    peer.say(Buffer.from('ab'))
     expect(await peer.ask(audit)).to.deep.equal({ type: 'ok', count: 1 })
-    peer.send(Buffer.from('cd'))
+    peer.say(Buffer.from('cd'))
     const { uri, ...rest } = await peer.next()
     expect(uri).to.match(/^artefact:\/\/sha256\/88d4266f/)
     expect(rest).to.include({ type: 'ok', id: 'a', existed: false })
@@ -99,8 +100,8 @@ describe('what an application tells', () => {
 
   it('is refused as a wrong artefact, and bytes that were not announced are dropped', async () => {
     for (const wrong of [{ id: 5 }, { id: undefined }, { mime: 5 }, { size: 'x' }]) {
-      peer.send({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
-      peer.send(Buffer.from('abcd'))
+      peer.say({ type: 'artefact.put', id: 'a', mime: 'text/plain', size: 4, ...wrong })
+      peer.say(Buffer.from('abcd'))
       expect(await peer.next()).to.include({ type: 'error', code: 'invalid' })
     }
     await peer.settled()
@@ -133,7 +134,7 @@ describe('the notes that an application shows', () => {
       reads.shift()?.(text)
     }
     await peer.settled()
-    const shown = peer.received.filter(({ type }) => type === 'notes')
+    const shown = peer.messages.filter(({ type }) => type === 'notes')
     expect(shown.map(({ notes }) => notes)).to.deep.equal([
       [{ text: 'of the one before' }],
       [{ text: 'of the open document' }],
