@@ -147,7 +147,7 @@ describe('the Python link: what the server asks', () => {
     await until(() => idle() < 500, 'a heartbeat of one that is back')
   })
 
-  it('sends heartbeats as often as it is told, with what keeps it busy at once', async () => {
+  it('sends heartbeats as often as it is told, with what keeps it busy or silent at once', async () => {
     await begin({ welcome: { ...welcome, heartbeat_ms: 60_000 } })
     const rare = peer
     await begin({ welcome: { ...welcome, heartbeat_ms: 50 } })
@@ -158,5 +158,9 @@ describe('the Python link: what the server asks', () => {
     await until(busy, 'a busy heartbeat')
     await app.call('set_busy', null)
     await until(() => peer.of('heartbeat').at(-1)?.['busy'] === undefined, 'it is free again')
+    // Returns when the server knows of the silence.
+    await app.call('set_busy', 'recomputing', 600)
+    const announced = { busy: 'recomputing', silent_ms: 600_000 }
+    expect(peer.of('heartbeat').at(-1)).to.deep.include(announced)
   })
 })

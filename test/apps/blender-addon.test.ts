@@ -18,7 +18,6 @@ const suites: readonly [file: string, about: string][] = [
   ['identities.py', 'knows which object is which'],
   ['changes_seen.py', 'notices what happens, once'],
   ['random_changes.py', 'tells after any changes what a fresh look finds'],
-  ['sharing.py', 'sends files when somebody asks'],
   ['picture_taking.py', 'takes pictures that fit, when it may'],
 ]
 

@@ -3,7 +3,10 @@
 import json
 import os
 import sys
+import threading
 import unittest
+from contextlib import redirect_stderr
+from io import StringIO
 from unittest import mock
 
 import bpy
@@ -13,8 +16,8 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import scene_facts
-from service_cli_link.service_host_link import NotFound
+from service_cli_link import preferences, scene_facts
+from service_cli_link.service_host_link import Busy, NotFound
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -231,9 +234,6 @@ class Seen(unittest.TestCase):
         self.assertEqual(sorted(self.names()), ["Slow", "Slower"])
 
     def test_what_cannot_be_read_is_said_once_and_does_not_stop_the_rest(self):
-        from contextlib import redirect_stderr
-        from io import StringIO
-
         said = StringIO()
         with redirect_stderr(said), mock.patch.object(scene_facts, "members", side_effect=KeyError("x")):
             for _ in range(3):
@@ -247,8 +247,6 @@ class Seen(unittest.TestCase):
         self.assertEqual(len(self.names()), 4)
 
     def test_a_frame_played_past_its_objects_is_not_confirmed_as_the_newest(self):
-        from service_cli_link.service_host_link import Busy
-
         playing = mock.patch.object(scene_facts, "is_playing", lambda: True)
         item = harness.add("Mover")
         item.keyframe_insert("location", frame=1)
@@ -269,8 +267,6 @@ class Seen(unittest.TestCase):
         self.assertEqual(told["Mover"]["translate"][0], item.matrix_world.translation.x)
 
     def test_a_call_from_another_thread_touches_nothing(self):
-        import threading
-
         before = len(self.link.said)
         self.clock.now += 1.0
         handlers = bpy.app.handlers.frame_change_post[:]
@@ -308,8 +304,6 @@ class Objects(unittest.TestCase):
         self.addCleanup(self.session.stop, "test")
 
     def read(self, uri):
-        from service_cli_link.service_host_link import NotFound
-
         try:
             [content] = self.session.link.on_read(uri)
         except NotFound:
@@ -439,6 +433,18 @@ class Objects(unittest.TestCase):
 class Oddities(unittest.TestCase):
     """Names that are not UTF-8, and numbers that are none."""
 
+    def told(self, begin):
+        """A session, and what it tells after `begin`."""
+        clock = harness.Clock()
+        session = harness.session(clock, detail="full")
+        self.addCleanup(session.stop, "test")
+        begin()
+        for _ in range(4):
+            clock.now += 1.0
+            session.tick()
+        self.assertIsNone(session.failure)
+        return session, session.link.scenes()[-1]
+
     def odd_file(self):
         """Blender makes no such names: they are put into the file."""
         harness.empty_scene()
@@ -466,15 +472,7 @@ class Oddities(unittest.TestCase):
 
     def test_in_names_are_told_as_replacement_characters_with_a_warning(self):
         path = self.odd_file()
-        clock = harness.Clock()
-        session = harness.session(clock, detail="full")
-        self.addCleanup(session.stop, "test")
-        bpy.ops.wm.open_mainfile(filepath=path)
-        for _ in range(4):
-            clock.now += 1.0
-            session.tick()
-        self.assertIsNone(session.failure)
-        scene = session.link.scenes()[-1]
+        session, scene = self.told(lambda: bpy.ops.wm.open_mainfile(filepath=path))
         json.dumps(scene, ensure_ascii=False).encode("utf-8")
         told = {each["id"]: each for each in scene["objects"]}
         name = "\ufffd\ufffdObject"
@@ -486,12 +484,6 @@ class Oddities(unittest.TestCase):
         self.assertEqual(read["data"]["vertex_groups"], ["\ufffd\ufffdGroup"])
         self.assertEqual(read["modifiers"][0]["name"], "\ufffd\ufffdModifier")
         session.link.on_read("blender-object://Child")
-        bpy.data.objects["Child"].location.x = 5
-        clock.now += 1.0
-        bpy.context.view_layer.update()
-        clock.now += 1.0
-        session.tick()
-        self.assertIsNone(session.failure)
 
     def test_in_numbers_are_told_as_nothing_with_a_warning(self):
         harness.empty_scene()
@@ -503,14 +495,7 @@ class Oddities(unittest.TestCase):
         lamp.constraints.new("COPY_LOCATION").influence = nan
         bpy.context.scene.render.fps_base = nan
         bpy.context.scene.unit_settings.scale_length = nan
-        clock = harness.Clock()
-        session = harness.session(clock, detail="full")
-        self.addCleanup(session.stop, "test")
-        for _ in range(4):
-            clock.now += 1.0
-            session.tick()
-        self.assertIsNone(session.failure)
-        scene = session.link.scenes()[-1]
+        session, scene = self.told(lambda: None)
         json.dumps(scene, allow_nan=False)
         self.assertIn("number_not_finite", [each["code"] for each in scene["warnings"]])
         for name in ("Lamp", "Camera"):
@@ -555,5 +540,39 @@ class Switches(unittest.TestCase):
         session._clock.now += 1
         session.tick()
         self.assertIsNotNone(session.link.scenes()[-1])
+
+class Sharing(unittest.TestCase):
+    """A document or a render that is sent as an artefact."""
+
+    def setUp(self):
+        harness.empty_scene()
+        self.running = preferences.RUNNING
+        self.running.session = harness.session()
+        self.addCleanup(self.running.disconnect)
+
+    def sent(self):
+        return [args[0] for args in self.running.session.link.of("put_artefact")]
+
+    def test_is_of_the_document_as_it_is_now_and_its_copy_goes(self):
+        path = os.path.join(FOLDER, "sent.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.data.objects.new("Later", None).use_fake_user = True
+        self.assertFalse(bpy.data.is_dirty)  # Blender does not count changes made by scripts
+        bpy.ops.service_cli.share_document()
+        [members] = self.sent()
+        self.assertEqual(os.path.basename(members["path"]), "sent.blend")
+        with bpy.data.libraries.load(members["path"]) as (held, _):
+            self.assertEqual(held.objects, ["Later"])
+        self.assertEqual(bpy.data.filepath, path)
+        members["on_done"](mock.Mock(uri="artefact://sha256/00"))
+        self.assertFalse(os.path.exists(os.path.dirname(members["path"])))
+        self.assertTrue(os.path.exists(path))
+        self.assertEqual(self.running.note, "Shared sent.blend")
+
+    def test_is_refused_for_a_render_that_does_not_exist(self):
+        # A warning of an operator is printed by Blender and ends in CANCELLED.
+        self.assertEqual(bpy.ops.service_cli.share_render(), {"CANCELLED"})
+        self.assertEqual(self.sent(), [])
+
 
 harness.main(__name__)

@@ -144,12 +144,4 @@ class Kept(unittest.TestCase):
         self.assertEqual(set(told), set(self.first))
         self.assertFalse(set(told.values()) & set(self.first.values()))
 
-    def test_and_its_name_is_found_by_it(self):
-        uid, lamp = self.first["A"], self.first["Lamp"]
-        bpy.data.objects["A"].name = "Hero"
-        bpy.data.objects.remove(bpy.data.objects["Lamp"])
-        names = [self.session.identities.name(each) for each in (uid, lamp, "of another run")]
-        self.assertEqual(names, ["Hero", None, None])
-
-
 harness.main(__name__)

@@ -69,14 +69,6 @@ class Lifecycle(unittest.TestCase):
             addon_utils.disable(harness.ADDON, default_set=True)
             self.assertEqual(traces(), self.clean)
 
-    def test_disconnected_it_listens_to_nothing(self):
-        harness.enable()
-        bpy.ops.service_cli.connect()
-        bpy.ops.service_cli.disconnect()
-        self.assertIsNone(running().session)
-        for name in ("handlers", "stdout", "stderr", "threads"):
-            self.assertEqual(traces()[name], self.clean[name], name)
-
     def test_quitting_keeps_what_was_shared_and_switching_off_removes_it(self):
         for end, said in (
             (addon_utils.disable_all, ("quit", False)),
