@@ -10,8 +10,6 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link.identity import Identities
-
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
 

@@ -1,19 +1,26 @@
-"""What needs no scene: numbers, lines of the panel, lists of operators, names of secrets."""
+"""What needs no scene: numbers, lines of the panel, lists of operators, names of secrets, pictures."""
 
 import ast
 import os
 import sys
+import tempfile
 import unittest
+from types import SimpleNamespace
+from unittest import mock
+
+import bpy
 
 sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
 import service_cli_link
-from service_cli_link import operator_watch, panels, values
+from service_cli_link import operator_watch, panels, pictures, values
+from service_cli_link.service_host_link import NoPicture
 from service_cli_link.values import is_sensitive_name
 
 FOLDER = os.path.dirname(service_cli_link.__file__)
+RED, BLUE = b"\xff\0\0\x80", b"\0\0\xff\xff"
 ALLOWED = set(
     "atexit base64 binascii bpy collections contextlib datetime errno gc functools hashlib hmac itertools json"
     " math mathutils mimetypes os queue random re select shutil socket ssl stat string struct sys"
@@ -139,6 +146,61 @@ class OperatorLists(unittest.TestCase):
     def test_name_operators_as_python_does(self):
         self.assertEqual(operator_watch.action_name("OBJECT_OT_delete"), "object.delete")
         self.assertEqual(operator_watch.action_name("odd"), "odd")
+
+
+class PictureFiles(unittest.TestCase):
+    def test_are_read_by_blender_as_they_were_meant(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "two.png")
+            with open(path, "wb") as file:
+                file.write(pictures.encode(3, 2, RED * 3 + BLUE * 3))
+            image = bpy.data.images.load(path)
+            self.assertEqual(tuple(image.size), (3, 2))
+            self.assertEqual(list(image.pixels[:4]), [1.0, 0.0, 0.0, 1.0])
+            self.assertEqual(list(image.pixels[-4:]), [0.0, 0.0, 1.0, 1.0])
+            bpy.data.images.remove(image)
+
+
+class Scaling(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "whole.png")
+        with open(self.path, "wb") as file:
+            file.write(pictures.encode(400, 200, os.urandom(4 * 400 * 200)))
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_meets_the_width_and_the_bytes(self):
+        before = set(bpy.data.user_map())
+        png = pictures._scaled(self.path, 100, 10 ** 6)
+        self.assertEqual(pictures.png_size(png), (100, 50))
+        small = pictures._scaled(self.path, 100, 5000)
+        self.assertLessEqual(len(small), 5000)
+        width, height = pictures.png_size(small)
+        self.assertTrue(10 < width < 100 and abs(width - 2 * height) <= 2, (width, height))
+        self.assertEqual(set(bpy.data.user_map()), before)
+
+    def test_gives_up_what_cannot_be_met(self):
+        with self.assertRaises(RuntimeError):
+            pictures._scaled(self.path, 400, 20)
+
+
+class Windows(unittest.TestCase):
+    """With a Blender in place of this one, which has no window."""
+
+    def main_window(self, *windows):
+        made = [SimpleNamespace(width=width, height=400, screen=SimpleNamespace(areas=[], is_temporary=temporary))
+                for width, temporary in windows]
+        context = SimpleNamespace(window_manager=SimpleNamespace(windows=made))
+        with mock.patch.object(pictures, "bpy", SimpleNamespace(context=context)):
+            return pictures._main_window().width
+
+    def test_of_which_the_largest_is_shown_and_never_the_preferences(self):
+        self.assertEqual(self.main_window((100, False), (640, False), (900, True)), 640)
+        with self.assertRaises(NoPicture) as caught:
+            self.main_window((900, True))
+        self.assertEqual(caught.exception.code, "no_window")
 
 
 harness.main(__name__)

@@ -142,29 +142,6 @@ class Told(unittest.TestCase):
             self.whole_shot(begin)
             self.assertEqual(self.told()["objects"], [], (walk, turns))
 
-    def test_a_removal_and_another_selection_are_one_scene(self):
-        items = self.shot()
-        begin, self.link.scene_settled = len(self.link.scenes()), False
-        bpy.data.batch_remove(items[3:])
-        self.tick()
-        items[0].select_set(True)
-        bpy.context.view_layer.update()
-        self.link.scene_settled, self.clock.step = True, 0.01
-        self.until_told(begin)
-        self.whole_shot(begin)
-        self.assertEqual(len(self.told()["objects"]), 3)
-
-    def test_what_comes_in_each_turn_is_told_while_more_comes(self):
-        self.shot(300)
-        begin, self.clock.step = len(self.link.scenes()), 0.002  # a walk takes several turns
-        for number in range(100):
-            harness.add("New.%d" % number)
-            bpy.context.view_layer.update()
-            self.clock.now += 0.05
-            self.session.tick()
-        self.assertGreater(len(self.link.scenes()), begin + 3)
-        self.whole_shot(begin)
-
     def found_by_comparing(self):
         """Names of shown objects whose change Blender has not told, from now on."""
         reader = self.session._watch._reader

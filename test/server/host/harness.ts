@@ -1,7 +1,10 @@
 import { expect } from 'chai'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { type Socket, connect } from 'node:net'
+import { describePut } from '../../../src/server/artefacts/sidecar.ts'
+import type { ArtefactFields, PutResult } from '../../../src/server/artefacts/store.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
@@ -16,7 +19,6 @@ import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { helloOf, LinkClient } from '../../helpers/link.ts'
 import { recordingLog } from '../../helpers/recording-log.ts'
-import { MemoryArtefacts } from './memory-artefacts.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 const token = 'host-token-of-this-test'
@@ -39,6 +41,41 @@ export interface LinkServerOptions {
   readonly artefacts?: HostParts['artefacts']
   /** Default: there are none. */
   readonly notes?: HostParts['notes']
+}
+
+/** A store that remembers what arrived. */
+class MemoryArtefacts {
+  readonly stored = new Map<string, { bytes: Buffer; fields: ArtefactFields }>()
+  /** Puts that were begun and did not end well. */
+  broken = 0
+  /** Called when a put has taken its first bytes. */
+  onFirstBytes: () => void = () => {}
+  onBroken: () => void = () => {}
+
+  async put(source: AsyncIterable<Uint8Array>, fields: ArtefactFields = {}): Promise<PutResult> {
+    const chunks: Uint8Array[] = []
+    try {
+      for await (const chunk of source) {
+        if (chunks.push(chunk) === 1) this.onFirstBytes()
+      }
+    } catch (error) {
+      this.broken++
+      this.onBroken()
+      throw error
+    }
+    const bytes = Buffer.concat(chunks)
+    const hex = createHash('sha256').update(bytes).digest('hex')
+    const existed = this.stored.has(hex)
+    this.stored.set(hex, { bytes, fields })
+    const origin = { instance_id: null, dcc_type: null }
+    const facts = { hex, size: bytes.length, nowMs: 0, ttlMs: 0, origin, previous: null }
+    const ref = describePut(fields, facts)
+    return { ref, existed }
+  }
+
+  async remove(hex: string): Promise<boolean> {
+    return this.stored.delete(hex)
+  }
 }
 
 /** The whole server on port 0, which remembers what arrived. */
