@@ -5,11 +5,7 @@ import { PNG } from 'pngjs'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { nothingListed } from '../../src/lib/mcp/note-proof.ts'
 import type { Serving } from '../clients/serve.ts'
-import {
-  type LinkedBlender,
-  needWindowedBlender,
-  startLinkedBlender,
-} from '../helpers/linked-blender.ts'
+import { type LinkedBlender, needWindowedBlender, startLinkedBlender } from '../helpers/blender.ts'
 import { toolCall } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
 import { boundsOfCube, differingPixels, isInside } from './note-pixels.ts'

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { subprotocol } from '../../src/lib/host-link/wire.ts'
 
@@ -34,6 +36,10 @@ export function helloOf(members: Record<string, unknown> = {}) {
 /** An application on the host link that says what a test makes it say. */
 export class LinkClient {
   readonly ws: WebSocket
+  /** For half frames, wrong frames and hard cuts. */
+  socket!: Socket
+  /** Of the server. */
+  pings = 0
   /** All messages that came, replies included. */
   readonly messages: any[] = []
   readonly closed: Promise<Closed>
@@ -50,6 +56,8 @@ export class LinkClient {
 
   private constructor(ws: WebSocket) {
     this.ws = ws
+    ws.once('upgrade', ({ socket }) => (this.socket = socket))
+    ws.on('ping', () => this.pings++)
     ws.on('message', data => this.#arrived(JSON.parse(String(data))))
     ws.on('error', () => {})
     this.closed = new Promise(resolve => {
@@ -62,11 +70,12 @@ export class LinkClient {
   }
 
   /** A WebSocket past the handshake; no hello yet. Rejects with the HTTP answer when refused. */
-  static async open({ hostUrl, token }: LinkAddress): Promise<LinkClient> {
+  static async open({ hostUrl, token }: LinkAddress, autoPong = true): Promise<LinkClient> {
     const headers = { Authorization: `Bearer ${token}` }
     const ws = new WebSocket(hostUrl.replace('http', 'ws'), subprotocol, {
       headers,
       perMessageDeflate: false,
+      autoPong,
     })
     const client = new LinkClient(ws)
     await once(ws, 'open')
@@ -77,8 +86,9 @@ export class LinkClient {
   static async connect(
     serve: LinkAddress,
     members: Record<string, unknown> = {},
+    autoPong = true,
   ): Promise<LinkClient> {
-    const client = await LinkClient.open(serve)
+    const client = await LinkClient.open(serve, autoPong)
     client.say(helloOf(members))
     await client
       .until(() => client.messages.length > 0, 'welcome')
@@ -163,6 +173,11 @@ export class LinkClient {
     this.ws.terminate()
   }
 
+  /** RST: what was not sent yet is lost. */
+  reset(): void {
+    this.socket.resetAndDestroy()
+  }
+
   #arrived(message: any): void {
     const { id, ...reply } = message
     const asked = this.#asked.get(id)
@@ -188,4 +203,17 @@ export class LinkClient {
   #wake(): void {
     for (const wake of this.#waiting.splice(0)) wake()
   }
+}
+
+export const opcodes = { text: 1, binary: 2 } as const
+
+/** One masked frame. */
+export function frameOf(payload: Buffer | string, opcode: number = opcodes.text): Buffer {
+  const bytes = Buffer.from(payload)
+  const head = Buffer.alloc(10)
+  head.set([0x80 | opcode, 0x80 | 127])
+  head.writeBigUInt64BE(BigInt(bytes.length), 2)
+  const key = randomBytes(4)
+  const masked = bytes.map((byte, index) => byte ^ (key[index % 4] ?? 0))
+  return Buffer.concat([head, key, masked])
 }

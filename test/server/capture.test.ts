@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { type Answering, LinkClient } from '../helpers/link.ts'
 import { type Events, RawSession } from '../helpers/mcp.ts'
-import { pngOf } from '../helpers/png.ts'
+import { pngOf } from '../helpers/pictures.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 

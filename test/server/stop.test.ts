@@ -4,9 +4,8 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { LinkClient } from '../helpers/link.ts'
+import { frameOf, LinkClient, opcodes } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { frameOf, opcodes, RawLink } from '../helpers/raw-link.ts'
 import { openFilesOf, type RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 import { BlobRead, uploadGenerated } from '../nightly/artefact-bytes.ts'
@@ -129,14 +128,14 @@ describe('stopping a server', () => {
   it('cuts who stopped reading, and uploads that stopped coming', async () => {
     await start(500)
     const { read } = await beginRead()
-    const silent = await RawLink.connect(serve, { instance_id: 'silent' })
-    silent.socket.pause()
+    const silent = await LinkClient.connect(serve, { instance_id: 'silent' })
+    silent.ws.pause()
     const upload = await RawSocket.open(serve.port)
     const lines = ['POST /host/v1/artefacts HTTP/1.1', 'Host: localhost', 'Content-Length: 99999']
     upload.write(requestText([...lines, `Authorization: Bearer ${serve.token}`], 'begun'))
-    const link = await RawLink.connect(serve, { instance_id: 'silent' })
-    link.text({ type: 'artefact.put', id: 'a', mime: 'image/png', size: MiB })
-    link.write(frameOf(randomBytes(65_536), { opcode: opcodes.binary }))
+    const link = await LinkClient.connect(serve, { instance_id: 'silent' })
+    link.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: MiB })
+    link.socket.write(frameOf(randomBytes(65_536), opcodes.binary))
     const unfinished = join(registryDir, 'dcc-mcp-artefacts', 'tmp')
     const begun = () => openFilesOf(process.pid).filter(path => path.startsWith(unfinished))
     await until(() => begun().length === 2, 'the uploads have begun')

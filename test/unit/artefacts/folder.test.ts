@@ -4,8 +4,7 @@ import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { recordingLog } from '../../helpers/recording-log.ts'
-import { settableClock } from '../../helpers/settable-clock.ts'
+import { recordingLog, settableClock } from '../../helpers/fakes.ts'
 import { describeArtefactStore } from './store-suite.ts'
 import {
   bodyPath,

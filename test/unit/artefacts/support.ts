@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
 import { ArtefactStore, type StoreOptions } from '../../../src/server/artefacts/store.ts'
 import type { Clock } from '../../../src/lib/util/time.ts'
-import { settableClock } from '../../helpers/settable-clock.ts'
+import { settableClock } from '../../helpers/fakes.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
 
 export function sha256(bytes: Uint8Array): string {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { until } from '../../helpers/until.ts'
-import { recordingLog } from '../../helpers/recording-log.ts'
+import { recordingLog } from '../../helpers/fakes.ts'
 import type { SceneRevision } from '../../../src/server/resources/scene/state.ts'
 import {
   createInstanceRecord,

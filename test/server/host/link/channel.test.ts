@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { WebSocketServer } from 'ws'
 import { Channel } from '../../../../src/server/host/link/channel.ts'
-import { frameOf, opcodes, RawLink } from '../../../helpers/raw-link.ts'
+import { frameOf, LinkClient } from '../../../helpers/link.ts'
 import { until } from '../../../helpers/until.ts'
 
 const bounds = { helloMs: 60_000, pingMs: 40, silenceMs: 120, maxBacklogBytes: 65_536 }
@@ -12,7 +12,7 @@ const bounds = { helloMs: 60_000, pingMs: 40, silenceMs: 120, maxBacklogBytes: 6
 describe('a channel of the host link', () => {
   let server: WebSocketServer
   let channel: Channel
-  let link: RawLink
+  let link: LinkClient
   let types: string[]
   let closed: Promise<number>
   afterEach(() => {
@@ -36,15 +36,14 @@ describe('a channel of the host link', () => {
     })
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    link = await RawLink.open({ hostUrl: `http://127.0.0.1:${port}/host`, token: 't' })
+    link = await LinkClient.open({ hostUrl: `http://127.0.0.1:${port}/host`, token: 't' }, false)
   }
-  const pings = () => link.frames.filter(({ opcode }) => opcode === opcodes.ping).length
 
   it('is cut when nothing arrives, after the silence that was announced', async () => {
     await open()
     channel.allowSilence(600_000)
-    await link.until(() => pings() >= 8, 'more pings than an unannounced silence lasts')
-    expect(link.ended).to.equal(false)
+    await until(() => link.pings >= 8, 'more pings than an unannounced silence lasts')
+    expect(link.ws.readyState).to.equal(link.ws.OPEN)
     channel.allowSilence(0)
     expect(await closed).to.equal(1006)
   })
@@ -53,45 +52,45 @@ describe('a channel of the host link', () => {
     await open()
     const message = frameOf(JSON.stringify({ type: 'slow', name: 'x'.repeat(200) }))
     for (const byte of message.subarray(0, 60)) {
-      link.write(Buffer.from([byte]))
+      link.socket.write(Buffer.from([byte]))
       await new Promise(resolve => setTimeout(resolve, 10))
     }
-    link.write(message.subarray(60))
+    link.socket.write(message.subarray(60))
     await until(() => types.length === 1)
   })
 
   it('is not cut because the server itself did not listen', async () => {
     await open()
-    link.text({ type: 'first' })
-    await until(() => pings() >= 2)
+    link.say({ type: 'first' })
+    await until(() => link.pings >= 2)
     const end = performance.now() + 400
     while (performance.now() < end);
-    link.text({ type: 'second' })
+    link.say({ type: 'second' })
     await until(() => types.length === 2)
   })
 
   it('is closed without a hello in time, and stays when it came', async () => {
     await open({ helloMs: 100, pingMs: 60_000 })
-    expect(await link.untilClosed()).to.equal(4400)
+    expect((await link.closed).code).to.equal(4400)
     server.close()
     await open({ helloMs: 500 })
-    link.text({ type: 'hello' })
+    link.say({ type: 'hello' })
     channel.allowSilence(600_000)
-    await link.until(() => pings() >= 16, 'more pings than the hello had time')
-    expect(link.ended).to.equal(false)
+    await until(() => link.pings >= 16, 'more pings than the hello had time')
+    expect(link.ws.readyState).to.equal(link.ws.OPEN)
   })
 
   it('is closed with 1013 when the answers are not taken', async () => {
     await open({ pingMs: 60_000 })
-    link.socket.pause()
+    link.ws.pause()
     const answer = { type: 'ok', id: 'i'.repeat(10_000) } as const
     let sent = 0
     while (channel.send(answer)) {
       sent++
       await setImmediate()
     }
-    link.socket.resume()
-    expect(await link.untilClosed()).to.equal(1013)
+    link.ws.resume()
+    expect((await link.closed).code).to.equal(1013)
     expect(link.messages).to.have.length(sent + 1)
   })
 })

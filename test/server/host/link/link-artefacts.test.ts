@@ -3,9 +3,8 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { serveInProcess } from '../../../helpers/in-process-servers.ts'
-import { LinkClient } from '../../../helpers/link.ts'
+import { frameOf, LinkClient, opcodes } from '../../../helpers/link.ts'
 import { RawSession } from '../../../helpers/mcp.ts'
-import { frameOf, opcodes, RawLink } from '../../../helpers/raw-link.ts'
 import type { RunningServe } from '../../../helpers/serve-process.ts'
 import { until } from '../../../helpers/until.ts'
 import { expectHealthy } from '../link-health.ts'
@@ -91,10 +90,10 @@ describe('artefacts over the host link', () => {
   })
 
   it('that are cut in the middle leave nothing', async () => {
-    const link = await RawLink.connect(serve)
-    link.text({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
-    const piece = frameOf(randomBytes(pieceBytes), { opcode: opcodes.binary })
-    link.write(Buffer.concat([piece, piece.subarray(0, 1000)]))
+    const link = await LinkClient.connect(serve)
+    link.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
+    const piece = frameOf(randomBytes(pieceBytes), opcodes.binary)
+    link.socket.write(Buffer.concat([piece, piece.subarray(0, 1000)]))
     await until(async () => (await unfinished()).length === 1, 'the upload has begun')
     link.reset()
     await until(async () => (await unfinished()).length === 0, 'the upload is undone')
