@@ -160,14 +160,6 @@ for (const { mode, needs, args, command } of blenderModes) {
       if (mode === 'gui') expect(loaded.document.modified).to.equal(false)
     })
 
-    it('sees the new document of a template', async () => {
-      await tell('rename')
-      await comes(names, found => found.includes('Hero'))
-      await tell('new_from_template')
-      await comes(scene, ({ objects }) => objects?.some(({ name }) => name === 'Stroke') === true)
-      await confirmed()
-    })
-
     it('reads why the scene is gone when Blender loaded its factory settings', async () => {
       await tell('factory_settings')
       const gone = await comes(scene, ({ objects }) => objects === undefined)

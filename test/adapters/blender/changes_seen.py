@@ -67,18 +67,6 @@ class Seen(unittest.TestCase):
         self.assertEqual(len(self.link.scenes()) - before, 2)
         self.assertEqual(self.link.scenes()[-1]["objects"][0]["translate"], [50, 0, 0])
 
-    def test_what_is_renamed_or_removed_changes_the_list_and_its_address(self):
-        item = harness.add("Old")
-        self.tick()
-        del self.link.said[:]
-        item.name = "New"
-        self.tick()
-        listed = self.link.of("register")[-1]
-        self.assertEqual(listed[0], "blender-object")
-        self.assertEqual([each["uri"] for each in listed[1]], ["blender-object://New"])
-        updated = [args[0] for args in self.link.of("updated")]
-        self.assertIn("blender-object://Old", updated)
-
     def test_undo_and_redo(self):
         harness.add("Kept")
         bpy.ops.ed.undo_push(message="start")
@@ -95,37 +83,7 @@ class Seen(unittest.TestCase):
         actions = [args[0] for args in self.link.of("record")]
         self.assertEqual([a for a in actions if a.startswith("edit.")], ["edit.undo", "edit.redo"])
 
-    def test_save_and_load_and_goes_on_afterwards(self):
-        path = os.path.join(FOLDER, "saved.blend")
-        harness.add("Saved")
-        bpy.ops.wm.save_as_mainfile(filepath=path)
-        self.tick()
-        (_, unsaved_name, *_), saved = self.link.of("set_document")[-2:]
-        self.assertEqual(saved, (path, "saved.blend", False, unsaved_name))
-        bpy.ops.wm.read_homefile(use_empty=True)
-        self.tick()
-        unsaved, name, _, saved_from = self.link.of("set_document")[-1]
-        self.assertIsNone(unsaved)
-        self.assertIsNone(saved_from)
-        self.assertRegex(name, r"^unsaved \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$")
-        bpy.ops.wm.open_mainfile(filepath=path)
-        self.tick()
-        self.assertEqual(self.names(), ["Saved"])
-        self.assertEqual(self.link.scenes()[-1]["document"]["path"], path)
-        records = [args for args in self.link.of("record") if args[0].startswith("file.")]
-        self.assertEqual(
-            records,
-            [
-                ("file.save", {"path": path}),
-                ("file.load", {"path": ""}),
-                ("file.load", {"path": path}),
-            ],
-        )
-        bpy.ops.object.empty_add()
-        self.tick()
-        self.assertEqual(sorted(self.names()), ["Empty", "Saved"])
-
-    def test_a_copy_that_is_saved_elsewhere_as_a_copy(self):
+    def test_files_that_are_saved_copied_and_loaded(self):
         path, other = (os.path.join(FOLDER, name) for name in ("shot.blend", "other.blend"))
         save = bpy.ops.wm.save_as_mainfile
         done = []
@@ -136,6 +94,8 @@ class Seen(unittest.TestCase):
             lambda: bpy.ops.wm.save_mainfile(),
             lambda: save(filepath=other),  # Save As
             lambda: save(filepath=other, copy=True),  # of the file itself, over itself
+            lambda: bpy.ops.wm.read_homefile(use_empty=True),
+            lambda: bpy.ops.wm.open_mainfile(filepath=path),
         ):
             before = len(self.link.of("record"))
             step()
@@ -149,7 +109,12 @@ class Seen(unittest.TestCase):
             ("file.save", {"path": path}),
             ("file.save", {"path": other}),
             ("file.save", {"path": other}),
+            ("file.load", {"path": ""}),
+            ("file.load", {"path": path}),
         ])
+        bpy.ops.object.empty_add()
+        self.tick()
+        self.assertEqual(self.names(), ["Empty"])
 
     def test_an_unsaved_document_by_a_name_that_it_keeps_and_no_other_has(self):
         def name(at=None):
@@ -221,17 +186,6 @@ class Seen(unittest.TestCase):
         self.link.scene_wanted = True
         self.session.tick()
         self.assertEqual(len(self.link.scenes()), before + 2)
-
-    def test_a_reader_waits_while_the_last_scene_is_on_its_way(self):
-        harness.add("Slow")
-        self.tick()
-        self.link.scene_settled = False
-        harness.add("Slower")
-        refresh = self.link.about["on_refresh"]
-        self.assertFalse(refresh())
-        self.link.scene_settled = True
-        self.assertTrue(refresh())
-        self.assertEqual(sorted(self.names()), ["Slow", "Slower"])
 
     def test_what_cannot_be_read_is_said_once_and_does_not_stop_the_rest(self):
         said = StringIO()
@@ -521,25 +475,6 @@ class Switches(unittest.TestCase):
         self.assertEqual(session.link.of("register"), [("blender-object", [], [])])
         self.assertLessEqual(said, {"start", "pump", "stop", "register"})
         self.assertEqual((session.settled, session.reading), (True, False))
-
-    def test_can_be_turned_while_connected(self):
-        session = harness.session()
-        self.addCleanup(session.stop, "test")
-        session.tick()
-        settings = session.settings
-        session.apply(settings._replace(scene=False, objects=False, console=False))
-        self.assertEqual(session.link.scenes()[-1], None)
-        self.assertEqual(session.link.of("register")[-1], ("blender-object", [], []))
-        with self.assertRaisesRegex(NotFound, "switched off in the preferences"):
-            session.link.on_read("blender-object://Cube")
-        print("not told")
-        self.assertEqual(session.link.of("log"), [])
-        self.assertTrue(session.link.about["on_refresh"]())
-        self.assertEqual(session.link.scenes()[-1], None)
-        session.apply(settings)
-        session._clock.now += 1
-        session.tick()
-        self.assertIsNotNone(session.link.scenes()[-1])
 
 class Sharing(unittest.TestCase):
     """A document or a render that is sent as an artefact."""

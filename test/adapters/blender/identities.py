@@ -67,15 +67,6 @@ class Kept(unittest.TestCase):
             bpy.ops.ed.undo()
             self.assertEqual(self.uids(), self.first)
 
-    def test_when_it_is_brought_back_with_data_of_another_name(self):
-        bpy.data.meshes["A"].name = "Shape"
-        push("rename the mesh")
-        self.uids()
-        self.delete("A")
-        self.uids()
-        bpy.ops.ed.undo()
-        self.assertEqual(self.uids(), self.first)
-
     def test_when_another_took_its_place_before_the_undo(self):
         self.delete("A")
         harness.add("Other", bpy.data.meshes.new("Other"))
@@ -88,19 +79,6 @@ class Kept(unittest.TestCase):
         bpy.ops.ed.redo()
         bpy.ops.ed.redo()
         self.assertEqual(self.uids(), other)
-
-    def test_when_its_renaming_is_undone(self):
-        bpy.data.objects["A"].name = "Hero"
-        push("rename")
-        renamed = self.uids()
-        bpy.data.objects["Hero"].location.x = 2
-        bpy.data.objects["B"].location.x = 2
-        push("move")
-        self.assertEqual(self.uids(), renamed)
-        for step, known in ((bpy.ops.ed.undo, renamed), (bpy.ops.ed.undo, self.first),
-                            (bpy.ops.ed.redo, renamed), (bpy.ops.ed.redo, renamed)):
-            step()
-            self.assertEqual(self.uids(), known)
 
     def test_when_it_is_edited_joined_and_separated(self):
         bpy.data.meshes["A"].from_pydata([(5, 0, 0), (6, 0, 0), (5, 1, 0)], [], [(0, 1, 2)])

@@ -99,17 +99,6 @@ class Lifecycle(unittest.TestCase):
         bpy.ops.wm.read_userpref()
         self.assertIsNone(running().session)
 
-    def test_clients_are_told_when_blender_has_dropped_it_with_its_preferences(self):
-        for load in (bpy.ops.wm.read_factory_settings, bpy.ops.wm.read_factory_userpref):
-            module = harness.enable()
-            running().session = session = harness.session()
-            load()
-            self.assertIsNone(running())
-            module.pump()
-            module.pump()
-            self.assertEqual(session.link.of("stop"), [("quit", False), (module.RESET, True)])
-            self.assertEqual([name for name, _ in session.link.said].count("start"), 2)
-
     def test_registered_anew_from_changed_files_it_works(self):
         import importlib
 

@@ -382,7 +382,6 @@ WORDS = {
     "console_uri": lambda: "events://session/" + running().session.console.session_id,
     "dialog": lambda: _dialog,
     "new": lambda: bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False),
-    "new_from_template": lambda: bpy.ops.wm.read_homefile(app_template="2D_Animation"),
     "factory_settings": lambda: bpy.ops.wm.read_factory_settings(),
     "load": lambda: bpy.ops.wm.open_mainfile(filepath=PATH),
     "save": lambda: bpy.ops.wm.save_as_mainfile(filepath=PATH),

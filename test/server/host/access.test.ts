@@ -36,7 +36,7 @@ describe('access to the host routes', () => {
       for (const path of at) {
         const answer = await host.post(`/host/v1/${path}`, '{}', headers as typeof json)
         expect(answer.status, path).to.equal(status)
-        expect(answer.body.code).to.match(new RegExp(`^${code}`))
+        expect(answer.json.code).to.match(new RegExp(`^${code}`))
         expect(answer.headers['content-type']).to.equal('application/problem+json')
         expect(answer.headers['www-authenticate'] !== undefined).to.equal(status === 401)
         expect(answer.text).not.to.contain('private')

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { type Socket, connect } from 'node:net'
 import { describePut } from '../../../src/server/artefacts/sidecar.ts'
 import type { ArtefactFields, PutResult } from '../../../src/server/artefacts/store.ts'
@@ -18,6 +17,7 @@ import type { SceneState } from '../../../src/server/resources/scene/state.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { helloOf, LinkClient } from '../../helpers/link.ts'
+import { type Answer, ask } from '../../helpers/mcp.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
@@ -27,12 +27,7 @@ export const json = { ...bearer, 'Content-Type': 'application/json' }
 
 export type Message = Record<string, unknown>
 
-export interface Answer {
-  status: number
-  headers: IncomingHttpHeaders
-  text: string
-  body: { code?: string; existed?: boolean; errors?: { pointer: string; detail: string }[] }
-}
+type Headers = Record<string, string | string[]>
 
 export interface LinkServerOptions {
   readonly limits?: Partial<Bounds>
@@ -200,22 +195,12 @@ export class LinkServer {
     return new RawConnection(socket)
   }
 
-  post(path: string, body: string | Buffer, headers: OutgoingHttpHeaders = json): Promise<Answer> {
+  post(path: string, body: string | Buffer, headers: Headers = json): Promise<Answer> {
     return this.send('POST', path, headers, body)
   }
 
-  async send(
-    method: string,
-    path: string,
-    headers: OutgoingHttpHeaders,
-    body: string | Buffer = '',
-  ): Promise<Answer> {
-    const req = request({ port: this.port, host: '127.0.0.1', method, path, headers })
-    req.end(body)
-    const [res] = await once(req, 'response')
-    let text = ''
-    for await (const chunk of res.setEncoding('utf8')) text += chunk
-    return { status: res.statusCode, headers: res.headers, text, body: JSON.parse(text) }
+  send(method: string, path: string, headers: Headers, body?: string | Buffer): Promise<Answer> {
+    return ask(`http://127.0.0.1:${this.port}${path}`, { method, headers, body })
   }
 
   expectNothingArrived(): void {
@@ -226,11 +211,6 @@ export class LinkServer {
 
   get errors(): string[] {
     return this.log.lines.filter(({ level }) => level === 'error').map(({ text }) => text)
-  }
-
-  /** The server alone: clients are left as they are. */
-  stopServer(): Promise<void> {
-    return this.#server.stop()
   }
 
   async stop(): Promise<void> {

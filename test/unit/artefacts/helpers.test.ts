@@ -70,15 +70,6 @@ describe('artefact helpers', () => {
       expect(await artefactList({ root })).to.deep.equal([])
     }))
 
-  it('work on when the folder was removed in between', () =>
-    withFolder(async folder => {
-      const root = artefactRootIn(folder)
-      await artefactPutBytes(Buffer.from('one'), { root })
-      fs.rmSync(root, { recursive: true })
-      const { uri } = await artefactPutBytes(Buffer.from('two'), { root })
-      expect((await artefactList({ root })).map(ref => ref.uri)).to.deep.equal([uri])
-    }))
-
   it('use a folder of the user by default', () => {
     const uid = process.geteuid?.() ?? 0
     expect(defaultArtefactRoot()).to.equal(join(tmpdir(), `dcc-mcp-artefacts-${uid}`))

@@ -64,15 +64,6 @@ describe('WindowCapture', () => {
       expect(native.probed.map(({ pid }) => pid)).to.deep.equal([4711, 4711])
     })
 
-    it('for another application only once its own window is found', async () => {
-      await ready()
-      native.state = fail(noDisplay)
-      capture.aim(another)
-      expect(capture.unavailable?.reason).to.equal('not_tried')
-      await capture.look()
-      expect(capture.unavailable).to.equal(noDisplay)
-    })
-
     it('as the application itself draws it, though no window is seen', async () => {
       native.state = fail(noDisplay)
       await ready([host, native])

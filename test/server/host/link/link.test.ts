@@ -33,11 +33,6 @@ describe('the first message of a link', () => {
     expect(server.presences).to.deep.equal([])
   })
 
-  it('is a hello, which is welcomed', async () => {
-    const { welcome } = await server.join()
-    expect(welcome).to.deep.include({ type: 'welcome', need_scene: true })
-  })
-
   it('may say more, once', async () => {
     const document = { path: '/a.blend', frames: 250 }
     const peer = await server.join('run-1', { more: { x: 1 }, document })
