@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { startServe } from '../../src/server/serve.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { frameOf, LinkClient, opcodes } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
@@ -144,5 +146,19 @@ describe('stopping a server', () => {
     read.disconnect()
     silent.reset()
     link.reset()
+  })
+
+  it('leaves nothing behind when the start is cancelled', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'cancelled-'))
+    const where = { port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }
+    const what = { dccType: 'unknown', registryDir: folder, artefacts: true, resources: true }
+    const cancel = new AbortController()
+    const options = { ...where, ...what, accessLog: () => {}, log: silentLogger }
+    const starting = startServe(options, cancel.signal).catch((error: unknown) => error)
+    const reason = new Error('cancelled')
+    cancel.abort(reason)
+    expect(await starting).to.equal(reason)
+    expect(await readdir(join(folder, 'instances'))).to.deep.equal([])
+    await rm(folder, { recursive: true, force: true })
   })
 })
