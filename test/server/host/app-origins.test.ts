@@ -50,17 +50,13 @@ describe('the pages of serve --app-origin', () => {
   const page = () => ({ Origin: viewer, Authorization: `Bearer ${token}` })
   const allowed = ({ headers }: Answer) => headers['access-control-allow-origin']
 
-  it('have a token for each origin', () => {
-    expect([...serve.pageTokens.keys()]).to.deep.equal([viewer, local])
-    expect(new Set(serve.pageTokens.values()).size).to.equal(2)
-    expect(token).to.match(/^[\w-]{43}$/)
-  })
-
   it('link with their token in the hello, also beside strangers that show none', async () => {
     const strangers = Array.from({ length: 20 }, () => {
       return new WebSocket(serve.hostUrl.replace('http', 'ws'), 'dcc-host.v1', { origin: viewer })
     })
     await Promise.all(strangers.map(ws => once(ws, 'open')))
+    expect([...serve.pageTokens.keys()]).to.deep.equal([viewer, local])
+    expect(new Set(serve.pageTokens.values()).size).to.equal(2)
     for (const origin of [viewer, local]) {
       const hello = helloOf({ token: serve.pageTokens.get(origin) })
       expect((await link(origin, hello)).messages[0]).to.include({ type: 'welcome' })

@@ -6,7 +6,7 @@ import { RawSession, rpc } from '../../../helpers/mcp.ts'
 import type { RunningServe } from '../../../helpers/serve-process.ts'
 import { statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 import { until } from '../../../helpers/until.ts'
-import { expectHealthy, failureOf } from '../link-health.ts'
+import { failureOf } from '../link-health.ts'
 
 const maxMessageBytes = 100_000
 
@@ -27,7 +27,6 @@ describe('reads of the resources of an application', () => {
 
   afterEach(async () => {
     if (app.ws.readyState === app.ws.OPEN) await app.bye()
-    await expectHealthy(serve)
   })
 
   after(async () => {

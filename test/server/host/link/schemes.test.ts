@@ -3,7 +3,7 @@ import { serveInProcess } from '../../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../../helpers/link.ts'
 import { type Events, RawSession } from '../../../helpers/mcp.ts'
 import type { RunningServe } from '../../../helpers/serve-process.ts'
-import { connectWhenFree, expectHealthy } from '../link-health.ts'
+import { connectWhenFree } from '../link-health.ts'
 
 const listChanged = 'notifications/resources/list_changed'
 
@@ -27,7 +27,6 @@ describe('schemes of an application over the host link', () => {
     events.close()
     await session.delete()
     if (app.ws.readyState === app.ws.OPEN) await app.bye()
-    await expectHealthy(serve)
   })
 
   after(async () => {
