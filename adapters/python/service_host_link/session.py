@@ -13,7 +13,8 @@ SILENCE_SECONDS = 30.0
 AWAY_SECONDS = 2.0  # the main thread counts as busy for the server when it was not here for longer
 MAX_UPLOAD_TRIES = 3
 PASSING_CODES = ("limit", "busy", "internal")  # the server may take it later
-RETRY_SECONDS = 1.0  # doubled with each refusal in a row, at most 64 times as long
+RETRY_SECONDS = 1.0  # doubled with each refusal in a row, up to MAX_RETRY_SECONDS
+MAX_RETRY_SECONDS = 60.0
 
 DEFAULT_LIMITS = {
     "max_message_bytes": 64 * 1024 * 1024,
@@ -285,7 +286,7 @@ class Session(object):
                 link._fail(feed.name, "the server refused %s: %s" % (feed.name, error.text))
                 if error.code in PASSING_CODES:
                     times, _ = self._refused.get(feed, (0, 0.0))
-                    wait = RETRY_SECONDS * 2 ** min(times, 6)
+                    wait = min(RETRY_SECONDS * 2 ** min(times, 9), MAX_RETRY_SECONDS)
                     self._refused[feed] = (times + 1, time.monotonic() + wait)
                 elif error.code == "invalid" and len(feed.in_flight) > 1:
                     feed.alone = len(feed.in_flight)
