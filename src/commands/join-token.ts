@@ -1,6 +1,6 @@
-import { parseToken, readTokenFile } from '../lib/accounts/token.ts'
+import { parseSecret, readSecretFile } from '../lib/auth/secret-file.ts'
 import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
-import type { Secret } from '../lib/util/secret.ts'
+import { Secret } from '../lib/util/secret.ts'
 import { checkPath } from './path-flags.ts'
 
 /**
@@ -15,9 +15,11 @@ export function readJoinToken(
   const { SERVICE_JOIN_TOKEN: variable } = env
   if (file === undefined && !variable) return null
   return async () =>
-    file === undefined
-      ? parseToken(variable ?? '', 'SERVICE_JOIN_TOKEN')
-      : readTokenFile(file, '--join-token-file')
+    new Secret(
+      file === undefined
+        ? parseSecret(variable ?? '', 'SERVICE_JOIN_TOKEN')
+        : await readSecretFile(file, '--join-token-file', { mounted: true }),
+    )
 }
 
 /** The address of a gateway to join, without `/mcp`. Throws `usage_invalid`. */

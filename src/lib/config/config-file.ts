@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { type ServiceError, unusableFile } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 import { toRfc3339 } from '../util/time.ts'
-import { parseAccountsUrl } from './accounts-url.ts'
 import { readPrivateFile, withFileLock, writePrivateFile } from './private-file.ts'
 
 /** The content of the configuration file; logins are keyed by `AccountsUrl.url`. */
@@ -45,16 +44,9 @@ const login = z
 /** A saved login. Times are milliseconds since the epoch. */
 export type SavedLogin = Readonly<Partial<z.output<typeof login>>>
 
-const address = z.string().transform((name, context) => {
-  const parsed = parseAccountsUrl(name)
-  if (parsed.ok) return parsed.value.url
-  context.addIssue(parsed.failure)
-  return z.NEVER
-})
-
 const configFile = z.strictObject({
   default_registry: text,
-  registries: z.record(address, login).default({}),
+  registries: z.record(z.string(), login).default({}),
 })
 
 const head = '# Managed by service-cli: comments are not kept. Holds tokens: do not share it.\n'
@@ -74,8 +66,6 @@ export function parseConfig(content: string, path: string): Config {
     return { defaultServer, logins: new Map(Object.entries(registries)) }
   }
   const [issue] = error.issues
-  // The name may hold a password.
-  if (issue?.code === 'invalid_key') throw invalid(path, 'has an invalid address in registries')
   const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
   const place = z.core.toDotPath([...(issue?.path ?? []), ...keys])
   throw invalid(path, `has ${keys.length > 0 ? 'an unknown key' : 'an invalid value'}: ${place}`)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writePrivateFile } from '../../lib/config/private-file.ts'
 import { tokenFile } from '../../lib/instances/files.ts'
-import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
+import { parseSecret, readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
 interface HostTokenSource {
@@ -26,7 +26,7 @@ export async function resolveHostToken(source: HostTokenSource) {
     return { secret: new Secret(text), file: source.file }
   }
   if (source.env) {
-    const text = checkSecretText(source.env, 'SERVICE_HOST_TOKEN')
+    const text = parseSecret(source.env, 'SERVICE_HOST_TOKEN')
     return { secret: new Secret(text), file: null }
   }
   const file = tokenFile(source.instancesDir, source.instanceId)

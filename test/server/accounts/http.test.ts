@@ -92,6 +92,7 @@ describe('a request to the accounts server', () => {
       ['half of it', '{"username":"alice","password":"x"', 400, 'malformed-json'],
       ['a form', 'username=alice&password=x', 400, 'malformed-json'],
       ['a list', '[]', 422, 'validation-failed'],
+      ['a further member', '{"username":"a","password":"b","sub":"c"}', 422, 'validation-failed'],
       ['a deep nesting', `${'['.repeat(8000)}${']'.repeat(8000)}`, 422, 'validation-failed'],
       ['too much', `{"username":"${'x'.repeat(17_000)}"}`, 413, 'body-too-large'],
     ]

@@ -137,8 +137,8 @@ describe('settings of serve', () => {
     [{ aggregate: true }, {}, '--aggregate is for --gateway'],
     [{ limit: ['pageSize=1e3'] }, {}, 'NAME=NUMBER'],
     [{ 'api-key-file': '/nonexistent/key' }, { SERVICE_MCP_API_KEY: 'abc' }, 'no such file'],
-    [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY contains'],
-    [{}, { SERVICE_HOST_TOKEN: 'two words' }, 'SERVICE_HOST_TOKEN contains'],
+    [{}, { SERVICE_MCP_API_KEY: 'two words' }, 'SERVICE_MCP_API_KEY has spaces'],
+    [{}, { SERVICE_HOST_TOKEN: 'two words' }, 'SERVICE_HOST_TOKEN has spaces'],
   ]
   for (const [flags, env, message] of refused) {
     it(`refuse ${titleOf(flags, env)}`, async () => {
