@@ -49,48 +49,6 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       })
     })
 
-    it('takes each name and each address once, and leaves nothing of a refused account', async () => {
-      await make('ada')
-      const others = [
-        newAccount('ADA', { emailKey: 'other@studio.example', id: 'a' }),
-        newAccount('other', { emailKey: 'ada@studio.example', id: 'b' }),
-      ]
-      for (const other of others) {
-        const session = newSession(other.id, `session-${other.id}`)
-        expect(await store.createAccount(other, session)).to.equal('taken')
-        expect(await store.findSession(session.id)).to.equal(null)
-      }
-      expect(await store.listAccounts()).to.have.length(1)
-    })
-
-    it('gives a name to one of several that want it at the same time', async () => {
-      const outcomes = await Promise.all(
-        [0, 1, 2, 3].map(at =>
-          store.createAccount(
-            newAccount('ada', { id: `ada-${at}` }),
-            newSession(`ada-${at}`, `s${at}`),
-          ),
-        ),
-      )
-      expect(outcomes.toSorted()).to.deep.equal(['created', 'taken', 'taken', 'taken'])
-    })
-
-    it('uses up the code of a user name with the account, and never for another name', async () => {
-      const code = { usernameKey: 'ada', hash: 'h', expiresAtMs: now + 1000 }
-      const create = (username: string, hash: string, createdAtMs = now) => {
-        const account = newAccount(username, { createdAtMs })
-        return store.createAccount(account, newSession(account.id, 's'), hash)
-      }
-      await store.setCode({ ...code, hash: 'replaced' })
-      await store.setCode(code)
-      expect(await create('ada', 'replaced')).to.equal('code_invalid')
-      expect(await create('bob', 'h')).to.equal('code_invalid')
-      expect(await create('ada', 'h', now + 1000)).to.equal('code_invalid')
-      expect(await store.findCode('h', now)).to.equal('ada')
-      expect(await create('ada', 'h')).to.equal('created')
-      expect(await store.findCode('h', now)).to.equal(null)
-    })
-
     it('sets a new password once with a code, and ends sessions and service tokens', async () => {
       const { id, key, account } = await make('ada')
       const { account: bob } = await make('bob')
@@ -125,18 +83,6 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       await make('ada')
     })
 
-    it('starts no session of an account that is disabled, gone or has another password', async () => {
-      const { id, account } = await make('ada')
-      const start = (accountId: string, hash: string) =>
-        store.createSession(newSession(accountId, 'next'), hash)
-      expect(await start(id, 'another hash')).to.equal(false)
-      expect(await start('nobody', account.passwordHash)).to.equal(false)
-      await store.updateAccount(id, { disabledAtMs: now })
-      expect(await start(id, account.passwordHash)).to.equal(false)
-      await store.updateAccount(id, { disabledAtMs: null })
-      expect(await start(id, account.passwordHash)).to.equal(true)
-    })
-
     it('rotates the refresh token of a session once for each token', async () => {
       const { session } = await make('ada')
       const rotate = (fromHash: string, toHash: string) =>
@@ -159,19 +105,6 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       expect(await rotate(rotated?.tokenHash ?? '', 'ended')).to.equal(false)
     })
 
-    it('ends other sessions and the code with a new password', async () => {
-      const { id, key, account } = await make('ada')
-      await store.createSession(newSession(id, 'kept'), account.passwordHash)
-      await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + day })
-      const change = (passwordHash: string) =>
-        store.changePassword({ ...account, passwordHash }, 'new', 'kept')
-      expect(await change('wrong')).to.equal(false)
-      expect(await change(account.passwordHash)).to.equal(true)
-      expect(await sessionOf('kept')).to.not.equal(null)
-      expect(await sessionOf('session-ada')).to.equal(null)
-      expect(await store.findCode('h', now)).to.equal(null)
-    })
-
     it('keeps no session of the old password when both happen at the same time', async () => {
       const { id, account } = await make('ada')
       const { passwordHash } = account
@@ -188,33 +121,6 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       await Promise.all([create(1), create(2), store.endAccess(id), create(3), create(4)])
       expect(await store.listServiceTokens(id, now)).to.deep.equal([])
       expect(await create(5)).to.equal(false)
-    })
-
-    it('keeps service tokens with their scopes and their last use', async () => {
-      const { id } = await make('ada')
-      const token = newToken(id, 't')
-      await store.createServiceToken(token, 'session-ada')
-      await store.createServiceToken(newToken(id, 'newer', { createdAtMs: now + 1 }), 'session-ada')
-      expect(await store.listServiceTokens(id, now)).to.deep.equal([
-        { ...newToken(id, 'newer', { createdAtMs: now + 1 }), lastUsedAtMs: null },
-        { ...token, lastUsedAtMs: null },
-      ])
-      await store.touchServiceToken('t', now)
-      expect((await store.findServiceToken('secret of t'))?.token.lastUsedAtMs).to.equal(now)
-      expect(await store.revokeServiceToken('someone else', 't')).to.equal(false)
-      expect(await store.revokeServiceToken(id, 't')).to.equal(true)
-      expect(await store.findServiceToken('secret of t')).to.equal(null)
-    })
-
-    it('disables an account, and ends its sessions and service tokens', async () => {
-      const { id } = await make('ada')
-      await store.createServiceToken(newToken(id, 't'), 'session-ada')
-      const ended = await store.disableAccount(id, now)
-      expect(ended.sessions).to.equal(1)
-      expect(ended.tokens.map(row => row.id)).to.deep.equal(['t'])
-      expect((await store.findAccount('ada'))?.disabledAtMs).to.equal(now)
-      expect(await store.findServiceToken('secret of t')).to.equal(null)
-      expect(await store.endAccess(id)).to.deep.equal({ sessions: 0, tokens: [] })
     })
 
     it('changes team and address of an account, but to no address of another', async () => {
