@@ -104,21 +104,6 @@ describe('a command whose server is another program', () => {
     expect([code, stdout]).to.deep.equal([0, 'http://127.0.0.1/#%1B[31mred%07%E2%80%AE\n'])
   })
 
-  it('says why the server cannot check the key', async () => {
-    status = 503
-    answer = { error: 'temporarily_unavailable', error_description: 'the accounts are away' }
-    const { stderr } = await run('resources list')
-    expect(stderr).to.contain('/mcp refused the request (HTTP 503): the accounts are away')
-  })
-
-  it('reads a resource and lists one page with one request each', async () => {
-    answer = { resources: [] }
-    for (const words of ['resources read scene://current', 'resources list']) {
-      expect((await run(words)).code).to.equal(0)
-    }
-    expect(asked).to.equal(2)
-  })
-
   it('escapes control characters with --json, which parses to the same', async () => {
     const resources = [{ uri: 'scene://current', name: `${escapes}\u009b31m` }]
     answer = { resources }
@@ -169,12 +154,4 @@ describe('a command whose server is another program', () => {
       expect(stderr).to.match(told)
     })
   }
-
-  it('says that nothing listens', async () => {
-    const { code, stderr } = await runCommand(['resources', 'list', '--url=http://127.0.0.1:1/mcp'])
-    expect(code).to.equal(5)
-    expect(stderr).to.match(
-      /^error: http:\/\/127.0.0.1:1\/mcp cannot be reached: connection refused/,
-    )
-  })
 })

@@ -86,20 +86,6 @@ describe('service-cli resources', () => {
     })
   }
 
-  it('says of an application that left without a scene that there is none', async () => {
-    const own = await serveInProcess()
-    try {
-      await (await LinkClient.connect(own)).bye()
-      const read = () => runCommand(['resources', 'read', 'scene://current', `--url=${own.url}`])
-      await until(async () => (await read()).stderr !== '', 'the remark')
-      const { stdout, stderr } = await read()
-      expect(JSON.parse(stdout)).to.include({ status: 'no_snapshot' })
-      expect(stderr).to.match(/^the application is gone since .*Z; it left no scene\n$/)
-    } finally {
-      await own.stop()
-    }
-  })
-
   it('asks one of several instances by its id, and says what to do when none runs', async () => {
     const second = await start()
     await second.post('scene', { frame: 1 })
@@ -118,19 +104,5 @@ describe('service-cli resources', () => {
     expect(none.code).to.equal(5)
     expect(none.stderr).to.contain('service-cli serve')
     serve = await start()
-  })
-
-  it('asks for the key, and takes it from the variable', async () => {
-    const keyed = await serveInProcess({ env: { SERVICE_MCP_API_KEY: 'k'.repeat(32) } })
-    try {
-      const args = ['resources', 'list', `--url=${keyed.url}`]
-      const { code, stderr } = await runCommand(args)
-      expect(code).to.equal(4)
-      expect(stderr).to.contain('SERVICE_MCP_API_KEY').and.contain('--api-key-file')
-      const env = { ...process.env, SERVICE_MCP_API_KEY: 'k'.repeat(32) }
-      expect((await runCommand(args, { env })).code).to.equal(0)
-    } finally {
-      await keyed.stop()
-    }
   })
 })

@@ -6,7 +6,6 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { at, startAggregating } from '../server/gateway/aggregating.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { runningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
@@ -127,20 +126,6 @@ describe('service-cli resources watch', () => {
     expect(watched.json().at(-1).lines[1]).to.match(/^- frame \d+ → 100$/)
   })
 
-  it('prints the changes of a scene at a gateway as those of the scene at its server', async () => {
-    const gateway = await startAggregating(registryDir)
-    try {
-      await serve.post('scene', { objects: [{ name: 'Cube', translate: [0, 0, 0] }] })
-      const watched = await watch(at(handle), `--url=${gateway.url}`)
-      await serve.post('scene', { objects: [{ name: 'Cube', translate: [0, 1, 0] }] })
-      await watched.has(3)
-      await watched.end()
-      expect(watched.lines().join('\n')).to.match(/revision \d+ → \d+[^]+Cube moved 1\.00 along y/)
-    } finally {
-      await gateway.stop()
-    }
-  })
-
   it('prints one line for a burst with --settle', async () => {
     await serve.post('scene', { frame: 0 })
     const watched = await watch('scene://current', '--json', '--settle=1s')
@@ -214,29 +199,6 @@ describe('service-cli resources watch', () => {
     expect([first.url, restarted.url]).to.deep.equal([before, serve.url])
     expect(restarted).to.include({ reason: away.reason }).and.have.property('away_ms')
     expect(change.revision).to.be.a('number')
-  })
-
-  it('says why an application did not answer, and when it answers again', async () => {
-    let isBusy = false
-    const application = await LinkClient.connect(serve)
-    application.answer = ({ type, uri }) => {
-      if (type !== 'read') return undefined
-      if (isBusy) return { code: 'busy', message: 'it renders' }
-      return { contents: [{ uri, text: 'a cube' }] }
-    }
-    const resources = [{ uri: 'app://Cube', name: 'Cube' }]
-    await application.done({ type: 'producer.register', scheme: 'app', resources })
-    const watched = await watch('app://Cube')
-    isBusy = true
-    await application.done({ type: 'resource.updated', uri: 'app://Cube' })
-    await watched.has(2)
-    isBusy = false
-    await watched.has(3)
-    await watched.end()
-    await application.bye()
-    const [, busy, answered] = watched.lines()
-    expect(busy).to.match(/cannot be read \(.*the application is busy.*\); trying again$/)
-    expect(answered).to.contain('could not be read').and.contain('watching again at')
   })
 
   it('refuses a --settle that is not a time or for a polled resource, and a missing resource', async () => {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { createAuth } from '../../../src/server/auth/auth.ts'
-import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import {
   bearer,
@@ -220,13 +220,6 @@ describe('a server with named keys and settings of its own', () => {
     expect((await ask(url, { headers: postHeaders })).status, 'without any key').to.equal(401)
   })
 
-  it('does not start on a damaged file', async () => {
-    await keys.create('anna')
-    await writeFile(keys.path, '{')
-    const error = await start({ key: 'k'.repeat(32) }).catch(cause => cause)
-    expect(error).to.include({ code: 'config_invalid' })
-  })
-
   it('that started open refuses every request while the keys file is unusable', async () => {
     const { url } = await start({ mode: 'none' })
     await mkdir(dirname(keys.path), { recursive: true, mode: 0o700 })
@@ -314,22 +307,5 @@ describe('keys made and revoked beside a running server', () => {
     const open = await serveInProcess({ registryDir: folder, flags: meant })
     expect(await letsIn(open.url)).to.equal(true)
     await open.stop()
-  })
-
-  it('hold for a gateway, too', async () => {
-    await make('other')
-    const gateway = gatewayInProcess({ port: 0, registryDir: folder })
-    try {
-      const { url } = await gateway.line('listening')
-      const key = await make('anna')
-      const session = await RawSession.open(url, revision, bearer(key))
-      expect((await session.readJson('gateway://instances')).total).to.equal(0)
-      const stream = await session.listen()
-      await keys('revoke', 'anna')
-      await until(() => stream.ended, 'the stream is cut')
-      expect(await letsIn(url, key)).to.equal(false)
-    } finally {
-      await gateway.stop()
-    }
   })
 })
