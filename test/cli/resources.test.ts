@@ -40,8 +40,8 @@ describe('service-cli resources', () => {
     expect(read).to.deep.equal({ code: 0, stdout: '{"frame":7}', stderr: '' })
   })
 
-  it('says that the scene may be older than the screen, except of two past scenes', async () => {
-    const app = await LinkClient.connect(serve, { scene_refresh: true })
+  it('says that the application is gone, except of two past scenes', async () => {
+    const app = await LinkClient.connect(serve)
     await app.done({ type: 'scene.set', scene: { frame: 8 } })
     const { stderr: set } = await runCommand(['checkpoint', 'eight', folder()])
     expect(set).to.equal('')
@@ -49,10 +49,11 @@ describe('service-cli resources', () => {
     await runCommand(['checkpoint', 'nine', folder()])
     const read = (query: string) =>
       runCommand(['resources', 'read', `scene://delta?since=eight${query}`, folder()])
-    expect((await read('')).stderr).to.match(/has not confirmed its scene since 20/)
+    await app.bye()
+    await until(async () => (await read('')).stderr !== '', 'the remark')
+    expect((await read('')).stderr).to.match(/^the application is gone since .*Z/)
     const past = await read('&until=nine')
     expect([past.code, past.stderr]).to.deep.equal([0, ''])
-    await app.bye()
   })
 
   it('says why there is no picture of the window', async () => {
