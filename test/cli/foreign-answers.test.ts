@@ -124,6 +124,7 @@ describe('a command whose server is another program', () => {
   const refusals: [words: string, status: number, code: number, told: RegExp, headers?: object][] =
     [
       ['resources list', 401, 4, /requires a key or token \(HTTP 401\): no\nhint: set SERVICE_MCP/],
+      ['resources list', 400, 3, /does not serve MCP 2026-07-28 \(HTTP 400\)/],
       ['resources list', 404, 3, /\/mcp not found \(HTTP 404\): no\n/],
       ['resources list', 429, 6, /is busy \(HTTP 429\): no\n/],
       ['resources list', 302, 3, /redirects to http:\/\/other\/\n/, { Location: 'http://other/' }],

@@ -222,12 +222,6 @@ describe('mcp-config', () => {
       '"mcp.excluded" has its name',
     ],
     [
-      'qwen-code',
-      '.qwen/settings.json',
-      { mcp: { allowed: ['other'] } },
-      '"mcp.allowed" lacks its name',
-    ],
-    [
       'claude-code',
       '.claude.json',
       { projects: { '/shot': { disabledMcpServers: ['blender'] } } },

@@ -86,24 +86,4 @@ describe('service-cli resources', () => {
       expect(stderr).to.contain(`no resource at ${uri}`)
     })
   }
-
-  it('asks one of several instances by its id, and says what to do when none runs', async () => {
-    const second = await start()
-    await second.post('scene', { frame: 1 })
-    const list = () => runCommand(['resources', 'list', folder(), '--dcc-type=maya'])
-    await until(async () => / set \d+ s ago\n/.test((await list()).stderr), 'the time of its scene')
-    const unclear = await list()
-    expect(unclear.code).to.equal(2)
-    expect(unclear.stderr)
-      .to.contain(serve.instanceId.slice(0, 8))
-      .and.match(/: --instance ID\n/)
-    const named = ['resources', 'list', '--json', folder(), `--instance=${second.instanceId}`]
-    expect(JSON.parse((await runCommand(named)).stdout).url).to.equal(second.url)
-    await second.stop()
-    await serve.stop()
-    const none = await runCommand(['resources', 'list', folder()])
-    expect(none.code).to.equal(5)
-    expect(none.stderr).to.contain('service-cli serve')
-    serve = await start()
-  })
 })
