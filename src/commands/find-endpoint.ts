@@ -56,14 +56,11 @@ export async function findEndpoint(
   }
   if (word === gatewayWord) {
     const { url, aggregate } = await findGateway(registryDir)
-    const locate: Locate = async () => {
-      try {
-        const gateway = await findGateway(registryDir)
-        return ok({ url: new URL(gateway.url), ownerFile: gateway.ownerFile })
-      } catch (error) {
-        return fail(messageOf(error))
-      }
-    }
+    const locate: Locate = () =>
+      findGateway(registryDir).then(
+        gateway => ok({ url: new URL(gateway.url), ownerFile: gateway.ownerFile }),
+        error => fail(messageOf(error)),
+      )
     const found = { url, aggregate }
     return { locate, key, found }
   }

@@ -207,45 +207,6 @@ describe('mcp-config', () => {
     expect(err).to.include(`${path}:1:4 is not valid JSON: invalid comment token`)
   })
 
-  const off: [client: string, path: string, settings: object, told: string][] = [
-    ['opencode', '.config/opencode/opencode.jsonc', { mcp: 'enabled' }, '"enabled" is false'],
-    [
-      'cline',
-      '.cline/data/settings/cline_mcp_settings.json',
-      { mcpServers: 'disabled' },
-      '"disabled" is true',
-    ],
-    [
-      'gemini-cli',
-      '.gemini/settings.json',
-      { mcp: { excluded: ['blender'] } },
-      '"mcp.excluded" has its name',
-    ],
-    [
-      'claude-code',
-      '.claude.json',
-      { projects: { '/shot': { disabledMcpServers: ['blender'] } } },
-      '"disabledMcpServers" of a project',
-    ],
-  ]
-  for (const [client, file, settings, told] of off) {
-    it(`warns that ${client} does not use an entry that is switched off`, async () => {
-      const path = join(home, file)
-      const [[section, member]] = Object.entries(settings) as [[string, unknown]]
-      let content: object = settings
-      if (typeof member === 'string') {
-        const { entry } = JSON.parse((await mcpConfig(`${client} --json`)).out)
-        content = { [section]: { blender: { ...entry, [member]: member === 'disabled' } } }
-      }
-      await writeFileAt(path, JSON.stringify(content))
-      const { code, err } = await mcpConfig(`${client} --write`)
-      expect(code, err).to.equal(0)
-      expect(err)
-        .to.match(/warning: .+ does not use the entry blender: /)
-        .and.include(told)
-    })
-  }
-
   it('writes the command of the bridge for stdio clients', async () => {
     const words = async (line: string) => {
       const { out, err } = await mcpConfig(`${line} --auth none`)

@@ -88,38 +88,12 @@ async function readSettings(path: string) {
 /** The names of the entries with this URL; none where the settings are missing or of another shape. */
 export async function entriesWith(url: string, { format, section }: Client, path: string) {
   try {
-    const { [section]: entries = {} } = readAny(format, await readFile(path, 'utf8'))
+    const text = await readFile(path, 'utf8')
+    const settings: any = format === 'toml' ? parseToml(text) : parse(text)
+    const { [section]: entries = {} } = settings
     const has = (entry: unknown) => JSON.stringify(entry).includes(JSON.stringify(url))
     return Object.keys(entries).filter(name => has(entries[name]))
   } catch {
     return []
-  }
-}
-
-function readAny(format: Client['format'], text: string): any {
-  return format === 'toml' ? parseToml(text) : parse(text)
-}
-
-/** What switches the entry off in the settings of its client; null: nothing that is known. */
-export async function whySwitchedOff(
-  { format, section }: Client,
-  path: string,
-  name: string,
-): Promise<string | null> {
-  try {
-    const settings = readAny(format, await readFile(path, 'utf8'))
-    const entry = settings[section]?.[name]
-    if (entry?.enabled === false) return 'its "enabled" is false'
-    if (entry?.disabled === true) return 'its "disabled" is true'
-    // Of Gemini CLI and Qwen Code.
-    if (settings.mcp?.excluded?.includes(name)) return '"mcp.excluded" has its name'
-    if (settings.mcp?.allowed?.includes(name) === false) return '"mcp.allowed" lacks its name'
-    // Of Claude Code.
-    const projects = Object.values<any>(settings.projects ?? {})
-    const isOff = projects.some(project => project.disabledMcpServers?.includes(name))
-    return isOff ? '"disabledMcpServers" of a project has its name' : null
-  } catch {
-    // It is missing, or has another shape.
-    return null
   }
 }
