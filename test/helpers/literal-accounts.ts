@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 
 /**
  * A registry that answers what the specification states and not a member more: login gives
- * `access_token` alone, registration has no body, refresh takes the access token as Bearer, the
+ * `access_token` alone, as does registration, refresh takes the access token as Bearer, the
  * current user is `username` and `email`. Everything else is a bare 404.
  */
 export interface LiteralAccounts {
@@ -48,7 +48,7 @@ export async function startLiteralAccounts(): Promise<LiteralAccounts> {
         secrets.push(password)
         if (accounts.has(username)) return { status: 409 }
         accounts.set(username, { email, password })
-        return { status: 204 }
+        return { status: 201, json: { access_token: makeToken(username) } }
       }
       case 'POST /api/v1/auth/login': {
         const { username, password } = JSON.parse(body)
