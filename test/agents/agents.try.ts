@@ -2,7 +2,7 @@ import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { rgbPng } from '../helpers/png.ts'
+import { rgbPng } from '../helpers/pictures.ts'
 import { runOwn } from '../clients/run-program.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -82,7 +82,7 @@ const row = (cells: (string | number)[]) => `| ${cells.join(' | ')} |`
 
 /**
  * Real programs with a stub in place of their model: it asks for each tool and records what comes
- * back. Those that are in PATH are tried. The tables that this prints are in docs/agents.md.
+ * back. Those that are in PATH are tried. What it prints is for reading; docs/clients.md has the versions.
  */
 describe('the answer of a tool', function () {
   this.timeout(180_000)

@@ -259,6 +259,13 @@ describe('mcp-config', () => {
     expect(out).to.include('"env":{"SERVICE_MCP_API_KEY":"${{ secrets.SERVICE_MCP_API_KEY }}"}')
   })
 
+  it('prints YAML for Goose', async () => {
+    const { out } = await mcpConfig(`goose --url ${at(8765)} --name blender --auth none`)
+    const facts = '"enabled":true,"name":"blender","description":"service-cli","timeout":300'
+    const address = `"type":"streamable_http","uri":"${at(8765)}"`
+    expect(out).to.equal(`extensions:\n  "blender": {${facts},${address}}\n`)
+  })
+
   it('warns about a key over unencrypted HTTP', async () => {
     const far = 'cursor --url http://studio.example/mcp --auth'
     const { out, err } = await mcpConfig(`${far} api-key`)
@@ -292,62 +299,37 @@ describe('mcp-config', () => {
   }
 
   describe('in the docs', () => {
-    const readDoc = (name: string) => readFileSync(join(root, 'docs', name), 'utf8')
-    const [, section = ''] = readDoc('clients.md').split('\nExact lines,')
-    /** The block below the bold name of a client. */
-    const blocks = Array.from(
-      section.matchAll(/\n\*\*([^*]+)\*\*[^`]*(?:`[^`\n]+`[^`]*)*```(\w+)\n([^]*?)\n```/g),
-      ([, title = '', form = '', text = '']) => ({ title, form, text }),
-    )
-    /** The set-up commands of the table in docs/agents.md. */
-    const setUps = Array.from(
-      readDoc('agents.md').matchAll(
-        /\n\| ([\w ]+) \| `service-cli mcp-config ([\w-]+)( --write)?`/g,
-      ),
-      ([, title = '', id = '', write]) => ({ title, id, writes: write !== undefined }),
-    )
+    const page = readFileSync(join(root, 'docs', 'clients.md'), 'utf8')
     const idOf = (title: string) => clients.find(client => client.title === title)?.id ?? title
-    const usual = ['--url', at(8765), '--name', 'blender']
+    /** Lines such as `Cursor:   {"mcpServers":…}`, and the set-up commands of the first table. */
+    const entries = [...page.matchAll(/^([A-Za-z ]+): +((?:\{|claude |codex ).+)$/gm)]
+    const setUps = [
+      ...page.matchAll(/^\| ([\w ]+) \| `service-cli mcp-config ([\w-]+)( --write)?`/gm),
+    ]
+    const usual = ['--url', at(8765), '--name', 'blender', '--auth']
 
-    it('has a block for most clients', () => {
-      const most = 'claude-code cursor vscode codex opencode qwen-code copilot-cli cline continue'
-      const others = 'goose amp inspector'
-      const expected = `${most} ${others}`.split(' ')
-      expect(blocks.map(({ title }) => idOf(title))).to.include.members(expected)
-      expect(setUps).to.have.length(10)
+    it('has every client', () => {
+      const known = clients.filter(({ id }) => id !== 'generic')
+      expect(setUps.map(([, title]) => title)).to.have.members(known.map(({ title }) => title))
+      expect(entries).to.have.length(13)
     })
 
-    for (const { title, form, text } of blocks) {
-      const [, line = '', more] = /^([^#\n]+?)(?:\s+# \[ (.+) \])?$/.exec(text) ?? []
-      it(`prints what they show for ${title}`, async () => {
-        const id = idOf(title)
-        const auth = text.includes('SERVICE_MCP_API_KEY') ? 'api-key' : 'none'
-        const plain = await run([id, ...usual, '--auth', 'none'])
-        const { out, err } = await run([id, ...usual, '--auth', auth])
-        if (form === 'json') expect(JSON.parse(text)).to.deep.equal(JSON.parse(out))
-        else if (form === 'yaml') expect(plain.out.trim()).to.equal(text)
-        else if (line.startsWith('service-cli mcp-config')) {
-          expect(line).to.match(new RegExp(`^service-cli mcp-config ${id}\\b`))
-        } else {
-          expect(plain.err).to.include(line)
-          if (more !== undefined) expect(err).to.include(more)
-        }
+    for (const [, title = '', entry = ''] of entries) {
+      const auth = entry.includes('SERVICE_MCP_API_KEY') ? 'api-key' : 'none'
+      it(`prints what they show for ${title}, with --auth ${auth}`, async () => {
+        const { out, err } = await run([idOf(title), ...usual, auth])
+        if (entry.startsWith('{')) expect(JSON.parse(entry)).to.deep.equal(JSON.parse(out))
+        else expect(err).to.include(entry)
       })
     }
 
-    for (const { title, id, writes } of setUps) {
+    for (const [, title = '', id = '', write] of setUps) {
       it(`sets up ${title} as they say, or prints what to paste`, async () => {
         expect(idOf(title)).to.equal(id)
         // It exists nowhere else.
         if (id === 'claude-desktop' && process.platform === 'linux') return
-        const { out, err } = await run([
-          id,
-          ...usual,
-          '--auth',
-          'none',
-          ...(writes ? ['--write'] : []),
-        ])
-        expect(out, err).to.match(writes ? /^added the entry blender in / : /blender/)
+        const { out, err } = await run([id, ...usual, 'none', ...(write ? ['--write'] : [])])
+        expect(out, err).to.match(write ? /^added the entry blender in / : /blender/)
       })
     }
   })

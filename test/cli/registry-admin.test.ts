@@ -1,9 +1,12 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
 import { runCommand } from '../helpers/in-process.ts'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import {
+  type AccountsOwner,
+  type RunningAccounts,
+  createAccountsOwner,
+  createCaller,
+} from '../helpers/accounts.ts'
 import { ask } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'

@@ -2,9 +2,12 @@ import { expect } from 'chai'
 import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import {
+  type AccountsOwner,
+  type RunningAccounts,
+  createAccountsOwner,
+  createCaller,
+} from '../helpers/accounts.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'

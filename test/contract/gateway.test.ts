@@ -12,7 +12,7 @@ import { refusalText } from '../../src/server/mcp/send.ts'
 import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { entry, MemoryDirectory } from '../helpers/memory-directory.ts'
+import { entry, MemoryDirectory } from '../helpers/instances.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import {
   closeStreams,

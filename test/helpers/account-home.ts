@@ -1,9 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type CommandOptions, runCommand } from './in-process.ts'
 import { type Ended, cleanEnv, root } from './program.ts'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { type IncomingMessage, createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 export interface Said extends Ended {
   readonly args: readonly string[]
@@ -79,4 +81,141 @@ function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true })
     .map(name => join(folder, String(name)))
     .filter(path => statSync(path).isFile())
+}
+
+/**
+ * A registry that answers what the specification states and not a member more: login gives
+ * `access_token` alone, as does registration, refresh takes the access token as Bearer, the
+ * current user is `username` and `email`. Everything else is a bare 404.
+ */
+export interface LiteralAccounts {
+  readonly url: string
+  /** `POST /api/v1/auth/login`, in order. */
+  readonly asked: readonly string[]
+  /** Every password and token that it saw or made. */
+  readonly secrets: readonly string[]
+  /** Every token stops working. */
+  forgetTokens(): void
+  /** The next request is answered so, whatever it asks. */
+  refuseNext(status: number, headers?: Record<string, string>): void
+  close(): Promise<void>
+}
+
+export async function startLiteralAccounts(): Promise<LiteralAccounts> {
+  const accounts = new Map<string, { email: string; password: string }>()
+  const tokens = new Map<string, string>()
+  const asked: string[] = []
+  const secrets: string[] = []
+  let made = 0
+  let refusal: { status: number; headers: Record<string, string> } | null = null
+
+  function makeToken(username: string): string {
+    const exp = Math.floor(Date.now() / 1000) + 86_400
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const signature = Buffer.from(`literal signature ${++made}`).toString('base64url')
+    const token = `${part({ alg: 'ES256' })}.${part({ exp })}.${signature}`
+    tokens.set(token, username)
+    secrets.push(token)
+    return token
+  }
+
+  function answer(route: string, body: string, bearer: string): { status: number; json?: object } {
+    const username = tokens.get(bearer)
+    switch (route) {
+      case 'POST /api/v1/auth/register': {
+        const { username, email, password } = JSON.parse(body)
+        secrets.push(password)
+        if (accounts.has(username)) return { status: 409 }
+        accounts.set(username, { email, password })
+        return { status: 201, json: { access_token: makeToken(username) } }
+      }
+      case 'POST /api/v1/auth/login': {
+        const { username, password } = JSON.parse(body)
+        secrets.push(password)
+        if (accounts.get(username)?.password !== password) return { status: 401 }
+        return { status: 200, json: { access_token: makeToken(username) } }
+      }
+      case 'POST /api/v1/auth/refresh': {
+        if (username === undefined) return { status: 401 }
+        // One rotation each: whoever comes with the old token is refused.
+        tokens.delete(bearer)
+        return { status: 200, json: { access_token: makeToken(username) } }
+      }
+      case 'GET /api/v1/auth/me': {
+        const email = accounts.get(username ?? '')?.email
+        return email === undefined ? { status: 401 } : { status: 200, json: { username, email } }
+      }
+      default:
+        return { status: 404 }
+    }
+  }
+
+  const server = createServer(async (req, res) => {
+    let body = ''
+    for await (const chunk of req) body += String(chunk)
+    const route = `${req.method} ${req.url}`
+    asked.push(route)
+    if (refusal !== null) {
+      res.writeHead(refusal.status, refusal.headers).end()
+      refusal = null
+      return
+    }
+    const bearer = (req.headers.authorization ?? '').replace(/^Bearer /, '')
+    const { status, json } = answer(route, body, bearer)
+    res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
+    res.end(json === undefined ? undefined : JSON.stringify(json))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    asked,
+    secrets,
+    forgetTokens: () => tokens.clear(),
+    refuseNext: (status, headers = {}) => void (refusal = { status, headers }),
+    async close() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+/** Passes requests on to `target`, and remembers them. */
+export interface Passage {
+  readonly url: string
+  readonly asked: readonly string[]
+  close(): Promise<void>
+}
+
+/** `refuses`: answers such a request with 503 instead. */
+export async function openPassage(
+  target: string,
+  refuses: (asked: IncomingMessage) => boolean = () => false,
+): Promise<Passage> {
+  const asked: string[] = []
+  const server = createServer((incoming, outgoing) => {
+    asked.push(`${incoming.method} ${incoming.url}`)
+    if (refuses(incoming)) return void outgoing.writeHead(503).end()
+    const { method, headers } = incoming
+    const host = new URL(target).host
+    const onward = request(target + incoming.url, { method, headers: { ...headers, host } })
+    onward.on('response', (answer: IncomingMessage) => {
+      outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+      answer.pipe(outgoing)
+    })
+    onward.on('error', () => outgoing.destroy())
+    outgoing.on('close', () => onward.destroy())
+    incoming.pipe(onward)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    asked,
+    async close() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
 }

@@ -30,11 +30,11 @@ import type { Tool, ToolParts } from './tools/tool.ts'
  * enforcement is a separate argument.
  */
 export interface McpHttpConfig extends Partial<ListenOptions> {
-  /** Folder of instance records, keys and artefacts (docs/limits.md, "State directory"). */
+  /** Folder of instance records, keys and artefacts (docs/reference.md, "State directory"). */
   registryDir?: string
   /** Advertise and serve resources. Default true; false makes every resources method −32601. */
   enableResources?: boolean
-  /** Offer the read-only tools (docs/agents.md). Default false; without resources there are none. */
+  /** Offer the read-only tools (docs/clients.md). Default false; without resources there are none. */
   enableTools?: boolean
   /** Serve `artefact://`. Default false; then reads answer −32002. */
   enableArtefactResources?: boolean

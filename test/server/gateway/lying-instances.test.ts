@@ -1,22 +1,23 @@
 import { expect } from 'chai'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate as immediate } from 'node:timers/promises'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { RawSession, rpc } from '../../helpers/mcp.ts'
-import { contentsOf, startScriptedInstance, updateOf } from '../../helpers/scripted-instance.ts'
-import type { HeldRead, ScriptedInstance } from '../../helpers/scripted-instance.ts'
+import {
+  type HeldRead,
+  type ScriptedInstance,
+  contentsOf,
+  startScriptedInstance,
+  updateOf,
+} from '../../helpers/instances.ts'
 import {
   callStateless,
   listenStateless,
   statelessHeaders,
   statelessRequest,
 } from '../../helpers/stateless.ts'
-import { LocalTransport } from '../../../src/server/gateway/relay/local-transport.ts'
 import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
@@ -44,10 +45,7 @@ describe('an instance that lies', () => {
   })
   beforeEach(async () => {
     bad = await startScriptedInstance(registryDir)
-    await until(async () => {
-      const { error } = await read(at(bad))
-      return error === undefined
-    }, 'the instance')
+    await until(async () => (await read(at(bad))).error === undefined, 'the instance')
   })
   afterEach(async () => {
     for (const res of openResponses) res.destroy()
@@ -267,26 +265,6 @@ describe('an instance that lies', () => {
     } finally {
       await patient.stop()
     }
-  })
-
-  it('is waited for no longer than its caller waits, also before it is connected', async () => {
-    const silent = createServer(socket => void socket.on('error', () => {}))
-    await once(silent.listen(0, '127.0.0.1'), 'listening')
-    const { port } = silent.address() as AddressInfo
-    const transport = new LocalTransport({
-      locate: () => new URL(`https://127.0.0.1:${port}`),
-      mayUseKey: () => false,
-      tokenFile: '',
-    })
-    const left = new AbortController()
-    const request = { method: 'GET', path: '/mcp', headers: {} }
-    const sent = transport.send(request, left.signal).catch(() => 'cancelled')
-    await once(silent, 'connection')
-    left.abort()
-    const first = await Promise.race([sent, immediate('waiting')])
-    transport.close()
-    silent.close()
-    expect(first).to.equal('cancelled')
   })
 
   it('is named when it asks for a key', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { MemoryBackend } from '../../../helpers/memory-capture.ts'
+import { MemoryBackend } from '../../../helpers/pictures.ts'
 import { RawSession, startServer, type TestServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless } from '../../../helpers/stateless.ts'
 

@@ -6,7 +6,7 @@ import { applicationTools } from '../../../../src/server/mcp/tools/tools.ts'
 import type { Content, Descriptor } from '../../../../src/server/resources/producer.ts'
 import { serveInProcess } from '../../../helpers/in-process-servers.ts'
 import { RawSession, rpc, startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { MemoryBackend } from '../../../helpers/memory-capture.ts'
+import { MemoryBackend } from '../../../helpers/pictures.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
 import { until } from '../../../helpers/until.ts'
 

@@ -1,9 +1,12 @@
 import { expect } from 'chai'
-import type { NewAccount } from '../../src/server/accounts/schema.ts'
-import type { AccountStore } from '../../src/server/accounts/store.ts'
-import { failureOf } from './failure.ts'
-import { day, newAccount, newSession, newToken } from './new-account.ts'
-import { startMs as now } from './settable-clock.ts'
+import type {
+  NewAccount,
+  NewServiceToken,
+  NewSession,
+} from '../../../src/server/accounts/schema.ts'
+import type { AccountStore } from '../../../src/server/accounts/store.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { startMs as now } from '../../helpers/fakes.ts'
 
 interface OpenedStore {
   store: AccountStore
@@ -30,23 +33,20 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       expect(await store.createAccount(account, session)).to.equal('created')
       return { account, session, id: account.id, key: account.usernameKey }
     }
-    const sessionOf = async (id: string) => (await store.findSession(id))?.session ?? null
-
-    it('finds an account by user name and email address, also when it is opened again', async () => {
-      const { account, session } = await make('Ada')
-      const row = { ...account, disabledAtMs: null, team: null }
-      expect(store.isNew).to.equal(true)
-      const other = await opened.again()
-      expect(other.isNew).to.equal(false)
-      for (const key of ['ada', 'ada@studio.example']) {
-        expect(await other.findAccount(key)).to.deep.equal(row)
+    it('uses up the code of a user name with the account, and never for another name', async () => {
+      const code = { usernameKey: 'ada', hash: 'h', expiresAtMs: now + 1000 }
+      const create = (username: string, hash: string, createdAtMs = now) => {
+        const account = newAccount(username, { createdAtMs })
+        return store.createAccount(account, newSession(account.id, 's'), hash)
       }
-      expect(await other.findAccount('Ada')).to.equal(null)
-      const fresh = { previousHash: null, rotatedAtMs: null }
-      expect(await other.findSession('session-Ada')).to.deep.equal({
-        session: { ...session, ...fresh },
-        account: row,
-      })
+      await store.setCode({ ...code, hash: 'replaced' })
+      await store.setCode(code)
+      expect(await create('ada', 'replaced')).to.equal('code_invalid')
+      expect(await create('bob', 'h')).to.equal('code_invalid')
+      expect(await create('ada', 'h', now + 1000)).to.equal('code_invalid')
+      expect(await store.findCode('h', now)).to.equal('ada')
+      expect(await create('ada', 'h')).to.equal('created')
+      expect(await store.findCode('h', now)).to.equal(null)
     })
 
     it('sets a new password once with a code, and ends sessions and service tokens', async () => {
@@ -83,26 +83,16 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       await make('ada')
     })
 
-    it('rotates the refresh token of a session once for each token', async () => {
-      const { session } = await make('ada')
-      const rotate = (fromHash: string, toHash: string) =>
-        store.rotateSession(session.id, fromHash, {
-          tokenHash: toHash,
-          seed: toHash,
-          rotatedAtMs: now,
-        })
-      const all = await Promise.all(['x', 'y', 'z'].map(to => rotate(session.tokenHash, to)))
-      expect(all.filter(Boolean)).to.have.length(1)
-      const rotated = await sessionOf(session.id)
-      expect(rotated?.tokenHash).to.be.oneOf(['x', 'y', 'z'])
-      expect(rotated).to.include({
-        previousHash: session.tokenHash,
-        seed: rotated?.tokenHash,
-        rotatedAtMs: now,
-        expiresAtMs: session.expiresAtMs,
-      })
-      await store.endSession(session.id)
-      expect(await rotate(rotated?.tokenHash ?? '', 'ended')).to.equal(false)
+    it('starts no session of an account that is disabled, gone or has another password', async () => {
+      const { id, account } = await make('ada')
+      const start = (accountId: string, hash: string) =>
+        store.createSession(newSession(accountId, 'next'), hash)
+      expect(await start(id, 'another hash')).to.equal(false)
+      expect(await start('nobody', account.passwordHash)).to.equal(false)
+      await store.updateAccount(id, { disabledAtMs: now })
+      expect(await start(id, account.passwordHash)).to.equal(false)
+      await store.updateAccount(id, { disabledAtMs: null })
+      expect(await start(id, account.passwordHash)).to.equal(true)
     })
 
     it('keeps no session of the old password when both happen at the same time', async () => {
@@ -112,15 +102,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
         ...[1, 2, 3, 4].map(at => store.createSession(newSession(id, `s${at}`), passwordHash)),
         store.changePassword(account, 'new', 'none'),
       ])
-      for (const at of [1, 2, 3, 4]) expect(await sessionOf(`s${at}`)).to.equal(null)
-    })
-
-    it('keeps no service token of a session that ends at the same time', async () => {
-      const { id } = await make('ada')
-      const create = (at: number) => store.createServiceToken(newToken(id, `t${at}`), 'session-ada')
-      await Promise.all([create(1), create(2), store.endAccess(id), create(3), create(4)])
-      expect(await store.listServiceTokens(id, now)).to.deep.equal([])
-      expect(await create(5)).to.equal(false)
+      for (const at of [1, 2, 3, 4]) expect(await store.findSession(`s${at}`)).to.equal(null)
     })
 
     it('changes team and address of an account, but to no address of another', async () => {
@@ -168,4 +150,48 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       await store.ping()
     })
   })
+}
+
+const day = 24 * 60 * 60 * 1000
+
+function newAccount(name: string, change: Partial<NewAccount> = {}): NewAccount {
+  return {
+    id: `account-${name}`,
+    username: name,
+    usernameKey: name.toLowerCase(),
+    email: `${name}@studio.example`,
+    emailKey: `${name.toLowerCase()}@studio.example`,
+    passwordHash: `hash of ${name}`,
+    createdAtMs: now,
+    ...change,
+  }
+}
+
+function newSession(accountId: string, id: string, change: Partial<NewSession> = {}): NewSession {
+  return {
+    id,
+    accountId,
+    tokenHash: `token of ${id}`,
+    seed: 'seed',
+    createdAtMs: now,
+    expiresAtMs: now + 30 * day,
+    ...change,
+  }
+}
+
+function newToken(
+  accountId: string,
+  id: string,
+  change: Partial<NewServiceToken> = {},
+): NewServiceToken {
+  return {
+    id,
+    accountId,
+    name: `token ${id}`,
+    secretHash: `secret of ${id}`,
+    scopes: 'read publish',
+    createdAtMs: now,
+    expiresAtMs: now + 90 * day,
+    ...change,
+  }
 }
