@@ -95,8 +95,9 @@ describe('an instance that joins two gateways', () => {
 
     await first.kill()
     // The proxy sends the client to the other gateway, which has had the instance all along.
+    const { port: wayPort } = way
     way.close()
-    way = await Cable.open(port, way.port, hosts[1])
+    way = await Cable.open(port, wayPort, hosts[1])
     expect(await healthAt(hosts[1])).to.equal('live')
     const after = await openClient()
     expect(await after.session.readJson(uri)).to.deep.equal(sceneOf(2))
