@@ -4,13 +4,14 @@ import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
 import type { AccessEntry, InstanceAccess, Logger } from '../util/logger.ts'
 import { printable } from '../util/text.ts'
-import { paint, type Style } from './output.ts'
+import { hasColour, paint, type Style } from './output.ts'
 
 export interface LogOptions {
   level: Level
-  /** Readable lines instead of JSON. */
-  readable: boolean
-  colour: boolean
+  /** Readable lines instead of JSON. Default: on a terminal. */
+  readable?: boolean
+  /** Default: on a terminal that has colours. */
+  colour?: boolean
   /** In place of stderr. */
   write?: (text: string) => void
 }
@@ -34,7 +35,12 @@ const closeMs = 500
 const secrets = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token', 'api_key']
 
 /** The log of a running server. It never waits for its reader. */
-export function createLog({ level, readable, colour, write }: LogOptions): ProgramLog {
+export function createLog({
+  level,
+  readable = process.stderr.isTTY,
+  colour = hasColour(process.stderr),
+  write,
+}: LogOptions): ProgramLog {
   const stderr = write
     ? null
     : pino.destination({ dest: 2, sync: false, maxLength: maxQueuedBytes, maxWrite: 64 * 1024 })

@@ -93,27 +93,19 @@ export function formatConfig({ defaultServer, logins }: Config): string {
   return head + stringify(table)
 }
 
-/** The only accounts server with a login; it is the default where none is named. */
-export function onlyLogin({ logins }: Config): string | undefined {
-  const live = Array.from(logins).filter(([, { accessToken }]) => accessToken !== undefined)
-  return live.length === 1 ? live[0]?.[0] : undefined
-}
-
 /** Replaces the login. The first accounts server becomes the default. */
 export function withLogin(config: Config, url: string, saved: SavedLogin): Config {
   const logins = new Map(config.logins).set(url, saved)
   return { defaultServer: config.defaultServer ?? url, logins }
 }
 
-/** Removes a login. Its server stays the default for the next one, unless others are left. */
+/** Removes a login. Its server stays the default unless there is a login to another one. */
 export function withoutLogin(config: Config, url: string): Config {
   const logins = new Map(config.logins)
   if (!logins.delete(url)) return config
   const { defaultServer } = config
-  return {
-    defaultServer: defaultServer === url && logins.size > 0 ? undefined : defaultServer,
-    logins,
-  }
+  const [other] = logins.keys()
+  return { defaultServer: defaultServer === url && other ? other : defaultServer, logins }
 }
 
 /** The configuration file of one user, shared by all commands that run at the same time. */
