@@ -249,15 +249,9 @@ async function findTarget(
  * counts as one that requires the key there is.
  */
 async function asksForKey(url: string): Promise<boolean> {
-  try {
-    const answer = await fetch(url, {
-      redirect: 'manual',
-      signal: AbortSignal.timeout(2000),
-      headers: { 'user-agent': userAgent },
-    })
-    await answer.body?.cancel()
-    return answer.status === 401
-  } catch {
-    return Boolean(process.env[keyVariable])
-  }
+  const signal = AbortSignal.timeout(2000)
+  const headers = { 'user-agent': userAgent }
+  const answer = await fetch(url, { redirect: 'manual', signal, headers }).catch(() => null)
+  await answer?.body?.cancel()
+  return answer === null ? Boolean(process.env[keyVariable]) : answer.status === 401
 }

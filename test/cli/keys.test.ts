@@ -57,7 +57,7 @@ describe('service-cli keys', () => {
       const { url } = await gateway.line('listening')
       const env = cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder })
       const { stderr } = await run(['create', 'anna'], { env })
-      expect(stderr).to.contain(`Shot 042   ${serve.url}`).and.contain(`gateway    ${url}`)
+      expect(stderr).to.contain(`Shot 042: ${serve.url}`).and.contain(`gateway: ${url}`)
       expect((await run(['create', 'ben'], { env })).stderr).not.to.contain(serve.url)
       const named = await run(['create', '--keys-file', join(folder, 'own/keys.json')], { env })
       expect(named.stderr).to.contain('servers with this --keys-file').and.not.contain(serve.url)
