@@ -51,8 +51,7 @@ export async function findEndpoint(
       const own = isLocal ? await ownServers(registryDir, log) : []
       return ok({ url, ownerFile: own.find(server => server.url === url.href)?.ownerFile })
     }
-    const found = { url: shownUrl(url) }
-    return { locate, key, found }
+    return { locate, key, found: { url: shownUrl(url) } }
   }
   if (word === gatewayWord) {
     const { url, aggregate } = await findGateway(registryDir)
@@ -61,8 +60,7 @@ export async function findEndpoint(
         gateway => ok({ url: new URL(gateway.url), ownerFile: gateway.ownerFile }),
         error => fail(messageOf(error)),
       )
-    const found = { url, aggregate }
-    return { locate, key, found }
+    return { locate, key, found: { url, aggregate } }
   }
   const live = () => liveInstances(registryDir, log)
   const first = chooseInstance(await live(), word, naming)

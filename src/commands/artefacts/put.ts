@@ -71,8 +71,7 @@ ${hostEnvironment}`
     if (typeof sha256 !== 'string') throw unexpectedAnswer(target.url, 'v1/artefacts')
     const uri = artefactUri(sha256)
     const existed = answer.existed === true
-    const facts = { put_ok: true, uri, sha256, size_bytes: size, existed }
-    await output.result(uri, facts)
+    await output.result(uri, { put_ok: true, uri, sha256, size_bytes: size, existed })
     output.note(existed ? 'already stored' : `stored ${sizeText(size)}`)
   }
 }
