@@ -12,14 +12,12 @@ export function readJoinToken(
   env: NodeJS.ProcessEnv,
 ): (() => Promise<Secret>) | null {
   const file = checkPath('join-token-file', flags['join-token-file'])
+  if (file !== undefined) {
+    const settings = { mounted: true }
+    return async () => new Secret(await readSecretFile(file, '--join-token-file', settings))
+  }
   const { SERVICE_JOIN_TOKEN: variable } = env
-  if (file === undefined && !variable) return null
-  return async () =>
-    new Secret(
-      file === undefined
-        ? parseSecret(variable ?? '', 'SERVICE_JOIN_TOKEN')
-        : await readSecretFile(file, '--join-token-file', { mounted: true }),
-    )
+  return variable ? async () => new Secret(parseSecret(variable, 'SERVICE_JOIN_TOKEN')) : null
 }
 
 /** The address of a gateway to join, without `/mcp`. Throws `usage_invalid`. */
