@@ -165,19 +165,6 @@ describe('service-cli resources watch', () => {
     expect(read.stderr).to.match(/^the application is gone since .*Z; the scene is its last\n$/)
   })
 
-  it('says why it knows no changes when the add-on starts anew', async () => {
-    const before = await LinkClient.connect(serve)
-    await before.done({ type: 'scene.set', scene: { frame: 1 } })
-    await before.bye()
-    const watched = await watch('scene://current')
-    const anew = await LinkClient.connect(serve, { instance_id: 'anew' })
-    await anew.done({ type: 'scene.set', scene: { frame: 2 } })
-    const why = /; what changed is not known: the scene was shared anew/
-    await until(() => watched.lines().some(line => why.test(line)), 'the reason')
-    await watched.end()
-    await anew.bye()
-  })
-
   it('says that the server is away, and goes on with the next one', async () => {
     const watched = await watch('scene://current', '--json')
     const before = serve.url

@@ -2,8 +2,6 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
-import { createAuth } from '../../../src/server/auth/auth.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import {
@@ -172,12 +170,6 @@ describe('a server with named keys', () => {
       }
       expect(buffered()).to.equal(1)
     })
-
-    it('and another one drains', async () => {
-      const session = await open(await keys.create('writer'))
-      expect(await session.call('resources/read', { uri: drain })).to.have.property('result')
-      expect(buffered()).to.equal(0)
-    })
   })
 })
 
@@ -227,23 +219,6 @@ describe('a server with named keys and settings of its own', () => {
     await until(async () => !(await letsIn(url)), 'nobody is let in')
     await rm(keys.path)
     expect(await letsIn(url), 'a missing file opens no server').to.equal(false)
-  })
-
-  it('warns when there is no key, and when the keys file disappears', async () => {
-    const warnings: string[] = []
-    const warn = (_: object, message = '') => void warnings.push(message)
-    const settings = { mode: 'api-key', keysFile: keys.path } as const
-    const deps = { mcpUrl: () => 'http://127.0.0.1:1/mcp', log: { ...silentLogger, warn } }
-    const empty = await createAuth(settings, deps)
-    empty.close()
-    expect(warnings.splice(0).join()).to.contain('keys create').and.contain('keys off')
-    await keys.create('anna')
-    const keyed = await createAuth(settings, deps)
-    expect(warnings).to.deep.equal([])
-    await rm(keys.path)
-    await until(() => warnings.length > 0, 'a warning')
-    keyed.close()
-    expect(warnings[0]).to.contain('the keys file is missing')
   })
 })
 
