@@ -2,6 +2,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { createAuth } from '../../../src/server/auth/auth.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import {
@@ -220,6 +222,17 @@ describe('a server with named keys and settings of its own', () => {
     await rm(keys.path)
     expect(await letsIn(url), 'a missing file opens no server').to.equal(false)
   })
+})
+
+it('a server that needs a key warns when there is none', async () => {
+  const keys = await makeKeys()
+  const warnings: string[] = []
+  const warn = (_: object, message = '') => void warnings.push(message)
+  const deps = { mcpUrl: () => 'http://127.0.0.1:1/mcp', log: { ...silentLogger, warn } }
+  const { close } = await createAuth({ mode: 'api-key', keysFile: keys.path }, deps)
+  close()
+  await keys.remove()
+  expect(warnings.join()).to.contain('keys create').and.contain('keys off')
 })
 
 describe('keys made and revoked beside a running server', () => {

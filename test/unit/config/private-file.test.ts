@@ -127,6 +127,14 @@ describe('private-file.ts', () => {
       expect(message).to.contain('is larger than 4 bytes')
     })
 
+    it('say so where nothing can be written', async () => {
+      const { code, message } = await failureOf(() => writePrivateFile('/dev/null/deep/file', 'x'))
+      expect([code, message]).to.deep.equal([
+        'storage_failed',
+        '/dev/null/deep cannot be written (ENOTDIR)',
+      ])
+    })
+
     it('are listed only from a folder that no other user can change', async () => {
       expect(await listPrivateFolder(folder)).to.deep.equal([])
       await fileWith('one')
@@ -165,6 +173,12 @@ describe('private-file.ts', () => {
         })
       await Promise.all([hold(), hold(), hold()])
       expect(most).to.equal(1)
+    })
+
+    it('refuses what is no lock file', async () => {
+      await writeFile(path, 'no lock file '.repeat(99))
+      const { code } = await failureOf(() => withFileLock(path, async () => 0))
+      expect(code).to.equal('storage_failed')
     })
 
     it('gives up after the wait, and is free when the action fails', async () => {
