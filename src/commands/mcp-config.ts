@@ -14,7 +14,7 @@ import { selectInstances } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
 import { type Client, clients, scopes } from '../lib/mcp/settings/clients.ts'
 import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
-import { entriesWith, findSettings, writeEntry } from '../lib/mcp/settings/settings-file.ts'
+import { findSettings, writeEntry } from '../lib/mcp/settings/settings-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import { isLoopback } from '../lib/util/net.ts'
 import { userAgent } from '../lib/util/version.ts'
@@ -149,10 +149,6 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
     output.note(`For ${title}${where}:`)
     await output.result(snippet.trimEnd(), facts)
     if (own !== undefined) output.note(`Or: ${own}`)
-  }
-  const same = file === null ? [] : await entriesWith(url, client, file)
-  for (const other of same.filter(each => each !== name)) {
-    output.warn(`the entry ${other} is for ${url}, too: with both, ${title} has every tool twice`)
   }
   for (const note of made.notes) output.note(note)
 }

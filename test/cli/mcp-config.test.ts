@@ -153,16 +153,6 @@ describe('mcp-config', () => {
     }
   })
 
-  it('warns of another entry for the same server', async () => {
-    const { url } = server
-    expect((await mcpConfig('cursor --write --name mine')).err).not.to.include('twice')
-    const { err, code } = await mcpConfig('cursor --write')
-    expect(code).to.equal(0)
-    expect(err).to.include(
-      `the entry mine is for ${url}, too: with both, Cursor has every tool twice`,
-    )
-  })
-
   it('replaces the entry of another server only with --force', async () => {
     const write = (port: number, force = '') =>
       mcpConfig(`cursor --write --url ${at(port)} --name x --auth none${force}`)
@@ -227,7 +217,7 @@ describe('mcp-config', () => {
   })
 
   it('makes no entry without the key for a server that would refuse it', async () => {
-    for (const client of ['cline', 'amp', 'claude-desktop', 'inspector']) {
+    for (const client of ['cline', 'amp', 'claude-desktop']) {
       const { code, out, err } = await mcpConfig(`${client} --auth api-key`)
       expect([code, out], client).to.deep.equal([2, ''])
       expect(err).to.include('cannot refer to the key').and.include('--api-key-file FILE')
@@ -262,7 +252,6 @@ describe('mcp-config', () => {
     ['generic --write', 'settings of other clients have no known place'],
     ['goose --write', 'settings of Goose are not JSON'],
     ['codex --write --auth none', 'run: codex mcp add blender --url http://127.0.0.1:'],
-    ['inspector --write --scope project', 'MCP Inspector has no settings of a project'],
     ['claude-desktop --scope project', 'Claude Desktop has no settings of a project'],
     ['cursor --name a.b', '--name must be'],
     ['cursor --url x', 'is not an http or https URL'],
@@ -288,7 +277,7 @@ describe('mcp-config', () => {
     it('has every client', () => {
       const known = clients.filter(({ id }) => id !== 'generic')
       expect(setUps.map(([, title]) => title)).to.have.members(known.map(({ title }) => title))
-      expect(entries).to.have.length(13)
+      expect(entries).to.have.length(11)
     })
 
     for (const [, title = '', entry = ''] of entries) {

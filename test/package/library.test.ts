@@ -125,7 +125,7 @@ describe('the package installed in an empty folder', function () {
           expect(packed, path).to.include(join(dirname(path), `${name}.d.ts`))
         }
       }
-      const documents = (await readdir(join(root, 'docs'))).filter(name => name.endsWith('.md'))
+      const documents = (await readdir(join(root, 'docs'))).filter(name => /\.\w+$/.test(name))
       expect(packed).to.include.members(documents.map(name => `docs/${name}`))
     })
 
