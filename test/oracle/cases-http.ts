@@ -38,16 +38,14 @@ const contentTypes = [
   'application/x-www-form-urlencoded',
 ]
 
-/** Accept x Content-Type, on a live session and without one. */
-export const mediaCases: readonly Case[] = (['live', 'none'] as const).flatMap(session =>
-  product(acceptHeaders, contentTypes).map(([accept, type]) =>
+/** Accept x Content-Type. */
+export const mediaCases: readonly Case[] = product(acceptHeaders, contentTypes).map(
+  ([accept, type]) =>
     sessionPost({
-      name: `media, ${session} session: Accept ${shown(accept)}, Content-Type ${shown(type)}`,
-      session,
+      name: `media: Accept ${shown(accept)}, Content-Type ${shown(type)}`,
       headers: { Accept: accept, 'Content-Type': type },
       body: request('ping'),
     }),
-  ),
 )
 
 const versionHeaders = [

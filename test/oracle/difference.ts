@@ -1,21 +1,12 @@
 import { differing, type Field, type Observation } from './answers.ts'
+import type { Difference } from './differences.ts'
 
 /** What a field must be: a value, or a form that its text must have. */
-type Expected = { readonly [Name in Field]?: Observation[Name] | RegExp }
-
-/** One way in which the product answers otherwise than the official SDK, on purpose. */
-export interface Difference {
-  /** Of the line in docs/protocol.md that says so, and why. */
-  readonly anchor: string
-  /** Names of the requests it is about. */
-  readonly requests: RegExp
-  readonly ours: Expected
-  readonly theirs: Expected
-}
+export type Expected = { readonly [Name in Field]?: Observation[Name] | RegExp }
 
 /** Does the row say of this request exactly how the two answers differ? */
 export function explains(
-  { requests, ours, theirs }: Difference,
+  [requests, ours, theirs]: Difference,
   name: string,
   seen: { readonly ours: Observation; readonly theirs: Observation },
 ): boolean {
@@ -65,6 +56,17 @@ export function failed(code: number): Expected {
 
 /** A notification or response that was taken. */
 export const taken: Expected = { status: 202, type: null, message: 'none', code: null, id: null }
+
+/** Answers in an array. */
+export const batch = {
+  status: 200,
+  message: 'batch',
+  code: /^(ok|-32601)( (ok|-32601))*$/,
+  id: /^\S/,
+  members: null,
+  value: null,
+  session: false,
+} as const
 
 /** An event stream that nothing came over yet. */
 export const streaming: Expected = {

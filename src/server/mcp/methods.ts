@@ -83,7 +83,7 @@ export function createMethods(parts: MethodParts): MethodTable {
       run({ uri }, call) {
         const canonical = resources.canonical(uri)
         // A subscription can be given up also after its scheme went.
-        const isKnown = sessions.unsubscribe(call.session!, String(uri), canonical)
+        const isKnown = sessions.unsubscribe(call.session!, canonical)
         if (!isKnown) resources.assertSubscribable(uri, call)
         return empty
       },

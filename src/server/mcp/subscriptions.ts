@@ -132,17 +132,12 @@ export class SubscriptionHub {
     return topic
   }
 
-  /**
-   * In any spelling. Returns whether there was such a subscription. The first digits of an id may name
-   * another resource than at the time of the subscription: then `uri` as it was written counts.
-   */
-  unsubscribe(subscriber: Subscriber, canonical: string, uri = canonical): boolean {
+  /** In any spelling. Returns whether there was such a subscription. */
+  unsubscribe(subscriber: Subscriber, canonical: string): boolean {
     const own = this.#bySubscriber.get(subscriber)
-    const written = () => own?.entries().find(([, topic]) => topic.uri === uri)?.[0]
-    const key = own?.has(canonical) ? canonical : (written() ?? canonical)
-    const topic = own?.get(key)
+    const topic = own?.get(canonical)
     if (topic === undefined) return false
-    own?.delete(key)
+    own?.delete(canonical)
     this.#release(topic, subscriber)
     return true
   }

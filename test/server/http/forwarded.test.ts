@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { accountsInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
@@ -59,23 +59,6 @@ describe('the address of a client', () => {
       expect(entries.at(-1)).to.include({ actor: peer })
     })
   }
-
-  it('is what the limits of the registry count, with a trusted proxy and without', async () => {
-    const login = async (url: string, address: string) => {
-      const headers = { 'Content-Type': 'application/json', 'X-Forwarded-For': address }
-      const body = JSON.stringify({ username: 'ada', password: 'wrong password' })
-      return (await ask(`${url}/api/v1/auth/login`, { method: 'POST', headers, body })).status
-    }
-    for (const [flags, last] of [
-      [[], 429],
-      [trust, 401],
-    ] as const) {
-      const registry = await accountsInProcess({ flags })
-      for (let at = 0; at < 10; at++) await login(registry.url, '203.0.113.7')
-      expect(await login(registry.url, '198.51.100.1')).to.equal(last)
-      await registry.stop()
-    }
-  })
 
   it('of a request to /host is not of this machine with a header of a proxy', async () => {
     const forwarded = {

@@ -12,7 +12,6 @@ import {
   type TestServer,
 } from '../../helpers/mcp.ts'
 import { listenStateless } from '../../helpers/stateless.ts'
-import { until } from '../../helpers/until.ts'
 
 const uri = 'test://shown'
 const scene = 'scene://current'
@@ -102,18 +101,6 @@ describe('delivery to streams', () => {
       }
     })
     await Promise.all(reading)
-  })
-
-  it('goes to one stream of a session, however many it opens at once', async () => {
-    const { session } = await openSession()
-    const streams = await Promise.all(Array.from({ length: 100 }, () => session.listen()))
-    open.push(...streams)
-    const left = () => streams.filter(stream => !stream.ended)
-    await until(() => left().length === 1, 'one stream is left')
-    running.server.resources().notifyUpdated(uri)
-    const [last] = left()
-    await last?.until(() => last.updates.length === 1)
-    expect(streams.flatMap(({ updates }) => updates)).to.have.length(1)
   })
 
   it('leaves room for one transport when the other holds as many clients as it may', async () => {

@@ -175,18 +175,6 @@ describe('the answers of the tools of serve and of a gateway', () => {
     }
   })
 
-  it('have a line beside each picture', async () => {
-    for (const [name, args] of [
-      ['look', {}],
-      ['look', { of: ['Ball'], view: 'front' }],
-      ['read_resource', { uri: 'capture://current_window' }],
-    ] as const) {
-      const { content } = await call(name, args)
-      expect(content[0]).to.include({ type: 'image', mimeType: 'image/jpeg' })
-      expect(content[1].text).to.match(/, 16 × 8 pixels/)
-    }
-  })
-
   it('tell all of an object by its name, in any spelling of its URI', async () => {
     const asked = ['Key Light', 'paint-object://Key Light', 'paint-object://Key%20Light']
     for (const uri of asked) {
@@ -202,13 +190,6 @@ describe('the answers of the tools of serve and of a gateway', () => {
     expect(missing.content[0].text).to.match(
       /^resource_not_found: no object .* called "Bell"; query/,
     )
-  })
-
-  it('tell all of an object that has a name only', async () => {
-    await show(3, { id: undefined, name: 'NoId' })
-    const { content } = await call('read_resource', { uri: 'NoId' })
-    expect(content[0].text).to.equal('{"name":"NoId","energy":10.0}')
-    await show(4)
   })
 
   it('are of an object by its name at a gateway of one instance', async () => {

@@ -20,13 +20,6 @@ describe('parseMessage', () => {
     })
   }
 
-  it('keeps the id of an invalid request, so that the client can match the error', () => {
-    expect(parseMessage({ jsonrpc: '2.0', id: 7, method: 3 })).to.include({
-      kind: 'invalid',
-      id: 7,
-    })
-  })
-
   it('never throws, whatever JSON arrives', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {

@@ -206,9 +206,12 @@ describe('tools', () => {
       /argument "timeout_s": Too big: expected number to be <=45$/,
     ],
     ['wait_for_change', { uris: ['capture://current_window'] }, /never announces changes/],
+    ['wait_for_change', { uris: ['scene://currant'] }, /^resource_not_found: /],
+    ['wait_for_change', { uris: [{ toString: 0 }] }, /argument "uris.0": .*expected string/],
+    ['look', { ['x'.repeat(900_000)]: 1 }, /^argument_invalid: unknown argument "x{60}"; known: /],
   ]
   for (const [name, args, expected] of refused) {
-    it(`${name} of ${JSON.stringify(args)} is a result that says what is wrong`, async () => {
+    it(`${name} of ${JSON.stringify(args).slice(0, 100)} is a result that says what is wrong`, async () => {
       const { content, isError } = await call(name, args)
       expect(isError).to.equal(true)
       expect(content[0].text).to.match(expected)
@@ -236,7 +239,7 @@ describe('tools', () => {
   })
 
   it('returns −32602 for an unknown tool, naming the known ones', async () => {
-    for (const params of [{ name: 'run_python' }, { name: 7 }, {}]) {
+    for (const params of [{ name: 'run_python' }, { name: '__proto__' }, { name: 7 }, {}]) {
       const { error } = await session.call('tools/call', params)
       expect(error.code).to.equal(-32_602)
       expect(error.message).to.contain(names.join(', '))
