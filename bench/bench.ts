@@ -3,90 +3,86 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Child } from './child.ts'
-import { writeFixture, type Fixture } from './fixture.ts'
-import { startTarget, type StartOptions, type Target, type TargetName } from './targets.ts'
+import { fixtureEnvironment, type Fixture, makeFixture } from './fixture.ts'
+import { Server } from './server.ts'
+
+/** Those of `bench/servers` that are measured beside ours. */
+export const comparisonServers = ['bare-http', 'bare-prepared', 'plain-hono', 'sdk'] as const
+
+export type ServerName = (typeof comparisonServers)[number] | 'bare-relay'
 
 export interface Settings {
   readonly quick: boolean
-  /** Servers to measure, in the order of the tables. */
-  readonly targets: readonly TargetName[]
-  /** `bin/run.js` of the project, or another build of it. */
+  /** `bin/run.js` of the build to measure. */
   readonly entry: string
-  /** That of the build to compare with, where one is wanted. */
-  readonly reference?: string
+  /** That of the build it is measured against. */
+  readonly against: string | undefined
 }
 
-/** The process that makes the load. */
-export interface Load {
-  ask<T>(question: string, argument: unknown): Promise<T>
-}
-
-const loadTimeoutMs = 90_000
+const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 /** One run: its folder, its processes, and their end. */
 export class Bench {
-  settings: Settings
-  readonly fixture: Fixture
-  readonly #root: string
-  readonly #running = new Set<Child | Target>()
+  readonly fixture: Fixture = makeFixture()
+  readonly #settings: Settings
+  readonly #root = mkdtempSync(join(tmpdir(), 'service-cli-bench-'))
+  readonly #running = new Set<Child>()
 
   constructor(settings: Settings) {
-    this.settings = settings
-    this.#root = mkdtempSync(join(tmpdir(), 'service-cli-bench-'))
-    this.fixture = writeFixture(this.#root)
+    this.#settings = settings
   }
 
-  /** For what one row writes; emptied when the row ends. */
-  get folder(): string {
-    const folder = join(this.#root, 'row')
-    mkdirSync(folder, { recursive: true })
-    return folder
+  /** `bin/run.js` of the build to measure. */
+  get entry(): string {
+    return this.#settings.entry
   }
 
-  /** The builds to measure: today's, and the reference where one is wanted. */
-  get builds(): readonly { readonly name: TargetName; readonly entry: string }[] {
-    const { entry, reference } = this.settings
-    const today = { name: 'serve' as const, entry }
-    return reference === undefined ? [today] : [today, { name: 'reference', entry: reference }]
+  /** Name in the tables, and program, of each build. */
+  get builds(): readonly (readonly [name: string, entry: string])[] {
+    const { entry, against } = this.#settings
+    const own = ['serve', entry] as const
+    return against === undefined ? [own] : [own, ['serve (against)', against]]
+  }
+
+  /** A new folder, removed when the row ends. */
+  folder(name: string): string {
+    const row = join(this.#root, 'row')
+    mkdirSync(row, { recursive: true })
+    return mkdtempSync(join(row, `${name}-`))
   }
 
   /** The full run's number, or the quick run's. */
   pick(full: number, quick: number): number {
-    return this.settings.quick ? quick : full
+    return this.#settings.quick ? quick : full
   }
 
-  say(text: string): void {
-    process.stderr.write(`${text}\n`)
+  /** A command of ours that listens; rejects when it does not. */
+  startOurs(
+    name: string,
+    entry: string,
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Server> {
+    const folders = args.includes('--registry-dir') || args.includes('registry')
+    const own = folders ? [] : ['--registry-dir', this.folder('registry')]
+    return Server.start(
+      name,
+      this.#start(name, entry, [...args, ...own, '--port', '0', '--json'], env),
+    )
   }
 
-  async start(
-    name: TargetName,
-    options: Partial<Omit<StartOptions, 'name' | 'folder' | 'entry'>> = {},
-  ): Promise<Target> {
-    const { folder, fixture, settings } = this
-    const entry = name === 'reference' ? (settings.reference ?? '') : settings.entry
-    const target = await startTarget({ fixture, ...options, name, folder, entry })
-    this.#running.add(target)
-    return target
+  startOther(
+    name: ServerName,
+    { fixture = this.fixture, env = {} }: { fixture?: Fixture; env?: Record<string, string> } = {},
+  ): Promise<Server> {
+    const file = fileOf(`servers/${name}.ts`)
+    const pointing = fixtureEnvironment(this.folder(name), fixture)
+    return Server.start(name, this.#start(name, file, [name], { ...pointing, ...env }))
   }
 
-  /** Ends with the row. */
-  adopt(child: Child): Child {
-    this.#running.add(child)
-    return child
-  }
-
-  /** A load generator that nothing has warmed or filled before. */
-  startLoad(): Load {
-    const child = new Child({
-      argv: [fileURLToPath(new URL('load/main.ts', import.meta.url))],
-      logFile: join(this.folder, 'load.log'),
-    })
-    this.#running.add(child)
-    return {
-      ask: async <T>(question: string, argument: unknown) =>
-        (await child.ask(question, argument, loadTimeoutMs)) as T,
-    }
+  /** The process that makes the load; nothing has warmed or filled it before. */
+  startLoad(): Child {
+    return this.#start('load', fileOf('load.ts'), [])
   }
 
   /** Ends what runs, so that the next row starts from nothing. */
@@ -98,7 +94,23 @@ export class Bench {
 
   /** For the way out: kills what runs and removes the folder. */
   cleanUp(): void {
-    for (const one of this.#running) one.killNow()
+    for (const one of this.#running) one.kill()
     rmSync(this.#root, { recursive: true, force: true, maxRetries: 5 })
   }
+
+  #start(name: string, file: string, args: readonly string[], env = {}): Child {
+    const own = this.folder(name.replace(/\W+/g, '-'))
+    const child = new Child(file, args, {
+      env: { ...cleanEnvironment(), ...env },
+      logFile: join(own, 'stderr.log'),
+    })
+    this.#running.add(child)
+    return child
+  }
+}
+
+/** Keys and folders of whoever runs the benchmark stay out of it. */
+export function cleanEnvironment(): NodeJS.ProcessEnv {
+  const entries = Object.entries(process.env)
+  return Object.fromEntries(entries.filter(([name]) => !name.startsWith('SERVICE_')))
 }

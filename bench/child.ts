@@ -1,115 +1,94 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { openSync, closeSync } from 'node:fs'
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { Question, Reply } from './child-messages.ts'
 
-export interface ChildOptions {
-  /** Arguments of node: the file to run, before it options of node. */
-  readonly argv: readonly string[]
-  readonly env?: NodeJS.ProcessEnv
-  /** Where its stderr goes. */
-  readonly logFile: string
+/** A question over the channel between the benchmark and a child process. */
+interface Question {
+  readonly id: number
+  readonly ask: string
+  readonly argument: unknown
 }
 
-interface Waiting {
-  readonly resolve: (value: unknown) => void
-  readonly reject: (error: Error) => void
-  readonly timer: NodeJS.Timeout
-}
+const probe = new URL('servers/probe.ts', import.meta.url).href
 
-const stopMs = 4000
-
-/** A node process of the benchmark's own, with a channel for questions; ended by its pid. */
+/** A node process of the benchmark's own, with a channel for questions. */
 export class Child {
-  readonly pid: number
   readonly #process: ChildProcess
-  readonly #waiting = new Map<number, Waiting>()
-  readonly #exited: Promise<void>
+  readonly #logFile: string
+  readonly #waiting = new Map<number, PromiseWithResolvers<any>>()
+  readonly #gone: Promise<unknown>
   #nextId = 1
-  #gone: string | undefined
 
-  constructor(options: ChildOptions) {
-    const log = openSync(options.logFile, 'a')
-    this.#process = spawn(process.execPath, options.argv, {
-      stdio: ['ignore', 'pipe', log, 'ipc'],
-      ...(options.env ? { env: options.env } : {}),
-    })
+  /** `logFile`: where its stderr goes. */
+  constructor(
+    file: string,
+    args: readonly string[],
+    { env, logFile }: { env: NodeJS.ProcessEnv; logFile: string },
+  ) {
+    const log = openSync(logFile, 'a')
+    const stdio = ['ignore', 'pipe', log, 'ipc'] as const
+    this.#process = fork(file, args, { env, stdio: [...stdio], execArgv: ['--import', probe] })
     closeSync(log)
-    this.pid = this.#process.pid ?? 0
-    this.#exited = new Promise(resolve => {
-      this.#process.once('exit', (code, signal) => {
-        this.#fail(`the process ended with ${signal ?? code} (its log: ${options.logFile})`)
-        resolve()
-      })
-      this.#process.once('error', error => {
-        this.#fail(`the process did not start: ${error.message}`)
-        resolve()
-      })
+    this.#logFile = logFile
+    this.#gone = once(this.#process, 'exit').then(() => {
+      for (const { reject } of this.#waiting.values()) reject(this.#ended())
     })
-    this.#process.on('message', (reply: Reply) => this.#settle(reply))
+    this.#process.on('message', (reply: { id: number; value?: unknown; error?: string }) => {
+      const { resolve, reject } = this.#waiting.get(reply.id) ?? {}
+      this.#waiting.delete(reply.id)
+      if (reply.error === undefined) resolve?.(reply.value)
+      else reject?.(new Error(reply.error))
+    })
   }
 
-  /** The first line on stdout. */
-  async firstLine(timeoutMs: number): Promise<string> {
-    const lines = createInterface({ input: this.#process.stdout ?? process.stdin })
-    const first = new Promise<string>(resolve => lines.once('line', resolve))
-    const ended = this.#exited.then(() => Promise.reject(new Error(this.#gone)))
-    const late = Promise.withResolvers<never>()
-    const timer = setTimeout(
-      () => late.reject(new Error(`no line on stdout after ${timeoutMs} ms`)),
-      timeoutMs,
-    )
-    ended.catch(() => {})
-    try {
-      return await Promise.race([first, ended, late.promise])
-    } finally {
-      clearTimeout(timer)
-      lines.on('line', () => {})
-    }
+  /** The first line on stdout, parsed. */
+  async firstLine(): Promise<any> {
+    const lines = createInterface({ input: this.#process.stdout as NodeJS.ReadableStream })
+    const [line] = await Promise.race([once(lines, 'line'), this.#gone.then(() => [])])
+    if (line === undefined) throw this.#ended()
+    lines.on('line', () => {})
+    return JSON.parse(line)
   }
 
-  ask(question: string, argument: unknown, timeoutMs: number): Promise<unknown> {
-    if (this.#gone !== undefined) return Promise.reject(new Error(this.#gone))
+  async ask<Answer>(ask: string, argument?: unknown): Promise<Answer> {
+    if (!this.#process.connected) throw this.#ended()
     const id = this.#nextId++
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#waiting.delete(id)
-        reject(new Error(`"${question}" was not answered within ${timeoutMs} ms`))
-      }, timeoutMs)
-      this.#waiting.set(id, { resolve, reject, timer })
-      this.#process.send({ id, ask: question, with: argument } satisfies Question)
-    })
+    const answer = Promise.withResolvers<Answer>()
+    this.#waiting.set(id, answer)
+    this.#process.send({ id, ask, argument } satisfies Question)
+    return answer.promise
   }
 
   async stop(): Promise<void> {
-    if (this.#gone === undefined) {
-      this.#process.kill('SIGTERM')
-      const timer = setTimeout(() => this.#process.kill('SIGKILL'), stopMs)
-      await this.#exited
-      clearTimeout(timer)
+    if (this.#process.exitCode === null) this.#process.kill('SIGTERM')
+    const timer = setTimeout(() => this.kill(), 4000)
+    await this.#gone
+    clearTimeout(timer)
+  }
+
+  kill(): void {
+    this.#process.kill('SIGKILL')
+  }
+
+  #ended(): Error {
+    const log = readFileSync(this.#logFile, 'utf8').trim().split('\n').slice(-3).join(' | ')
+    return new Error(`a process ended: ${log}`)
+  }
+}
+
+/** Answers the questions of the parent process; ends this process when the parent is gone. */
+export function answerQuestions(
+  answers: Readonly<Record<string, (argument: any) => unknown>>,
+): void {
+  process.on('message', async ({ id, ask, argument }: Question) => {
+    const answer = answers[ask]
+    if (answer === undefined) return
+    try {
+      process.send?.({ id, value: await answer(argument) })
+    } catch (error) {
+      process.send?.({ id, error: String(error) })
     }
-  }
-
-  /** For the way out of the whole program, where nothing can be waited for. */
-  killNow(): void {
-    if (this.#gone === undefined) this.#process.kill('SIGKILL')
-  }
-
-  #settle(reply: Reply): void {
-    const waiting = this.#waiting.get(reply.id)
-    if (waiting === undefined) return
-    this.#waiting.delete(reply.id)
-    clearTimeout(waiting.timer)
-    if ('error' in reply) waiting.reject(new Error(reply.error))
-    else waiting.resolve(reply.value)
-  }
-
-  #fail(reason: string): void {
-    this.#gone = reason
-    for (const { reject, timer } of this.#waiting.values()) {
-      clearTimeout(timer)
-      reject(new Error(reason))
-    }
-    this.#waiting.clear()
-  }
+  })
+  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 }

@@ -1,15 +1,17 @@
-/** What the rows of requests under load share: sessions, the check of equal answers, the loop. */
-import { isDeepStrictEqual } from 'node:util'
-import type { Load } from '../bench.ts'
-import { withServerCpu, type Entry } from '../compare.ts'
-import { askOnce } from '../host-link.ts'
-import type { ClosedLoopResult } from '../load/closed-loop.ts'
-import { callText, type Call, type Transport } from '../load/transports.ts'
-import type { Figures } from '../stats.ts'
-import type { Column } from '../table.ts'
-import type { Target } from '../targets.ts'
+/** Rows of requests under load: reads, lists, sessions, blobs. */
+import type { Bench } from '../bench.ts'
+import type { Child } from '../child.ts'
+import { comparisonServers } from '../bench.ts'
+import { sceneUri } from '../fixture.ts'
+import type { ClosedLoop, ClosedLoopResult } from '../load.ts'
+import { type Column, compare, type Entry, type Figures, type Table } from '../measure.ts'
+import type { Sent, Server } from '../server.ts'
 
-export const requestColumns: readonly Column[] = [
+const connections = 16
+/** Encoded 171 MiB, more than `serve` keeps encoded. */
+const coldArtefacts = 32
+
+const columns: readonly Column[] = [
   { title: 'cpu ratio', figure: 'cpuUs', show: 'inverse' },
   { title: 'rps ratio', figure: 'rps', show: 'ratio' },
   { title: 'requests/s', figure: 'rps', show: 'value' },
@@ -18,111 +20,170 @@ export const requestColumns: readonly Column[] = [
   { title: 'p99 ms', figure: 'p99Ms', show: 'value' },
   { title: 'bytes', figure: 'bytes', show: 'value' },
   { title: 'load cpu', figure: 'loadCpu', show: 'value' },
-  { title: 'server cpu', figure: 'serverCpu', show: 'value' },
 ]
 
-/** Texts of POSTs to the MCP endpoint, with the marks the load generator fills. */
-export function callTexts(transport: Transport, target: Target, calls: readonly Call[]): string[] {
-  return calls.map(call => callText(transport, target.mcp, call))
-}
-
-/** One for each connection; empty where the transport has none. */
-export function openSessions(
-  load: Load,
-  target: Target,
-  count: number,
-  transport: Transport,
-): Promise<string[]> {
-  if (transport === 'stateless') return Promise.resolve(new Array<string>(count).fill(''))
-  return load.ask<string[]>('openSessions', { place: target.mcp, count })
-}
-
-/** Keeps `sessions.length` connections busy for the time given. */
+/** Keeps the connections busy; CPU is that of the `servers` together. */
 export async function underLoad(
-  load: Load,
-  target: Pick<Target, 'port' | 'cpuMs'>,
-  texts: readonly string[],
-  sessions: readonly string[],
-  milliseconds: number,
+  load: Child,
+  servers: readonly Pick<Server, 'cpuMs'>[],
+  closedLoop: ClosedLoop,
 ): Promise<Figures> {
-  const { port } = target
-  const result = await withServerCpu(target, () =>
-    load.ask<ClosedLoopResult & { loadCpu: number }>('closedLoop', {
-      port,
-      texts,
-      sessions,
-      milliseconds,
-    }),
-  )
-  const { completed, elapsedMs, serverCpuMs, p50Ms, p99Ms, maxMs, loadCpu } = result
+  const before = await cpuOf(servers)
+  const result = await load.ask<ClosedLoopResult & { loadCpu: number }>('closedLoop', closedLoop)
+  const { completed, elapsedMs, bytes, p50Ms, p99Ms, loadCpu } = result
   return {
-    completed,
     rps: (completed / elapsedMs) * 1000,
-    cpuUs: (serverCpuMs * 1000) / completed,
-    bytes: result.bytes / completed,
-    mbps: result.bytes / elapsedMs / 1000,
-    serverCpu: serverCpuMs / elapsedMs,
+    cpuUs: (((await cpuOf(servers)) - before) * 1000) / completed,
+    bytes: bytes / completed,
     p50Ms,
     p99Ms,
-    maxMs,
     loadCpu,
   }
 }
 
-export interface RequestEntry {
-  readonly name: string
-  readonly transport: Transport
-  readonly target: Target
-  readonly connections: number
-  /** Stores what will be asked for and says what to ask, in turn. */
-  readonly prepare: (session: string, notes: string[]) => Promise<readonly Call[]>
-  readonly warmMs: number
-  readonly measureMs: number
+export async function cpuOf(servers: readonly Pick<Server, 'cpuMs'>[]): Promise<number> {
+  const each = await Promise.all(servers.map(server => server.cpuMs()))
+  return each.reduce((sum, ms) => sum + ms, 0)
 }
 
 /** An entry that asks one server the same calls again and again, on each connection. */
-export function requestEntry(load: Load, options: RequestEntry): Entry {
-  const { name, transport, target, connections } = options
-  let texts: readonly string[] = []
-  let sessions: readonly string[] = []
+function entryOf(
+  bench: Bench,
+  load: Child,
+  {
+    name,
+    server,
+    count = connections,
+    ms = bench.pick(300, 250),
+    prepare,
+  }: {
+    name: string
+    server: Server
+    count?: number
+    ms?: number
+    /** Stores what will be asked for and says what each session asks. */
+    prepare: () => Promise<(session: string) => readonly Sent[]>
+  },
+): Entry {
+  let requests: (readonly Sent[])[] = []
   return {
     name,
-    prepare: async notes => {
-      sessions = await openSessions(load, target, connections, transport)
-      texts = callTexts(transport, target, await options.prepare(sessions[0] ?? '', notes))
-      await underLoad(load, target, texts, sessions, options.warmMs)
+    prepare: async () => {
+      const sentIn = await prepare()
+      for (let i = 0; i < count; i++) requests.push(sentIn(await server.openSession()))
+      await underLoad(load, [server], { requests, milliseconds: bench.pick(1500, 400) })
     },
-    measure: () => underLoad(load, target, texts, sessions, options.measureMs),
+    measure: () => underLoad(load, [server], { requests, milliseconds: ms }),
   }
 }
 
-/** Compares one answer outside the load with what it must carry; a difference is a note. */
-export async function noteDifference(
-  target: Target,
-  asked: { readonly transport: Transport; readonly session: string; readonly call: Call },
-  expected: unknown,
-  notes: string[],
-): Promise<void> {
-  const { method } = asked.call
-  const { result, bytes } = await askOnce(target, asked, asked.call)
-  const own = withoutOpening(asked.transport, result)
-  if (isDeepStrictEqual(withoutMeta(own), withoutMeta(expected))) return
-  const wanted = JSON.stringify(expected).length
-  notes.push(
-    `${target.name}: the result of ${method} is not the reference's (an answer of ${bytes} bytes; the reference's result has ${wanted})`,
-  )
+async function startAll(bench: Bench): Promise<{ ours: Server[]; others: Server[] }> {
+  const ours: Server[] = []
+  for (const [name, entry] of bench.builds) ours.push(await bench.startOurs(name, entry, ['serve']))
+  const others: Server[] = []
+  for (const name of comparisonServers) others.push(await bench.startOther(name))
+  return { ours, others }
 }
 
-/** Facts about a content, such as the time of the scene, differ in each server. */
-function withoutMeta(value: unknown): unknown {
-  return JSON.parse(
-    JSON.stringify(value, (name, each: unknown) => (name === '_meta' ? undefined : each)),
+/** resources/read of a scene of 2 KB: guards on, access log written to a file. */
+export async function measureRead(bench: Bench): Promise<Table> {
+  const { ours, others } = await startAll(bench)
+  const load = bench.startLoad()
+  const entries = [...others, ...ours].map(server =>
+    entryOf(bench, load, {
+      name: server.name,
+      server,
+      prepare: async () => {
+        await server.postScene(bench.fixture.sceneText)
+        return session => [server.call(session, 'resources/read', { uri: sceneUri })]
+      },
+    }),
   )
+  const rounds = await compare(entries, bench.pick(21, 3))
+  const title = `resources/read, 2 KB of JSON, ${connections} connections`
+  return { title, reference: 'bare-http', columns, rounds }
 }
 
-/** Without the members that each server of the stateless transport fills in its own way. */
-function withoutOpening(transport: Transport, result: unknown): unknown {
-  if (transport === 'session') return result
-  const { resultType, ttlMs, cacheScope, _meta, ...own } = result as Record<string, unknown>
-  return resultType === 'complete' ? own : { resultType, ...own }
+/** resources/list; the others list what `serve` lists. */
+export async function measureList(bench: Bench): Promise<Table> {
+  const ours: Server[] = []
+  let fixture = bench.fixture
+  for (const [name, entry] of bench.builds) {
+    const server = await bench.startOurs(name, entry, ['serve'])
+    await server.postScene(fixture.sceneText)
+    for (let seed = 0; seed < 4; seed++) await server.postArtefact(seed, 1024)
+    const { result } = await server.ask(await server.openSession(), 'resources/list')
+    fixture = { ...fixture, resources: result.resources }
+    ours.push(server)
+  }
+  const others: Server[] = []
+  for (const name of comparisonServers) others.push(await bench.startOther(name, { fixture }))
+  const load = bench.startLoad()
+  const prepareFor = (server: Server) => async () => (session: string) => [
+    server.call(session, 'resources/list'),
+  ]
+  const entries = [...others, ...ours].map(server =>
+    entryOf(bench, load, { name: server.name, server, prepare: prepareFor(server) }),
+  )
+  const rounds = await compare(entries, bench.pick(21, 3))
+  const title = `resources/list, ${fixture.resources.length} resources, ${connections} connections`
+  return { title, reference: 'bare-http', columns, rounds }
+}
+
+/** `initialize`, which opens a session; beyond 10,000 the one that was idle for longest ends. */
+export async function measureInitialize(bench: Bench): Promise<Table> {
+  const { ours, others } = await startAll(bench)
+  const load = bench.startLoad()
+  const entries = [...others, ...ours].map(server =>
+    entryOf(bench, load, {
+      name: server.name,
+      server,
+      prepare: async () => () => [server.initialize()],
+    }),
+  )
+  const rounds = await compare(entries, bench.pick(21, 3))
+  const notes = ['answers differ: serve tells clients how to find their way about, others do not']
+  const title = `initialize, ${connections} connections`
+  return { title, reference: 'bare-http', columns, rounds, notes }
+}
+
+/** resources/read of a 4 MiB artefact: always the same one, and one of many in turn. */
+export async function measureBlob(bench: Bench): Promise<Table> {
+  const { ours, others } = await startAll(bench)
+  const load = bench.startLoad()
+  const times = { count: 4, ms: bench.pick(1000, 300) }
+  const readIn = (server: Server, uris: readonly string[]) => (session: string) =>
+    uris.map(uri => server.call(session, 'resources/read', { uri }))
+  const { blobUri } = bench.fixture
+  const entries = others.map(server =>
+    entryOf(bench, load, {
+      ...times,
+      name: server.name,
+      server,
+      prepare: async () => readIn(server, [blobUri]),
+    }),
+  )
+  for (const server of ours) {
+    const stored = async (from: number, to: number) => {
+      const uris: string[] = []
+      for (let seed = from; seed < to; seed++) uris.push(await server.postArtefact(seed))
+      return readIn(server, uris)
+    }
+    const hot = { ...times, name: `${server.name} (hot)`, server, prepare: () => stored(0, 1) }
+    const prepare = () => stored(1, 1 + coldArtefacts)
+    const cold = { ...times, name: `${server.name} (cold)`, server, prepare }
+    entries.push(entryOf(bench, load, hot), entryOf(bench, load, cold))
+  }
+  const rounds = await compare(entries, bench.pick(5, 3))
+  const notes = [
+    `hot: one artefact again and again; cold: ${coldArtefacts} in turn, each from its file and verified`,
+    'the comparison servers hold the one blob encoded in memory',
+  ]
+  return {
+    title: 'resources/read, blob of 4 MiB, 4 connections',
+    reference: 'bare-http',
+    columns,
+    rounds,
+    notes,
+  }
 }

@@ -44,8 +44,6 @@ app.get('/mcp', c => {
   })
 })
 
-app.delete('/mcp', c => c.body(null, 200))
-
 app.post('/host/v1/scene', async c => {
   await c.req.json()
   const data = updateText(sceneUri)

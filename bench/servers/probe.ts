@@ -1,26 +1,25 @@
 /**
- * Preloaded into every server alike (`node --import`): collects garbage when the benchmark asks
- * and says what the process uses. So memory is read in the same way of each, no server needs a
- * flag or a route for it, and none outlives the benchmark.
+ * Preloaded into every process alike (`node --import`): collects garbage when the benchmark asks and
+ * says what the process uses. So no server needs a flag or a route for it.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { answerQuestions } from '../child-messages.ts'
+import { answerQuestions } from '../child.ts'
 
 answerQuestions({
-  usage: () => {
+  /** Of all its threads, in milliseconds. */
+  cpuMs: () => {
     const { user, system } = process.cpuUsage()
-    return { cpuMs: (user + system) / 1000 }
+    return (user + system) / 1000
   },
-  memory: async () => {
+  residentBytes: async () => {
     setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
+    const collect: () => void = runInNewContext('gc')
     for (let i = 0; i < 4; i++) {
       collect()
       await new Promise(resolve => setImmediate(resolve))
     }
-    const { rss, heapUsed, external } = process.memoryUsage()
-    return { rss, heapUsed, external }
+    return process.memoryUsage.rss()
   },
 })
 process.channel?.unref()

@@ -1,57 +1,65 @@
-/**
- * The official SDK 2: McpServer, one with its node transport for each session; for the stateless transport
- * its handler, which makes a server for each request.
- */
+/** The official SDK 2: an McpServer with its node transport for each session. */
 import { randomUUID } from 'node:crypto'
-import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node'
-import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
-import { readFixture } from '../fixture.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
+import { McpServer } from '@modelcontextprotocol/server'
+import { readFixture, sceneUri } from '../fixture.ts'
+import { listenAndAnnounce } from './announce.ts'
 import { resultOf } from './protocol.ts'
-import { serveSessions, type SdkSession, type SdkStateless } from './sdk-sessions.ts'
 
 type ReadResult = { contents: { uri: string; mimeType: string; text: string }[] }
 
+interface Session {
+  readonly server: McpServer
+  readonly transport: NodeStreamableHTTPServerTransport
+  readonly subscribed: Set<string>
+}
+
 const fixture = readFixture()
-const maxStreams = 20_000
-const stateless = createMcpHandler(() => createResources(), {
-  legacy: 'reject',
-  maxSubscriptions: maxStreams,
+const sessions = new Map<string, Session>()
+
+listenAndAnnounce((request, response) => {
+  if (request.url === '/host/v1/scene') onScene(request, response)
+  else void onMcp(request, response)
 })
 
-serveSessions(
-  async opened => {
-    const subscribed = new Set<string>()
-    const server = createResources()
-    server.server.setRequestHandler('resources/subscribe', request => {
-      subscribed.add(request.params.uri)
-      return {}
-    })
-    const transport = new NodeStreamableHTTPServerTransport({
-      sessionIdGenerator: () => randomUUID(),
-      onsessioninitialized: id => opened(id, session),
-    })
-    const session: SdkSession = {
-      subscribed,
-      handle: (request, response) => transport.handleRequest(request, response),
-      sendUpdated: uri => server.server.sendResourceUpdated({ uri }),
-    }
-    await server.connect(transport)
-    return session
-  },
-  {
-    handle: toNodeHandler(stateless) as SdkStateless['handle'],
-    sendUpdated: uri => stateless.notify.resourceUpdated(uri),
-  },
-)
+async function onMcp(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const id = request.headers['mcp-session-id']
+  const session = id === undefined ? await openSession() : sessions.get(String(id))
+  if (session === undefined) response.writeHead(404).end()
+  else await session.transport.handleRequest(request, response)
+}
 
-function createResources(): McpServer {
+async function openSession(): Promise<Session> {
+  const subscribed = new Set<string>()
   const server = new McpServer(
     { name: 'bench', version: '1' },
     { capabilities: { resources: { subscribe: true, listChanged: true } } },
   )
-  for (const { uri, name, ...rest } of fixture.descriptors) {
+  for (const { uri, name, ...rest } of fixture.resources) {
     const read = () => resultOf(fixture, 'resources/read', uri) as ReadResult
     server.registerResource(name, uri, rest, read)
   }
-  return server
+  server.server.setRequestHandler('resources/subscribe', request => {
+    subscribed.add(request.params.uri)
+    return {}
+  })
+  const transport = new NodeStreamableHTTPServerTransport({
+    sessionIdGenerator: () => randomUUID(),
+    onsessioninitialized: id => void sessions.set(id, session),
+  })
+  const session = { server, transport, subscribed }
+  await server.connect(transport)
+  return session
+}
+
+function onScene(request: IncomingMessage, response: ServerResponse): void {
+  request.resume()
+  request.on('end', () => {
+    for (const { subscribed, server } of sessions.values()) {
+      if (!subscribed.has(sceneUri)) continue
+      server.server.sendResourceUpdated({ uri: sceneUri }).catch(() => {})
+    }
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"ok":true}')
+  })
 }

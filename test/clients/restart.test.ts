@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import * as v2 from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -31,9 +32,10 @@ describe('a restart of the server', function () {
     expect(code).to.equal(0)
   })
 
-  async function restart(): Promise<void> {
+  async function restart(awayMs = 0): Promise<void> {
     const { port } = new URL(serving.url)
     expect(await serving.stop()).to.equal(0)
+    await setTimeout(awayMs)
     serving = await startServe(home, [], Number(port))
   }
 
@@ -71,9 +73,10 @@ describe('a restart of the server', function () {
       await client.connect(transport)
       try {
         await client.subscribeResource({ uri: scene })
-        await restart()
+        // Longer than the SDKs try by themselves.
+        await restart(3000)
         // One update for each subscription tells what may have been missed.
-        await updates.until(scene, 1)
+        await updates.until(scene, 1, 20_000)
         const before = updates.count(scene)
         await serving.post('scene', { dcc: 'maya' })
         await updates.until(scene, before + 1)

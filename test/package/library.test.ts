@@ -100,7 +100,7 @@ describe('the package installed in an empty folder', function () {
 
   describe('its files', () => {
     const intended =
-      /^(dist\/.+\.(js|d\.ts)|dist\/page\/[\w-]+\.(js|css|html|svg|txt)|docs\/[a-z-]+\.md|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
+      /^(dist\/.+\.(js|d\.ts)|dist\/page\/[\w-]+\.(js|css|html|svg|txt)|docs\/[a-z-]+\.(?:md|txt)|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
     const single = [
       'CHANGELOG.md',
       'README.md',
@@ -127,6 +127,13 @@ describe('the package installed in an empty folder', function () {
       }
       const documents = (await readdir(join(root, 'docs'))).filter(name => name.endsWith('.md'))
       expect(packed).to.include.members(documents.map(name => `docs/${name}`))
+    })
+
+    it('resolve for Node and bundlers, with their types', async () => {
+      const [name = ''] = (await readdir(folder)).filter(file => file.endsWith('.tgz'))
+      const file = join(folder, name)
+      run('npx', ['--no-install', 'publint', '--strict', file], root)
+      run('npx', ['--no-install', 'attw', file, '--profile', 'esm-only'], root)
     })
 
     it('bring at most 140 packages and 31 MB without optional ones', async () => {

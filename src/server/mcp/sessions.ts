@@ -249,6 +249,7 @@ export class Sessions {
   close(): void {
     this.#stopSweeps()
     for (const session of this.#byId.values()) {
+      session.stream?.end(retryLater)
       this.#forget(session)
       this.#parts.kept?.ended(session.id)
     }
@@ -293,6 +294,12 @@ export function negotiate(params: JsonObject): Result<SessionRevision, string> {
 function isSessionRevision(version: unknown): version is SessionRevision {
   return (sessionRevisions as readonly unknown[]).includes(version)
 }
+
+/**
+ * Ends a stream when the server stops. Clients with the MCP SDK try to open it again twice, after 1 s and
+ * 2.5 s unless they are told a time: this gives a restart 8 s.
+ */
+const retryLater = Buffer.from('retry: 4000\n\n')
 
 /** Updates of the session transport carry nothing of their session: one encoding serves all. */
 export const sessionEncoder: StreamEncoder = {
