@@ -10,10 +10,8 @@ import { type AccessLog, logWhenClosed } from './access-log.ts'
 import { type AuthPolicy, isWriteRefusal, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
-import { Refusal } from '../mcp/errors.ts'
-import { sendRefusal } from '../mcp/send.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { toProblem, writeProblem } from './problem.ts'
+import { type Problem, toProblem, writeProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
@@ -35,7 +33,8 @@ export interface AppParts {
   reach: Reach | null
   /** Decides on the callers of `/mcp` and of `guarded`. Default: everyone. */
   auth?: AuthPolicy
-  mcp?: NodeHandler
+  /** `refuse` answers requests of which no message was read. */
+  mcp?: { handle: NodeHandler; refuse: (res: ServerResponse, problem: Problem) => void }
   /** Routes that check their callers themselves, by pattern; `--allowed-origin` opens none of them. */
   own?: Readonly<Record<string, NodeHandler>>
   /** Routes for callers that are let in, by pattern. */
@@ -127,11 +126,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     })
   }
   if (mcp !== undefined) {
-    for (const path of ['/mcp', '/mcp/']) {
-      add(path, 'callers', mcp, (res, { status, detail }) =>
-        sendRefusal(res, new Refusal(status, detail)),
-      )
-    }
+    for (const path of ['/mcp', '/mcp/']) add(path, 'callers', mcp.handle, mcp.refuse)
   }
   for (const [pattern, handle] of Object.entries(own)) add(pattern, 'own', handle)
   for (const [pattern, handle] of Object.entries(guarded)) add(pattern, 'callers', handle)

@@ -26,6 +26,7 @@ import { activityGauges, Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
 import { type McpLimits, resolveMcpLimits } from './limits.ts'
 import type { HostEndpoint, McpHttpConfig, ServerParts } from './mcp-http-config.ts'
+import { refuseUnread } from './send.ts'
 import type { ToolParts } from './tools/tool.ts'
 import { applicationTools, withLiveApp } from './tools/tools.ts'
 
@@ -201,7 +202,7 @@ export class McpHttpServer {
     this.#app = {
       reach: this.#where,
       auth: page?.auth ?? auth,
-      mcp: (...asked) => endpoint.handle(...asked),
+      mcp: { handle: (...asked) => endpoint.handle(...asked), refuse: refuseUnread },
       own: { ...host?.routes, ...page?.routes },
       guarded: downloads ? { [artefactPattern]: artefactDownload(downloads, this.#log) } : {},
       metrics,

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { endRefused } from '../http/problem.ts'
+import { endRefused, type Problem } from '../http/problem.ts'
 import { asBuffer } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
-import { type Refusal, rpcCodes } from './errors.ts'
+import { Refusal, rpcCodes } from './errors.ts'
 import { errorMessage, type JsonPart, type JsonText } from './json-text.ts'
 import { namesStatelessRevision } from './stateless.ts'
 
@@ -44,6 +44,11 @@ export function sendNoAnswer(res: ServerResponse): void {
   if (res.destroyed) return
   if (!res.headersSent) res.writeHead(200, { 'Content-Type': 'text/event-stream' })
   res.end()
+}
+
+/** Answers a request that is refused before a message of it was read. */
+export function refuseUnread(res: ServerResponse, { status, detail }: Problem): void {
+  sendRefusal(res, new Refusal(status, detail))
 }
 
 /**
