@@ -71,6 +71,8 @@ export class LinkUploads {
       throw new LinkRefusal('limit', message)
     }
     const stream = new PassThrough({ highWaterMark: maxWaitingBytes })
+    const resume = () => this.#channel.resume()
+    stream.on('drain', resume).on('close', resume)
     // The store may have stopped to read.
     stream.on('error', () => {})
     this.#current = { stream, missing: size }
@@ -92,11 +94,7 @@ export class LinkUploads {
     if (bytes.length > current.missing) return 'an artefact has more bytes than were announced'
     current.missing -= bytes.length
     const { stream } = current
-    if (stream.writable && !stream.write(bytes)) {
-      this.#channel.pause()
-      const resume = () => this.#channel.resume()
-      stream.once('drain', resume).once('close', resume)
-    }
+    if (stream.writable && !stream.write(bytes)) this.#channel.pause()
     this.#endComplete()
     return null
   }
