@@ -90,18 +90,6 @@ describe('a subscription of a session', () => {
     expect(events.updates).to.have.members(uris)
   })
 
-  it('is one for several spellings, in the last one; unsubscribing any of them ends it', async () => {
-    const events = await listen(section.session, scene, 'SCENE://%63urrent', audit)
-    setScene({})
-    await events.until(() => events.updates.length === 1)
-    expect(events.updates).to.deep.equal(['SCENE://%63urrent'])
-    await call('unsubscribe', 'Scene://current')
-    setScene({})
-    log.record({ action: 'after' })
-    await events.until(() => events.updates.length === 2)
-    expect(events.updates[1]).to.equal(audit)
-  })
-
   it('is one of 1000 a session; the next one is refused, and the others stay', async () => {
     const events = await listen(section.session)
     for (let from = 0; from < 1000; from += 50) {

@@ -142,7 +142,7 @@ export class Sessions {
       principal,
       revision,
       clientInfo: { name: client?.name ?? '', version: client?.version ?? '' },
-      subscriptions: [...hub.topicsOf(session)].map(([canonical, { uri }]) => [uri, canonical]),
+      subscriptions: Array.from(hub.topicsOf(session).values(), ({ uri, base }) => [uri, base]),
       lastUsedMs: Date.now() - (stream === null ? clock.now() - lastSeenMs : 0),
     }
   }
@@ -222,11 +222,11 @@ export class Sessions {
     await opening
   }
 
-  /** Returns whether there was such a subscription, in any spelling. */
-  unsubscribe(session: Session, canonical: string): boolean {
+  /** Returns whether there was such a subscription. */
+  unsubscribe(session: Session, uri: string): boolean {
     const { hub, kept } = this.#parts
     kept?.changed()
-    return hub.unsubscribe(session, canonical)
+    return hub.unsubscribe(session, uri)
   }
 
   /** Resolves once no later server knows it either. */
