@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { expect } from 'chai'
 import { AuditLog } from '../../src/index.ts'
 import { ask, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
-import { audit, failure, listen, many, scene, useArtefacts, useServer } from './support.ts'
+import { failure, listen, many, scene, useArtefacts, useServer } from './support.ts'
 
 describe('a subscription of a session', () => {
   const log = new AuditLog()

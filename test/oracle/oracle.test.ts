@@ -11,7 +11,7 @@ import {
   type Observation,
   type RawRequest,
 } from './answers.ts'
-import { httpMethodCases, mediaCases, originCases, versionCases } from './cases-http.ts'
+import { httpMethodCases, mediaCases, versionCases } from './cases-http.ts'
 import { batchCases, bodyCases, initializeCases, methodCases } from './cases-messages.ts'
 import { statelessCases, statelessHeaderCases } from './cases-stateless.ts'
 import { explains } from './difference.ts'
@@ -28,7 +28,6 @@ const topics: Readonly<Record<string, readonly Case[]>> = {
   batches: batchCases,
   initialize: initializeCases,
   'HTTP methods': httpMethodCases,
-  'Host and Origin': originCases,
   'requests of 2026-07-28': statelessCases,
   'headers and streams of 2026-07-28': statelessHeaderCases,
 }

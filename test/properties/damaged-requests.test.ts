@@ -6,7 +6,7 @@ import { producer } from '../conformance/producer.ts'
 import { suiteTools } from '../conformance/tools.ts'
 import { RawSession, startServer, type TestServer } from '../helpers/mcp.ts'
 import { type Answer, createAgent, exchange, type RawRequest } from '../oracle/answers.ts'
-import { httpMethodCases, mediaCases, originCases, versionCases } from '../oracle/cases-http.ts'
+import { httpMethodCases, mediaCases, versionCases } from '../oracle/cases-http.ts'
 import { batchCases, bodyCases, initializeCases, methodCases } from '../oracle/cases-messages.ts'
 import { statelessCases, statelessHeaderCases } from '../oracle/cases-stateless.ts'
 import { replay } from './replay.ts'
@@ -16,7 +16,7 @@ const runs = Number(process.env.FUZZ_CASES ?? 100)
 const atOnce = 16
 
 const cases = [
-  ...[...mediaCases, ...versionCases, ...httpMethodCases, ...originCases],
+  ...[...mediaCases, ...versionCases, ...httpMethodCases],
   ...[...bodyCases, ...methodCases, ...batchCases, ...initializeCases],
   ...[...statelessCases, ...statelessHeaderCases],
 ]

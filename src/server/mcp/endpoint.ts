@@ -338,8 +338,6 @@ export class Endpoint {
       throw new Refusal(406, 'Accept must allow text/event-stream', { code: rpcCodes.refused })
     }
     const session = this.#sessions.find(headers, context.principal)
-    // A client that left while it was being authenticated has no stream to keep.
-    if (res.destroyed) return
     const stream = new EventStream(res, sessionEncoder, this.#parts.limits)
     stream.open()
     this.#sessions.attach(session, stream)

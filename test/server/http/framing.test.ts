@@ -1,9 +1,7 @@
 import { expect } from 'chai'
-import { join } from 'node:path'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask, RawSession, rpc } from '../../helpers/mcp.ts'
-import { openFilesOf, type RunningServe } from '../../helpers/serve-process.ts'
-import { until } from '../../helpers/until.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
 import { exchange, RawSocket, requestText } from '../../process/raw-socket.ts'
 
 const ping = rpc('ping')
@@ -72,20 +70,6 @@ describe('the HTTP side of serve', () => {
       expect(raw.closed).to.equal(true)
       expect(answers.map(answer => answer.status)).to.deep.equal([400])
     }
-  })
-
-  it('keeps nothing of an upload that breaks off', async () => {
-    const raw = await RawSocket.open(serve.port)
-    const announced = ['Content-Length: 5000000', hostToken()]
-    raw.write(post(announced, 'x'.repeat(2_000_000), '/host/v1/artefacts'))
-    const store = join(serve.registryDir, 'dcc-mcp-artefacts')
-    const temporary = () => openFilesOf(process.pid).filter(path => path.startsWith(store))
-    await until(() => temporary().length > 0, 'the upload has begun')
-    raw.close()
-    await until(() => temporary().length === 0, 'its file is closed')
-    const { result } = await session.call('resources/list')
-    const uris = result.resources.map((each: { uri: string }) => each.uri)
-    expect(uris.filter((uri: string) => uri.startsWith('artefact:'))).to.deep.equal([])
   })
 
   it('answers 408 to headers or a body that stops, and closes a silent connection', async () => {

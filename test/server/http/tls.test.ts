@@ -4,13 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
 import { makePair, writePair } from '../../helpers/certificate.ts'
-import {
-  accountsInProcess,
-  gatewayInProcess,
-  serveInProcess,
-} from '../../helpers/in-process-servers.ts'
+import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
-import { ask, RawSession } from '../../helpers/mcp.ts'
+import { RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -80,16 +76,6 @@ describe('TLS', () => {
       await other.stop()
     } finally {
       await gateway.stop()
-    }
-  })
-
-  it('of the accounts server: it is at https', async () => {
-    const accounts = await accountsInProcess({ flags })
-    try {
-      expect(accounts.url).to.match(/^https:/)
-      expect((await ask(`${accounts.url}/readyz`)).status).to.equal(200)
-    } finally {
-      await accounts.stop()
     }
   })
 

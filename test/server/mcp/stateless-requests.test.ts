@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
 import type { Descriptor } from '../../../src/server/resources/producer.ts'
-import { type Ask, ask, RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp.ts'
+import { type Ask, ask, RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
 import {
   callStateless,
   stateless,
@@ -81,17 +81,6 @@ describe('a stateless request', () => {
     expect(failed.json.error).to.include({ code: -32603 })
     expect(failed.json.error.data).to.include({ reason: 'producer_failed' })
     expect(failed.text).not.to.include('secret detail')
-  })
-
-  it('leaves the session transport unchanged', async () => {
-    const session = await RawSession.open(running.url)
-    const { result } = await session.call('resources/read', { uri: 'test://kept' })
-    expect(result).to.have.all.keys('contents')
-    const { json } = await call('resources/read', { uri: 'test://kept' })
-    expect(json.result.contents).to.deep.equal(result.contents)
-    expect((await session.call('server/discover')).error.code).to.equal(-32601)
-    const claimed = await session.post(rpc('ping'), { 'MCP-Protocol-Version': stateless })
-    expect([claimed.status, claimed.json.error.code]).to.deep.equal([400, -32602])
   })
 
   it('has no id and no code of a session in an early refusal', async () => {

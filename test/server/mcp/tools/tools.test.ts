@@ -54,7 +54,11 @@ describe('tools', () => {
       for (const tool of tools) {
         expect(tool.annotations).to.include({ readOnlyHint: true, openWorldHint: false })
         expect(tool.inputSchema).to.include({ type: 'object', additionalProperties: false })
+        expect(tool).to.not.have.property('outputSchema')
+        const isLoaded = tool._meta['anthropic/alwaysLoad'] === true
+        expect(isLoaded, tool.name).to.equal(tool.name === 'query_scene')
       }
+      expect(JSON.stringify(tools)).to.not.contain('9007199254740991')
     })
   }
 
