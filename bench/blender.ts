@@ -11,13 +11,14 @@ import { fileURLToPath } from 'node:url'
 import { type SdkClient, Updates } from '../test/clients/client-face.ts'
 import { startServe } from '../test/clients/serve.ts'
 import {
+  type InstalledAddon,
+  type Remote,
   background,
+  blenderModes,
   hasPrograms,
   installAddon,
-  type InstalledAddon,
-} from '../test/helpers/blender-addon.ts'
-import { blenderModes } from '../test/helpers/blender-modes.ts'
-import { type Remote, startRemote } from '../test/helpers/blender-remote.ts'
+  startRemote,
+} from '../test/helpers/blender.ts'
 import { formatNumber, quantile } from './measure.ts'
 
 type Mode = (typeof blenderModes)[number]

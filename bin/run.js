@@ -18,7 +18,12 @@ function start() {
     process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'))
     process.channel.unref()
   }
-  void import('../dist/main.js').then(({ main }) => main(args))
+  const program = new URL('../dist/main.js', import.meta.url)
+  if (!process.getBuiltinModule('fs').existsSync(program)) {
+    process.stderr.write('service-cli is not built; run npm run build in its folder\n')
+    process.exit(1)
+  }
+  void import(program.href).then(({ main }) => main(args))
 }
 
 /** Answered here because loading oclif takes several times as long as Node itself. */

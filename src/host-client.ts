@@ -8,8 +8,8 @@ import type { Mode, ServerMessage, Welcome } from './lib/host-link/wire.ts'
 import type { JsonObject } from './lib/util/json.ts'
 
 /**
- * `code` is one of docs/host-link.md ("Codes of errors", "Answers"), or `disconnected`,
- * `unreachable`, `replaced`, `host_taken`.
+ * `code` is one of docs/host-link.md or docs/reference.md, or `disconnected`, `unreachable`,
+ * `replaced`, `host_taken`.
  */
 export class HostLinkError extends Error {
   readonly code: string
@@ -40,7 +40,7 @@ export type LinkState = 'connecting' | 'connected' | 'waiting' | 'ended'
 export type PictureRequest = Extract<ServerMessage, { type: 'capture' }>
 export type PictureFile = Blob | Uint8Array<ArrayBuffer>
 
-/** A picture, with what docs/host-link.md ("capture") says of `view`. */
+/** A picture, with what docs/host-link.md ("Messages of the server") says of `view`. */
 export interface Picture {
   file: PictureFile
   view?: JsonObject
@@ -153,7 +153,7 @@ export class HostClient {
     await this.#ask({ type: 'events.append', session_id: sessionId, events })
   }
 
-  /** `note`: as in docs/notes.md, "Posts". */
+  /** `note`: as in docs/host-link.md, "Notes". */
   async addNote(note: JsonObject): Promise<{ id: string; number: number; state: string }> {
     const answer = await this.#ask({ type: 'note.add', note })
     return answer.note

@@ -1,5 +1,12 @@
 import { McpError } from './carrier.ts'
 
+let aheadMs = 0
+
+/** How far the clock of the server is ahead of the browser's, when that is more than its `Date` can be off. */
+export function clockAheadMs(): number {
+  return Math.abs(aheadMs) > 2000 ? aheadMs : 0
+}
+
 /**
  * `fetch` of the page's own server, with the header without which a cookie does not count. Throws
  * `McpError` when the server refuses, `Error` when it cannot be reached.
@@ -12,6 +19,8 @@ export async function request(
   const response = await fetch(path, { ...options, headers, cache: 'no-store' }).catch(() => {
     throw new Error('the server cannot be reached')
   })
+  const date = Date.parse(response.headers.get('Date') ?? '')
+  if (!Number.isNaN(date)) aheadMs = date - Date.now()
   if (!response.ok) throw await refusalOf(response)
   return response
 }

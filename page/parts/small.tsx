@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { clockAheadMs } from '../mcp/request.ts'
 import { ago } from './now.ts'
 
-/** A time in words, with the exact one on hover. */
+/** A time in words, with the exact one on hover. A text is a time of the server, whose clock may differ. */
 export function Ago({ at }: { at: number | string }) {
-  const atMs = typeof at === 'string' ? Date.parse(at) : at
+  const atMs = typeof at === 'string' ? Date.parse(at) - clockAheadMs() : at
   const date = new Date(atMs)
   return (
     <time aria-live="off" dateTime={date.toISOString()} title={date.toLocaleString()}>

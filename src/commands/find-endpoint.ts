@@ -1,6 +1,6 @@
 import type { Interfaces } from '@oclif/core'
 import { join } from 'node:path'
-import { ownerFile } from '../lib/instances/files.ts'
+import { ownerFile } from '../lib/instances/state-directory.ts'
 import { findNextRun, liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import type { InstanceRecord } from '../lib/instances/record.ts'
 import { selectInstances } from '../lib/instances/select-instance.ts'

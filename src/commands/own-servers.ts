@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { ownerFile } from '../lib/instances/files.ts'
+import { ownerFile } from '../lib/instances/state-directory.ts'
 import { liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Logger } from '../lib/util/logger.ts'

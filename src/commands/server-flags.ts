@@ -139,7 +139,7 @@ export const runFlags = {
   ...logFlags,
   limit: Flags.string({
     ...many,
-    description: 'change one limit of docs/limits.md (repeatable)',
+    description: 'change one limit of docs/reference.md (repeatable)',
     helpValue: 'NAME=NUMBER',
   }),
 }
@@ -172,7 +172,7 @@ export function readLimitFlags(
   try {
     return checkLimits(limits, defaults)
   } catch (error) {
-    throw usage(`--limit NAME=NUMBER: ${messageOf(error)}`, 'docs/limits.md lists the limits')
+    throw usage(`--limit NAME=NUMBER: ${messageOf(error)}`, 'docs/reference.md lists the limits')
   }
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Events, RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
-import { Wire } from '../helpers/wire.ts'
+import { Cable } from '../helpers/cable.ts'
 import { replay } from '../properties/replay.ts'
 import { needPython, PythonApp } from './python-driver.ts'
 
@@ -50,7 +50,7 @@ for (let step = 1; step <= 200; step++) models.push(patched(models.at(-1)!, step
 describe('the Python link beside a real serve, killed', () => {
   let registryDir: string
   let server: ServeProcess
-  let wire: Wire
+  let wire: Cable
   let app: PythonApp
   let client: RawSession
   let stream: Events
@@ -58,7 +58,7 @@ describe('the Python link beside a real serve, killed', () => {
   before(async function () {
     needPython(this)
     registryDir = await mkdtemp(join(tmpdir(), 'python-kill-'))
-    wire = await Wire.open()
+    wire = await Cable.open()
     await serve()
   })
   after(async () => {
@@ -70,7 +70,7 @@ describe('the Python link beside a real serve, killed', () => {
 
   async function serve(): Promise<void> {
     server = await startServeProcess({ registryDir, env: { SERVICE_HOST_TOKEN: token } })
-    wire.serverPort = server.port
+    wire.target = server.port
     client = await RawSession.open(server.url)
     stream = await client.listen()
     await client.call('resources/subscribe', { uri: 'scene://current' })
@@ -80,7 +80,7 @@ describe('the Python link beside a real serve, killed', () => {
   async function run(): Promise<void> {
     wire.mend()
     app = new PythonApp()
-    await app.link({ url: wire.url, token })
+    await app.link({ url: `http://127.0.0.1:${wire.port}/host`, token })
     await app.untilState('connected')
   }
 

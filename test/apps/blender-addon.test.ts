@@ -7,7 +7,7 @@ import {
   insideBlender,
   installAddon,
   type InstalledAddon,
-} from '../helpers/blender-addon.ts'
+} from '../helpers/blender.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 /** Each is a file of Python tests that runs inside Blender, with the add-on as it is installed. */

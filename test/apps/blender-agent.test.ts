@@ -3,11 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { expect } from 'chai'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
 import { nothingListed } from '../../src/lib/mcp/note-proof.ts'
-import {
-  type LinkedBlender,
-  needWindowedBlender,
-  startLinkedBlender,
-} from '../helpers/linked-blender.ts'
+import { type LinkedBlender, needWindowedBlender, startLinkedBlender } from '../helpers/blender.ts'
 import { toolCall } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
 

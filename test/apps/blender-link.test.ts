@@ -5,9 +5,14 @@ import type { SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
 import { until } from '../helpers/until.ts'
-import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
-import { blenderModes } from '../helpers/blender-modes.ts'
-import { type Remote, startRemote } from '../helpers/blender-remote.ts'
+import {
+  type InstalledAddon,
+  type Remote,
+  blenderModes,
+  hasPrograms,
+  installAddon,
+  startRemote,
+} from '../helpers/blender.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { connectWatcher } from './watcher.ts'
 

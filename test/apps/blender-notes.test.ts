@@ -3,11 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { expect } from 'chai'
 import { PNG } from 'pngjs'
 import { until } from '../helpers/until.ts'
-import {
-  type LinkedBlender,
-  needWindowedBlender,
-  startLinkedBlender,
-} from '../helpers/linked-blender.ts'
+import { type LinkedBlender, needWindowedBlender, startLinkedBlender } from '../helpers/blender.ts'
 import { boundsOfCube, differingPixels, isInside } from './note-pixels.ts'
 import { toolCall } from '../helpers/mcp.ts'
 

@@ -7,11 +7,7 @@ import type { SdkClient, Updates } from '../clients/client-face.ts'
 import { readJson } from '../clients/scenario.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../helpers/until.ts'
-import {
-  type LinkedBlender,
-  needWindowedBlender,
-  startLinkedBlender,
-} from '../helpers/linked-blender.ts'
+import { type LinkedBlender, needWindowedBlender, startLinkedBlender } from '../helpers/blender.ts'
 import { connectWatcher } from './watcher.ts'
 
 const uri = 'capture://current_window'

@@ -6,12 +6,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { until } from '../helpers/until.ts'
 import {
+  type InstalledAddon,
+  type Remote,
   background,
   hasPrograms,
   installAddon,
-  type InstalledAddon,
-} from '../helpers/blender-addon.ts'
-import { type Remote, startRemote } from '../helpers/blender-remote.ts'
+  startRemote,
+} from '../helpers/blender.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const waitMs = 30_000

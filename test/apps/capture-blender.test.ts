@@ -3,8 +3,13 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SdkClient } from '../clients/client-face.ts'
 import { type Serving, startServe } from '../clients/serve.ts'
-import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
-import { type Remote, startRemote } from '../helpers/blender-remote.ts'
+import {
+  type InstalledAddon,
+  type Remote,
+  hasPrograms,
+  installAddon,
+  startRemote,
+} from '../helpers/blender.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { Desktop, differing, eventually, needDisplayTools } from './display/desktop.ts'
 import { connectWatcher } from './watcher.ts'

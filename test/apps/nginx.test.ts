@@ -27,7 +27,7 @@ const MiB = 1024 * 1024
 /** Shorter than in the document, so that streams are idle for longer within the test. */
 const readTimeoutMs = 2000
 
-describe('nginx with TLS in front of serve, set up as docs/deployment.md says', function () {
+describe('nginx with TLS in front of serve, set up as docs/studio.md says', function () {
   this.timeout(60_000)
   let folder: string
   let block: string
@@ -40,7 +40,7 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
   before(async function () {
     if (spawnSync('nginx', ['-v']).error !== undefined) skipBecause(this, 'nginx is not installed')
     folder = await mkdtemp(join(tmpdir(), 'nginx-'))
-    const text = await readFile(join(root, 'docs/deployment.md'), 'utf8')
+    const text = await readFile(join(root, 'docs/studio.md'), 'utf8')
     block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
     const pair = makePair()
     await writePair(folder, pair)
@@ -53,7 +53,7 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
     const flags = ['--public-url', url, '--trusted-proxy', '127.0.0.1', open, ...limits]
     serving = await startServe(folder, flags)
     expect(serving.url).to.equal(`${url}/mcp`)
-    await startNginx(port, block)
+    await startNginx(port)
     prepared = await prepare(serving)
   })
   after(async () => {
@@ -63,19 +63,23 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
     if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   })
 
-  /** With the addresses of the test in the place of those of the document; nothing else differs. */
-  async function startNginx(at: number, server: string): Promise<void> {
+  /** The configuration of the document, with the addresses of the test, in front of one `serve`. */
+  async function startNginx(at: number, closed = '/host'): Promise<void> {
     const exchanged = [
       ['listen 443 ssl;', `listen 127.0.0.1:${at} ssl;`],
-      ['server_name dcc.studio.example;', 'server_name localhost;'],
-      ['/etc/nginx/tls/dcc.studio.example.crt', join(folder, 'cert.pem')],
-      ['/etc/nginx/tls/dcc.studio.example.key', join(folder, 'key.pem')],
-      ['http://127.0.0.1:8765;', `${new URL(serving.host_url).origin};`],
+      ['server_name gateway.studio.example;', 'server_name localhost;'],
+      ['/etc/nginx/tls/gateway.studio.example.crt', join(folder, 'cert.pem')],
+      ['/etc/nginx/tls/gateway.studio.example.key', join(folder, 'key.pem')],
+      ['/etc/nginx/tls/studio-ca.crt', join(folder, 'cert.pem')],
+      ['server 10.0.0.7:9765', `server ${new URL(serving.host_url).host}`],
+      ['  server 10.0.0.8:9765 fail_timeout=5s;\n', ''],
+      ['https://servers', 'http://servers'],
+      ['location /join', `location ${closed}`],
       ['proxy_read_timeout 60s;', `proxy_read_timeout ${readTimeoutMs}ms;`],
     ].reduce((config, [from = '', to = '']) => {
       expect(config).to.include(from)
       return config.replace(from, to)
-    }, server)
+    }, block)
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     const config = join(folder, `nginx-${at}.conf`)
     await writeFile(
@@ -199,9 +203,7 @@ describe('nginx with TLS in front of serve, set up as docs/deployment.md says', 
     expect((await post(`https://localhost:${port}`)).status).to.equal(404)
 
     const second = await freePort()
-    const open = block.replace(/location \/host \{\n[^}]*\}\n/, '')
-    expect(open).not.to.equal(block)
-    await startNginx(second, open)
+    await startNginx(second, '/join')
     const { status, json } = await post(`https://localhost:${second}`)
     expect(status).to.equal(403)
     expect(json.detail).to.match(/over a proxy.*x-forwarded-for/)

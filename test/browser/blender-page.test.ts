@@ -4,9 +4,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { until } from '../helpers/until.ts'
-import { hasPrograms, installAddon, type InstalledAddon } from '../helpers/blender-addon.ts'
-import { blenderModes } from '../helpers/blender-modes.ts'
-import { type Remote, startRemote } from '../helpers/blender-remote.ts'
+import {
+  type InstalledAddon,
+  type Remote,
+  blenderModes,
+  hasPrograms,
+  installAddon,
+  startRemote,
+} from '../helpers/blender.ts'
 import { newVisit, startBrowser, type Visit } from '../helpers/browser.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'

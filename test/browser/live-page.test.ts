@@ -82,6 +82,8 @@ describe('the live page', function () {
     const { page, context, open } = await newVisit(browser)
     const app = await LinkClient.connect(left, { document: { name: 'a.blend' } })
     await app.done({ type: 'scene.set', scene: sceneOf(0) })
+    // The clock of the browser is an hour off.
+    await page.clock.setSystemTime(Date.now() + 3_600_000)
     await open((await left.post('page-login', {})).json.url)
     await page.getByRole('link', { name: 'Notes' }).click()
     await page.getByLabel('New note').waitFor()
@@ -90,7 +92,7 @@ describe('the live page', function () {
     expect(await page.getByLabel('New note').count()).to.equal(0)
     await page.getByRole('link', { name: 'Now' }).click()
     await page.getByRole('heading', { name: 'No application is connected' }).waitFor()
-    await page.getByText(/^Blender left .*\. No scene is shared\./).waitFor()
+    await page.getByText(/^Blender left (just now|\d+ s ago)\. No scene is shared\./).waitFor()
     expect(await page.getByText('Write the add-on').count()).to.equal(0)
     await context.close()
     await left.stop()
@@ -283,7 +285,6 @@ describe('the live page', function () {
   for (const [colorScheme, width] of [
     ['light', 360],
     ['dark', 1280],
-    ['light', 2560],
   ] as const) {
     it(`can be used by everybody, in ${colorScheme} colours at ${width} pixels`, async () => {
       const viewport = { width, height: 800 }
@@ -352,34 +353,6 @@ describe('the live page', function () {
     await context.close()
   })
 
-  it('says that an answer is not whole, and reads again', async () => {
-    const { page, context } = await newVisit(browser)
-    let isCut = true
-    await page.route('**/mcp', async route => {
-      const isSummary = route.request().postData()?.includes('view=summary') === true
-      const answer = { contentType: 'application/json', body: '{"result":' }
-      await (isCut && isSummary ? route.fulfill(answer) : route.continue())
-    })
-    await page.goto(`${serve.base}/`)
-    await page.getByRole('heading', { name: 'the answer is not whole' }).waitFor()
-    isCut = false
-    await sees(page)
-    await context.close()
-  })
-
-  it('reads on a slow network', async () => {
-    const { page, context } = await newVisit(browser)
-    const session = await context.newCDPSession(page)
-    await session.send('Network.enable')
-    const slow = { offline: false, latency: 400, downloadThroughput: 100_000 }
-    await session.send('Network.emulateNetworkConditions', { ...slow, uploadThroughput: 20_000 })
-    await page.goto(`${serve.base}/`)
-    await sees(page)
-    await serve.post('scene', sceneOf(2))
-    await page.getByText('Cube moved 2.00 along x').waitFor()
-    await context.close()
-  })
-
   it('stays of use with 100,000 objects, in chains and with hostile names', async () => {
     const hostile = `\u202e${'<b>&amp;'.repeat(500)}`
     const objects = Array.from({ length: 100_000 }, (_, at) => ({
@@ -408,20 +381,18 @@ describe('the live page', function () {
     await context.close()
   })
 
-  for (const name of ['SIGTERM', 'SIGKILL'] as const) {
-    it(`says when the connection is lost by ${name}, and shows the present once it is back`, async () => {
-      const { page } = visit
-      await page.goto(`${serve.base}/#/now`)
-      await page.getByText('Live', { exact: true }).waitFor()
-      serve.signal(name)
-      await page.getByText('Connection lost', { exact: true }).waitFor()
-      await page.getByText('What you see is from before').waitFor()
-      const { port } = serve
-      await serve.stop()
-      serve = await startServeProcess({ flags: ['--port', String(port)] })
-      await serve.post('scene', sceneOf(0, { document: `after_${name}.blend` }))
-      await sees(page, `after_${name}.blend`)
-      await page.getByText('Live', { exact: true }).waitFor()
-    })
-  }
+  it('says when the connection is lost, and shows the present once it is back', async () => {
+    const { page } = visit
+    await page.goto(`${serve.base}/#/now`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    serve.signal('SIGKILL')
+    await page.getByText('Connection lost', { exact: true }).waitFor()
+    await page.getByText('What you see is from before').waitFor()
+    const { port } = serve
+    await serve.stop()
+    serve = await startServeProcess({ flags: ['--port', String(port)] })
+    await serve.post('scene', sceneOf(0, { document: 'after.blend' }))
+    await sees(page, 'after.blend')
+    await page.getByText('Live', { exact: true }).waitFor()
+  })
 })

@@ -18,10 +18,9 @@ declare const OffscreenCanvas: any
 /** WebGL without a graphics card. */
 const software = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader']
 
-/** The page of docs/host-link.md, for a server at another port. */
+/** The page of docs/three.html, for a server at another port. */
 async function readPage(hostUrl: string): Promise<string> {
-  const text = await readFile(join(root, 'docs', 'host-link.md'), 'utf8')
-  const [, html = ''] = /^```html index\.html\n(.*?)^```$/ms.exec(text) ?? []
+  const html = await readFile(join(root, 'docs', 'three.html'), 'utf8')
   return html.replace('new HostClient({', `new HostClient({ url: '${hostUrl}',`)
 }
 

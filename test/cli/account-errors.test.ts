@@ -1,8 +1,12 @@
 import { expect } from 'chai'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
+import {
+  type AccountHome,
+  type LiteralAccounts,
+  createAccountHome,
+  startLiteralAccounts,
+} from '../helpers/account-home.ts'
 
 const secret = 'hunter22-hunter22'
 const closed = 'http://127.0.0.1:1'

@@ -1,7 +1,11 @@
 import { expect } from 'chai'
 import { statSync } from 'node:fs'
-import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
+import {
+  type AccountHome,
+  type LiteralAccounts,
+  createAccountHome,
+  startLiteralAccounts,
+} from '../helpers/account-home.ts'
 
 const password = 'correct horse 41'
 

@@ -1,13 +1,15 @@
 import { expect } from 'chai'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import { createAccountsOwner } from '../helpers/accounts-owner.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import {
+  type AccountHome,
+  type Passage,
+  createAccountHome,
+  openPassage,
+} from '../helpers/account-home.ts'
+import { type RunningAccounts, createAccountsOwner, createCaller } from '../helpers/accounts.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
-import { type Passage, openPassage } from '../helpers/passage.ts'
 
 const password = 'correct horse 41'
 

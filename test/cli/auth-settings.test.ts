@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { type AuthFlags, type Reached, readAuth } from '../../src/commands/auth-flags.ts'
 import { makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
-import { givenMembers } from '../helpers/given-members.ts'
+import { givenMembers } from '../helpers/fakes.ts'
 
 describe('readAuth', () => {
   let keys: TestKeys

@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { globSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
@@ -13,11 +12,10 @@ import * as tls from 'node:tls'
 import { makePair } from '../helpers/certificate.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { writeInstance } from '../helpers/instance-files.ts'
+import { startScriptedInstance, writeInstance } from '../helpers/instances.ts'
 import { LinkClient } from '../helpers/link.ts'
-import { cleanEnv, root } from '../helpers/program.ts'
-import { acceptLinks } from '../helpers/scripted-gateway.ts'
-import { startScriptedInstance } from '../helpers/scripted-instance.ts'
+import { cleanEnv } from '../helpers/program.ts'
+import { acceptLinks } from '../helpers/join.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from '../helpers/until.ts'
@@ -275,17 +273,4 @@ describe('service-cli doctor, of a joined gateway', () => {
     expect(address.status).to.equal('fail')
     expect(address.summary).to.contain('cannot be reached: connection refused')
   })
-})
-
-it('the README has a row for each variable that the program reads', () => {
-  const files = globSync('src/**/*.ts', { cwd: root })
-  const names = files.flatMap(file => {
-    const code = readFileSync(join(root, file), 'utf8')
-    return Array.from(code.matchAll(/\bSERVICE_[A-Z_]+\b/g), ([name]) => name)
-  })
-  // The code of a warning.
-  const read = new Set(names).difference(new Set(['SERVICE_AUTH_DISABLED']))
-  const rows = readFileSync(join(root, 'README.md'), 'utf8').matchAll(/^\| `(SERVICE_\w+)` \|/gm)
-  const documented = Array.from(rows, ([, name]) => name)
-  expect(documented.toSorted()).to.deep.equal([...read].toSorted())
 })

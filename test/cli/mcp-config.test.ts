@@ -163,16 +163,6 @@ describe('mcp-config', () => {
     }
   })
 
-  it('warns of another entry for the same server', async () => {
-    const { url } = server
-    expect((await mcpConfig('cursor --write --name mine')).err).not.to.include('twice')
-    const { err, code } = await mcpConfig('cursor --write')
-    expect(code).to.equal(0)
-    expect(err).to.include(
-      `the entry mine is for ${url}, too: with both, Cursor has every tool twice`,
-    )
-  })
-
   it('writes the file that the client reads in place of one that is not there', async () => {
     const path = join(home, '.config', 'opencode', 'opencode.json')
     await writeFileAt(path, '{ /* c */ }')
@@ -322,7 +312,7 @@ describe('mcp-config', () => {
   })
 
   it('makes no entry without the key for a server that would refuse it', async () => {
-    for (const client of ['cline', 'amp', 'claude-desktop', 'inspector']) {
+    for (const client of ['cline', 'amp', 'claude-desktop']) {
       const { code, out, err } = await mcpConfig(`${client} --auth api-key`)
       expect([code, out], client).to.deep.equal([2, ''])
       expect(err).to.include('cannot refer to the key').and.include('--api-key-file FILE')
@@ -335,6 +325,13 @@ describe('mcp-config', () => {
     const { out } = await mcpConfig('continue --auth api-key')
     expect(out).to.match(/^mcpServers:\n {2}- \{.*"serve","--stdio".*\}\n$/)
     expect(out).to.include('"env":{"SERVICE_MCP_API_KEY":"${{ secrets.SERVICE_MCP_API_KEY }}"}')
+  })
+
+  it('prints YAML for Goose', async () => {
+    const { out } = await mcpConfig(`goose --url ${at(8765)} --name blender --auth none`)
+    const facts = '"enabled":true,"name":"blender","description":"service-cli","timeout":300'
+    const address = `"type":"streamable_http","uri":"${at(8765)}"`
+    expect(out).to.equal(`extensions:\n  "blender": {${facts},${address}}\n`)
   })
 
   it('warns about a key over unencrypted HTTP', async () => {
@@ -356,7 +353,6 @@ describe('mcp-config', () => {
     ['generic --write', 'settings of other clients have no known place'],
     ['goose --write', 'settings of Goose are not JSON'],
     ['codex --write --auth none', 'run: codex mcp add blender --url http://127.0.0.1:'],
-    ['inspector --write --scope project', 'MCP Inspector has no settings of a project'],
     ['claude-desktop --scope project', 'Claude Desktop has no settings of a project'],
     ['cursor --name a.b', '--name must be'],
     ['cursor --url x', 'is not an http or https URL'],
@@ -377,62 +373,37 @@ describe('mcp-config', () => {
   })
 
   describe('in the docs', () => {
-    const readDoc = (name: string) => readFileSync(join(root, 'docs', name), 'utf8')
-    const [, section = ''] = readDoc('clients.md').split('\nExact lines,')
-    /** The block below the bold name of a client. */
-    const blocks = Array.from(
-      section.matchAll(/\n\*\*([^*]+)\*\*[^`]*(?:`[^`\n]+`[^`]*)*```(\w+)\n([^]*?)\n```/g),
-      ([, title = '', form = '', text = '']) => ({ title, form, text }),
-    )
-    /** The set-up commands of the table in docs/agents.md. */
-    const setUps = Array.from(
-      readDoc('agents.md').matchAll(
-        /\n\| ([\w ]+) \| `service-cli mcp-config ([\w-]+)( --write)?`/g,
-      ),
-      ([, title = '', id = '', write]) => ({ title, id, writes: write !== undefined }),
-    )
+    const page = readFileSync(join(root, 'docs', 'clients.md'), 'utf8')
     const idOf = (title: string) => clients.find(client => client.title === title)?.id ?? title
-    const usual = ['--url', at(8765), '--name', 'blender']
+    /** Lines such as `Cursor:   {"mcpServers":…}`, and the set-up commands of the first table. */
+    const entries = [...page.matchAll(/^([A-Za-z ]+): +((?:\{|claude |codex ).+)$/gm)]
+    const setUps = [
+      ...page.matchAll(/^\| ([\w ]+) \| `service-cli mcp-config ([\w-]+)( --write)?`/gm),
+    ]
+    const usual = ['--url', at(8765), '--name', 'blender', '--auth']
 
-    it('has a block for most clients', () => {
-      const most = 'claude-code cursor vscode codex opencode qwen-code copilot-cli cline continue'
-      const others = 'goose amp inspector'
-      const expected = `${most} ${others}`.split(' ')
-      expect(blocks.map(({ title }) => idOf(title))).to.include.members(expected)
-      expect(setUps).to.have.length(10)
+    it('has every client', () => {
+      const known = clients.filter(({ id }) => id !== 'generic')
+      expect(setUps.map(([, title]) => title)).to.have.members(known.map(({ title }) => title))
+      expect(entries).to.have.length(11)
     })
 
-    for (const { title, form, text } of blocks) {
-      const [, line = '', more] = /^([^#\n]+?)(?:\s+# \[ (.+) \])?$/.exec(text) ?? []
-      it(`prints what they show for ${title}`, async () => {
-        const id = idOf(title)
-        const auth = text.includes('SERVICE_MCP_API_KEY') ? 'api-key' : 'none'
-        const plain = await run([id, ...usual, '--auth', 'none'])
-        const { out, err } = await run([id, ...usual, '--auth', auth])
-        if (form === 'json') expect(JSON.parse(text)).to.deep.equal(JSON.parse(out))
-        else if (form === 'yaml') expect(plain.out.trim()).to.equal(text)
-        else if (line.startsWith('service-cli mcp-config')) {
-          expect(line).to.match(new RegExp(`^service-cli mcp-config ${id}\\b`))
-        } else {
-          expect(plain.err).to.include(line)
-          if (more !== undefined) expect(err).to.include(more)
-        }
+    for (const [, title = '', entry = ''] of entries) {
+      const auth = entry.includes('SERVICE_MCP_API_KEY') ? 'api-key' : 'none'
+      it(`prints what they show for ${title}, with --auth ${auth}`, async () => {
+        const { out, err } = await run([idOf(title), ...usual, auth])
+        if (entry.startsWith('{')) expect(JSON.parse(entry)).to.deep.equal(JSON.parse(out))
+        else expect(err).to.include(entry)
       })
     }
 
-    for (const { title, id, writes } of setUps) {
+    for (const [, title = '', id = '', write] of setUps) {
       it(`sets up ${title} as they say, or prints what to paste`, async () => {
         expect(idOf(title)).to.equal(id)
         // It exists nowhere else.
         if (id === 'claude-desktop' && process.platform === 'linux') return
-        const { out, err } = await run([
-          id,
-          ...usual,
-          '--auth',
-          'none',
-          ...(writes ? ['--write'] : []),
-        ])
-        expect(out, err).to.match(writes ? /^added the entry blender in / : /blender/)
+        const { out, err } = await run([id, ...usual, 'none', ...(write ? ['--write'] : [])])
+        expect(out, err).to.match(write ? /^added the entry blender in / : /blender/)
       })
     }
   })

@@ -1,10 +1,17 @@
 import { expect } from 'chai'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { type Passage, openPassage } from '../helpers/passage.ts'
-import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import {
+  type AccountHome,
+  type Passage,
+  createAccountHome,
+  openPassage,
+} from '../helpers/account-home.ts'
+import {
+  type AccountsOwner,
+  type RunningAccounts,
+  createAccountsOwner,
+} from '../helpers/accounts.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 const first = 'correct horse 41'

@@ -4,9 +4,12 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { withFileLock } from '../../src/lib/config/private-file.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import {
+  type AccountsOwner,
+  type RunningAccounts,
+  createAccountsOwner,
+  createCaller,
+} from '../helpers/accounts.ts'
 import { ask } from '../helpers/mcp.ts'
 import { until } from '../helpers/until.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'

@@ -3,9 +3,12 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import { type AccountsOwner, createAccountsOwner } from '../helpers/accounts-owner.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import {
+  type AccountsOwner,
+  type RunningAccounts,
+  createAccountsOwner,
+  createCaller,
+} from '../helpers/accounts.ts'
 import { until } from '../helpers/until.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'

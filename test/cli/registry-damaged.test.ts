@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { createCaller } from '../helpers/accounts-caller.ts'
+import { createCaller } from '../helpers/accounts.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 

@@ -2,8 +2,7 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { createCaller, password } from '../helpers/accounts-caller.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import { type RunningAccounts, createCaller, password } from '../helpers/accounts.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
 /** A stdout that fails with every write. Like that of a process, it is never closed. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Caller, textResult, type Tool } from '../../src/server/mcp/tools/tool.ts'
-import { greyPng } from '../helpers/memory-capture.ts'
+import { greyPng } from '../helpers/pictures.ts'
 
 /** The tools that the suite calls by name, as tools of the server are made. */
 export const suiteTools: readonly Tool[] = [

@@ -3,7 +3,7 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import { fail, ok } from '../../src/lib/util/result.ts'
 import { noApplication } from '../../src/server/capture/target.ts'
 import { WindowCapture } from '../../src/server/capture/window-capture.ts'
-import { MemoryBackend, noDisplay } from '../helpers/memory-capture.ts'
+import { MemoryBackend, noDisplay } from '../helpers/pictures.ts'
 import { callStateless, listenStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import {

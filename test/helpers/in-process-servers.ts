@@ -10,7 +10,7 @@ import { createLog } from '../../src/lib/cli/log.ts'
 import { startAccountsServer } from '../../src/server/accounts/accounts-server.ts'
 import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
-import type { AccountsProcessSettings, RunningAccounts } from './accounts-process.ts'
+import type { AccountsProcessSettings, RunningAccounts } from './accounts.ts'
 import { type GatewaySettings, type RunningGateway, linesOf } from './gateway-process.ts'
 import { withEnv } from './in-process.ts'
 import { cleanEnv } from './program.ts'
@@ -20,9 +20,7 @@ import { type RunningServe, type ServeSettings, runningServe } from './serve-pro
  * Starts `serve` with these flags in this process, from the sources, at a tenth of the cost of a
  * child process. Not for tests of signals, memory or open files.
  */
-export async function serveInProcess(
-  settings: Omit<ServeSettings, 'within'> = {},
-): Promise<RunningServe> {
+export async function serveInProcess(settings: ServeSettings = {}): Promise<RunningServe> {
   const { flags = [], env = {} } = settings
   const registryDir = settings.registryDir ?? (await mkdtemp(join(tmpdir(), 'serve-test-')))
   const { options, text } = collectedLog()

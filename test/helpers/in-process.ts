@@ -4,8 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { perform } from '../../src/main.ts'
-import { type Ended, cleanEnv, root } from './program.ts'
-import type { Step } from './pseudo-terminal.ts'
+import { type Ended, type Step, cleanEnv, root } from './program.ts'
 
 let loaded: Promise<Config> | undefined
 

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { subprotocol } from '../../src/lib/host-link/wire.ts'
 
@@ -34,6 +36,10 @@ export function helloOf(members: Record<string, unknown> = {}) {
 /** An application on the host link that says what a test makes it say. */
 export class LinkClient {
   readonly ws: WebSocket
+  /** For half frames, wrong frames and hard cuts. */
+  socket!: Socket
+  /** Of the server. */
+  pings = 0
   /** All messages that came, replies included. */
   readonly messages: any[] = []
   readonly closed: Promise<Closed>
@@ -48,6 +54,8 @@ export class LinkClient {
 
   private constructor(ws: WebSocket) {
     this.ws = ws
+    ws.once('upgrade', ({ socket }) => (this.socket = socket))
+    ws.on('ping', () => this.pings++)
     ws.on('message', data => this.#arrived(JSON.parse(String(data))))
     ws.on('error', () => {})
     this.closed = new Promise(resolve => {
@@ -60,11 +68,12 @@ export class LinkClient {
   }
 
   /** A WebSocket past the handshake; no hello yet. Rejects with the HTTP answer when refused. */
-  static async open({ hostUrl, token }: LinkAddress): Promise<LinkClient> {
+  static async open({ hostUrl, token }: LinkAddress, autoPong = true): Promise<LinkClient> {
     const headers = { Authorization: `Bearer ${token}` }
     const ws = new WebSocket(hostUrl.replace('http', 'ws'), subprotocol, {
       headers,
       perMessageDeflate: false,
+      autoPong,
     })
     const client = new LinkClient(ws)
     await once(ws, 'open')
@@ -75,8 +84,9 @@ export class LinkClient {
   static async connect(
     serve: LinkAddress,
     members: Record<string, unknown> = {},
+    autoPong = true,
   ): Promise<LinkClient> {
-    const client = await LinkClient.open(serve)
+    const client = await LinkClient.open(serve, autoPong)
     client.say(helloOf(members))
     await client
       .until(() => client.messages.length > 0, 'welcome')
@@ -149,6 +159,11 @@ export class LinkClient {
     this.ws.terminate()
   }
 
+  /** RST: what was not sent yet is lost. */
+  reset(): void {
+    this.socket.resetAndDestroy()
+  }
+
   #arrived(message: any): void {
     if (!this.drain(message)) this.messages.push(message)
     if (message.type === 'ok' || message.type === 'error') {
@@ -172,4 +187,26 @@ export class LinkClient {
   #wake(): void {
     for (const wake of this.#waiting.splice(0)) wake()
   }
+}
+
+export const opcodes = { more: 0, text: 1, binary: 2 } as const
+
+/** One masked frame, whole or not. `declared`: told in place of the true length. */
+export function frameOf(
+  payload: Buffer | string,
+  { opcode = opcodes.text, fin = true, declared = -1 }: FrameForm = {},
+): Buffer {
+  const bytes = Buffer.from(payload)
+  const head = Buffer.alloc(10)
+  head.set([(fin ? 0x80 : 0) | opcode, 0x80 | 127])
+  head.writeBigUInt64BE(BigInt(declared === -1 ? bytes.length : declared), 2)
+  const key = randomBytes(4)
+  const masked = bytes.map((byte, index) => byte ^ (key[index % 4] ?? 0))
+  return Buffer.concat([head, key, masked])
+}
+
+interface FrameForm {
+  opcode?: number
+  fin?: boolean
+  declared?: number
 }

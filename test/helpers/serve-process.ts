@@ -15,8 +15,6 @@ export interface ServeSettings {
   env?: Record<string, string>
   /** Kept at the end when given. */
   registryDir?: string
-  /** What begins the command, such as one that enters a network namespace. */
-  within?: readonly string[]
 }
 
 export interface Exit {
@@ -79,11 +77,7 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   const registryDir = settings.registryDir ?? mkdtempSync(join(tmpdir(), 'serve-test-'))
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['serve', ...port, '--json', '--registry-dir', registryDir, ...flags]
-  const { child, output, exited } = launch(
-    args,
-    cleanEnv({ HOME: registryDir, ...env }),
-    settings.within,
-  )
+  const { child, output, exited } = launch(args, cleanEnv({ HOME: registryDir, ...env }))
   const line = await firstLine(child.stdout)
   if (line === '') {
     const { code, signal, stderr } = await exited
@@ -160,11 +154,10 @@ export function runningServe(
   }
 }
 
-function launch(args: string[], env: NodeJS.ProcessEnv, within: readonly string[] = []) {
+function launch(args: string[], env: NodeJS.ProcessEnv) {
   const stdio = ['ignore', 'pipe', 'pipe'] as const
   const start = programStart(args, env)
-  const [program = '', ...words] = [...within, process.execPath, ...start.args]
-  const child = spawn(program, words, { env: start.env, stdio: [...stdio] })
+  const child = spawn(process.execPath, start.args, { env: start.env, stdio: [...stdio] })
   const { stdout, stderr } = child
   if (stdout === null || stderr === null) throw new Error('the program has no output')
   const written = { stdout: '', stderr: '' }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { withFolder } from '../helpers/folder.ts'
-import { writeTogether } from '../helpers/note-writers.ts'
+import { writeTogether } from '../helpers/note-files.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 
 const seconds = Number(process.env['NOTE_SECONDS'] ?? 20)

@@ -2,9 +2,12 @@ import { expect } from 'chai'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { ask } from '../helpers/mcp.ts'
-import { createCaller, password } from '../helpers/accounts-caller.ts'
-import { createAccountsOwner } from '../helpers/accounts-owner.ts'
-import { startAccountsProcess } from '../helpers/accounts-process.ts'
+import {
+  createAccountsOwner,
+  createCaller,
+  password,
+  startAccountsProcess,
+} from '../helpers/accounts.ts'
 import { fillUp, onSmallDisk } from './small-disk.ts'
 
 describe('a registry on a full disk', () => {

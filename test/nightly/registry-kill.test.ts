@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import { startAccountsProcess } from '../helpers/accounts-process.ts'
+import { createCaller, startAccountsProcess } from '../helpers/accounts.ts'
 import { until } from '../helpers/until.ts'
 
 interface Acknowledged {

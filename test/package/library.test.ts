@@ -100,7 +100,7 @@ describe('the package installed in an empty folder', function () {
 
   describe('its files', () => {
     const intended =
-      /^(dist\/.+\.(js|d\.ts)|dist\/page\/[\w-]+\.(js|css|html|svg|txt)|docs\/[a-z-]+\.(?:md|txt)|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
+      /^(dist\/.+\.(js|d\.ts)|dist\/page\/[\w-]+\.(js|css|html|svg|txt)|docs\/(?:[a-z-]+\.(?:md|txt)|three\.html)|adapters\/(blender|python)\/[\w./-]+|adapters\/catalog\.json)$/
     const single = [
       'CHANGELOG.md',
       'README.md',
@@ -125,7 +125,7 @@ describe('the package installed in an empty folder', function () {
           expect(packed, path).to.include(join(dirname(path), `${name}.d.ts`))
         }
       }
-      const documents = (await readdir(join(root, 'docs'))).filter(name => name.endsWith('.md'))
+      const documents = (await readdir(join(root, 'docs'))).filter(name => /\.\w+$/.test(name))
       expect(packed).to.include.members(documents.map(name => `docs/${name}`))
     })
 
@@ -291,9 +291,8 @@ describe('the package installed in an empty folder', function () {
     const file = (name: string) => join(folder, name)
 
     it('are all tested here', () => {
-      const servers = ['minimal.ts', 'state.ts', 'window.ts', 'key.ts', 'policy.ts']
-      const others = ['oauth.ts', 'embedded.ts', 'limits.ts']
-      expect([...programs.keys()]).to.deep.equal([...servers, ...others])
+      const names = ['minimal.ts', 'state.ts', 'policy.ts', 'embedded.ts']
+      expect([...programs.keys()]).to.deep.equal(names)
     })
 
     it('minimal.ts serves its scene', () =>
@@ -312,7 +311,7 @@ describe('the package installed in an empty folder', function () {
       await running(file('state.ts'), { DATA_DIR: data }, async line => {
         const session = await RawSession.open(urlIn(line))
         const scene = await session.readJson('scene://current')
-        expect(scene.objects).to.deep.equal([{ id: 'Cube', visible: true }])
+        expect(scene.objects).to.deep.equal([{ id: 'Cube', visible: false }])
         const { entries } = await session.readJson('audit://recent')
         expect(entries[0]).to.include({ action: 'mesh.create', actor: 'claude' })
         const { events } = await session.readJson('events://session/render-12')
@@ -325,30 +324,6 @@ describe('the package installed in an empty folder', function () {
       })
     })
 
-    it('window.ts serves its picture', () =>
-      running(file('window.ts'), {}, async line => {
-        const session = await RawSession.open(urlIn(line))
-        const uri = 'capture://current_window'
-        const { result } = await session.call('resources/read', { uri })
-        expect(result.contents[0].mimeType).to.equal('image/png')
-        expect(result.contents[0].blob).to.match(/^iVBORw0KGgo/)
-      }))
-
-    it('key.ts requires the key and does not start without one', async () => {
-      const key = 'k'.repeat(43)
-      await running(file('key.ts'), { SERVICE_MCP_API_KEY: key }, async line => {
-        expect((await ask(urlIn(line))).status).to.equal(401)
-        await RawSession.open(urlIn(line), '2025-11-25', { Authorization: `Bearer ${key}` })
-      })
-      const { status, stderr } = spawnSync(process.execPath, [file('key.ts')], {
-        env: childEnv({ PORT: '0' }),
-        encoding: 'utf8',
-        timeout: 20_000,
-      })
-      expect(status).to.equal(2)
-      expect(stderr).to.match(/example to [\w-]{43}$/m)
-    })
-
     it('policy.ts separates its users', () =>
       running(file('policy.ts'), {}, async line => {
         const ada = { Authorization: 'Bearer token-of-ada' }
@@ -359,23 +334,6 @@ describe('the package installed in an empty folder', function () {
         expect((await session.post(ping, grace)).status).to.equal(404)
         expect((await session.post(ping, { Authorization: 'Bearer x' })).status).to.equal(401)
       }))
-
-    it('oauth.ts prints the endpoints and the document', () => {
-      const [endpoints, document = ''] = run(process.execPath, [file('oauth.ts')], folder).split(
-        '\n',
-      )
-      const realm = 'https://id.studio.example/realms/film'
-      expect(endpoints).to.equal(`${realm}/authorize ${realm}/token`)
-      expect(JSON.parse(document)).to.deep.equal({
-        client_id: 'https://mcp.studio.example/.well-known/oauth-client-metadata',
-        client_name: 'Blender of Ada',
-        redirect_uris: ['http://127.0.0.1:8765/oauth/callback'],
-        grant_types: ['authorization_code'],
-        response_types: ['code'],
-        token_endpoint_auth_method: 'none',
-        scope: 'openid scene:read',
-      })
-    })
 
     it('embedded.ts serves its own page and /mcp', () =>
       running(file('embedded.ts'), {}, async line => {
@@ -390,10 +348,5 @@ describe('the package installed in an empty folder', function () {
         const events = await session.listen()
         expect(events.ended).to.equal(false)
       }))
-
-    it('limits.ts prints port_in_use', () => {
-      const said = run(process.execPath, [file('limits.ts')], folder)
-      expect(said).to.match(/^port_in_use: .*--port 0/)
-    })
   })
 })

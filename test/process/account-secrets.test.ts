@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { type AccountHome, type RunOptions, createAccountHome } from '../helpers/account-home.ts'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import { type AccountsProcess, startAccountsProcess } from '../helpers/accounts-process.ts'
+import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
+import type { CommandOptions } from '../helpers/in-process.ts'
+import { type AccountsProcess, createCaller, startAccountsProcess } from '../helpers/accounts.ts'
 import { exitOf, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { until } from '../helpers/until.ts'
@@ -19,7 +19,7 @@ const mistyped = 'phrase-in-a-wrong-place-74'
 /** Logs at their loudest, and a refresh token that is refused the second time. */
 const flags = ['--log-level=debug']
 
-interface SecretRunOptions extends RunOptions {
+interface SecretRunOptions extends CommandOptions {
   readonly code?: number
   /** The command is there to show a secret, on stdout alone. */
   readonly shows?: boolean

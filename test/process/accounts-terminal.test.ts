@@ -1,8 +1,12 @@
 import { expect } from 'chai'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
-import { type LiteralAccounts, startLiteralAccounts } from '../helpers/literal-accounts.ts'
+import {
+  type AccountHome,
+  type LiteralAccounts,
+  createAccountHome,
+  startLiteralAccounts,
+} from '../helpers/account-home.ts'
 import {
   type Step,
   ctrlC,
@@ -11,7 +15,7 @@ import {
   runAnyOnTerminal,
   runOnTerminal,
   whyNoTerminal,
-} from '../helpers/pseudo-terminal.ts'
+} from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 // No part of it appears in a prompt or an address.

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { chmod, cp, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { writeInstance } from '../helpers/instance-files.ts'
+import { writeInstance } from '../helpers/instances.ts'
 import { cleanEnv, exitOf, root, runProgram, startProgram, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 

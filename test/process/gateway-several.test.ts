@@ -2,9 +2,8 @@ import { expect } from 'chai'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
-import { type Cable, openCable } from '../helpers/cable.ts'
+import { type RunningAccounts, createCaller } from '../helpers/accounts.ts'
+import { Cable } from '../helpers/cable.ts'
 import { freePort } from '../helpers/free-port.ts'
 import {
   type GatewayProcess,
@@ -56,7 +55,7 @@ describe('an instance that joins two gateways', () => {
     await first.line('listening')
     second = gatewayInProcess(settings(hosts[1]))
     await second.line('listening')
-    way = await openCable(port)
+    way = await Cable.open(port)
     const joins = hosts.flatMap(host => ['--join', `http://${host}:${port}`])
     serve = await serveInProcess({ flags: [...joins, '--join-token-file', tokenFile] })
     uri = `instance://${serve.instanceId}/scene/current`
@@ -100,7 +99,7 @@ describe('an instance that joins two gateways', () => {
     await first.kill()
     // The proxy sends the client to the other gateway, which has had the instance all along.
     way.close()
-    way = await openCable(port, way.port, hosts[1])
+    way = await Cable.open(port, way.port, hosts[1])
     expect(await healthAt(hosts[1])).to.equal('live')
     const after = await openClient()
     expect(await after.session.readJson(uri)).to.deep.equal(sceneOf(2))

@@ -3,13 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Admin } from '../../src/server/accounts/admin.ts'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import type { RunningAccounts } from '../helpers/accounts-process.ts'
+import { type RunningAccounts, createCaller } from '../helpers/accounts.ts'
 import type { RunningGateway } from '../helpers/gateway-process.ts'
 import { accountsInProcess, gatewayInProcess } from '../helpers/in-process-servers.ts'
-import { joinInstance, type JoinedInstance } from '../helpers/joined-instance.ts'
+import { joinInstance, type JoinedInstance } from '../helpers/join.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
-import { randomOf } from '../helpers/random.ts'
+import { randomOf } from '../helpers/fakes.ts'
 import { until } from '../helpers/until.ts'
 
 const steps = Number(process.env.ISOLATION_STEPS ?? 1000)
@@ -82,6 +81,7 @@ describe('the isolation of users at a gateway, by a random model', function () {
         '--auth',
         'accounts',
         '--bound=joinTokenCheckMs=50',
+        '--bound=rejoinMs=100',
       ],
       env: { SERVICE_MCP_API_KEY: key },
     })

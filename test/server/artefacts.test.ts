@@ -6,7 +6,7 @@ import { PNG } from 'pngjs'
 import { artefactPutBytes } from '../../src/index.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { pngOf } from '../helpers/png.ts'
+import { pngOf } from '../helpers/pictures.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { uploadGenerated } from '../nightly/artefact-bytes.ts'
 

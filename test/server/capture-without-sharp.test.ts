@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { pngOf } from '../helpers/png.ts'
+import { pngOf } from '../helpers/pictures.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
 /** Loaded into the program first: no package is called sharp. */

@@ -4,8 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
-import { createCaller } from '../helpers/accounts-caller.ts'
-import { startAccountsProcess } from '../helpers/accounts-process.ts'
+import { createCaller, startAccountsProcess } from '../helpers/accounts.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
@@ -16,7 +15,6 @@ import { type ServeProcess, startServeProcess } from '../helpers/serve-process.t
 import { skipBecause } from '../helpers/skip.ts'
 import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
-import { type Network, openNetwork } from './network.ts'
 
 /** A gateway at an address of its own. */
 interface StudioGateway {
@@ -24,18 +22,17 @@ interface StudioGateway {
   readonly address: string
 }
 
-/** An instance on a machine of its own. */
+/** An instance that joins both gateways. */
 export interface StudioInstance {
-  readonly machine: string
+  readonly name: string
   readonly serve: ServeProcess
   readonly uri: string
   /** Sets its scene to one with this value. */
   set(value: number): Promise<void>
 }
 
-/** Two gateways of one name, nginx before them, and an instance on each of three machines. */
+/** Two gateways, nginx before them, and three instances. */
 export interface Studio {
-  readonly network: Network
   readonly gateways: readonly StudioGateway[]
   readonly instances: readonly StudioInstance[]
   /** The address of all gateways for clients. */
@@ -49,15 +46,16 @@ export interface Studio {
   stop(): Promise<void>
 }
 
-const machines = ['a', 'b', 'c']
-/** As docs/studio-servers.md calls both gateways. */
+const instanceNames = ['a', 'b', 'c']
+const proxyAddress = '127.0.0.1'
+const gatewayAddresses = ['127.0.0.2', '127.0.0.3']
+/** As docs/studio.md calls both gateways. */
 const gatewayName = 'gateways.studio.example'
 
 /** Started in a `before` hook; skips the suite, with the reason, where something is missing. */
 export async function startStudio(context: Mocha.Context): Promise<Studio> {
   if (spawnSync('nginx', ['-v']).error !== undefined) skipBecause(context, 'needs nginx')
-  const network = openNetwork(context, machines, gatewayName)
-  const ends: (() => unknown)[] = [() => network.remove()]
+  const ends: (() => unknown)[] = []
   const stop = async (): Promise<void> => {
     for (const end of ends.splice(0).toReversed()) await end()
   }
@@ -71,8 +69,7 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
   async function start(): Promise<Studio> {
     const folder = await mkdtemp(join(tmpdir(), 'studio-'))
     ends.push(() => rm(folder, { recursive: true, force: true }))
-    const [proxyAddress] = network.addresses
-    const names = ['localhost', '127.0.0.1', gatewayName, ...network.addresses]
+    const names = ['localhost', proxyAddress, gatewayName, ...gatewayAddresses]
     const pair = makePair({ names })
     const { certFile, keyFile } = await writePair(folder, pair)
     const trusted = tls.getCACertificates('default')
@@ -121,7 +118,7 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
     const at = ({ address }: StudioGateway) => `${address}:${gatewayPort}`
     const gateways: StudioGateway[] = []
     ends.push(() => Promise.all(gateways.map(({ process }) => process.kill())))
-    for (const address of network.addresses) {
+    for (const address of gatewayAddresses) {
       const gateway = { address, process: startGateway(address) }
       gateways.push(gateway)
       await gateway.process.line('listening')
@@ -135,16 +132,14 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
 
     const instances: StudioInstance[] = []
     ends.push(() => Promise.all(instances.map(({ serve }) => serve.stop())))
-    const started = machines.map(async machine => {
-      const sceneFile = join(folder, `${machine}.json`)
+    const started = instanceNames.map(async name => {
+      const sceneFile = join(folder, `${name}.json`)
       const set = (value: number) => writeFile(sceneFile, JSON.stringify({ value, objects: [] }))
       await set(0)
       const serve = await startServeProcess({
-        within: network.within(machine),
         env: { NODE_EXTRA_CA_CERTS: certFile },
         flags: [
-          '--join',
-          `https://${gatewayName}:${gatewayPort}`,
+          ...gatewayAddresses.flatMap(each => ['--join', `https://${each}:${gatewayPort}`]),
           '--join-token-file',
           tokenFile,
           '--visible-to',
@@ -152,11 +147,11 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
           '--scene-file',
           sceneFile,
           '--name',
-          machine,
+          name,
         ],
       })
       const uri = `instance://${serve.instanceId}/scene/current`
-      instances.push({ machine, serve, uri, set })
+      instances.push({ name, serve, uri, set })
     })
     await Promise.all(started)
 
@@ -178,7 +173,6 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
       return json
     }
     return {
-      network,
       gateways,
       instances,
       base,
@@ -199,15 +193,15 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
   }
 }
 
-/** nginx as docs/studio-servers.md says, with the addresses of the test in place of those of the document. */
+/** nginx as docs/studio.md says, with the addresses of the test in place of those of the document. */
 async function startNginx(
   folder: string,
   { port, address, gateways }: { port: number; address: string; gateways: readonly string[] },
 ): Promise<{ end(): Promise<void> }> {
-  const text = await readFile(join(root, 'docs/studio-servers.md'), 'utf8')
+  const text = await readFile(join(root, 'docs/studio.md'), 'utf8')
   const block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
   const exchanged = [
-    ['listen 443 ssl;', `listen ${address}:${port} ssl; listen 127.0.0.1:${port} ssl;`],
+    ['listen 443 ssl;', `listen ${address}:${port} ssl;`],
     ['server_name gateway.studio.example;', `server_name ${address};`],
     ['/etc/nginx/tls/gateway.studio.example.crt', join(folder, 'cert.pem')],
     ['/etc/nginx/tls/gateway.studio.example.key', join(folder, 'key.pem')],
@@ -216,7 +210,7 @@ async function startNginx(
     ['10.0.0.8:9765', gateways[1]],
     ['proxy_set_header Host $host;', 'proxy_set_header Host $http_host;'],
   ].reduce((config, [from = '', to = '']) => {
-    if (!config.includes(from)) throw new Error(`docs/studio-servers.md has no "${from}"`)
+    if (!config.includes(from)) throw new Error(`docs/studio.md has no "${from}"`)
     return config.replaceAll(from, to)
   }, block)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']

@@ -1,5 +1,5 @@
-import { ownerFile, readOwnerToken } from '../../lib/instances/files.ts'
-import { absenceText } from '../../lib/instances/instance.ts'
+import { ownerFile, readOwnerToken } from '../../lib/instances/state-directory.ts'
+import { absenceText } from '../../lib/instances/process.ts'
 import { shortId } from '../../lib/instances/select-instance.ts'
 import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'

@@ -131,7 +131,7 @@ async function checkCapture(env: NodeJS.ProcessEnv, hadBlender: boolean): Promis
     : 'no window can be captured from outside its application'
   // Blender sends pictures itself.
   const isFine = windows.ok ? !isWayland : hadBlender
-  const hint = 'see docs/capture.md; applications that send pictures themselves need nothing'
+  const hint = 'see docs/resources.md; applications that send pictures themselves need nothing'
   return finding('window_capture', isFine ? 'ok' : 'warn', summary, hint, details)
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { passwordChars, serviceScopes } from './protocol.ts'
 
 /**
- * Requests and answers of the accounts API (docs/registry.md), stated once: the server checks and
+ * Requests and answers of the accounts API (docs/accounts.md), stated once: the server checks and
  * documents with these what it takes and gives, and the client checks answers with them. Requests
  * refuse members that are not listed; answers may gain members within `v1`, so clients pass them
  * over.
@@ -178,7 +178,7 @@ export const problem = z
     title: z.string(),
     status: z.int(),
     detail: z.string().optional(),
-    /** For programs: one of the words of docs/registry.md, "Errors". */
+    /** For programs: one of the words of docs/reference.md, "Error codes". */
     code: z.string(),
     /** The id of the request in the log. */
     instance: z.string().optional(),

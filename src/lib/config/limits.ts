@@ -7,7 +7,7 @@ const GiB = 1024 * MiB
 
 /**
  * The bounds that an operator may change, by `--limit` or the `limits` of the library.
- * `docs/limits.md` has one row for each. Sizes in bytes, times in milliseconds.
+ * `docs/reference.md` has one row for each. Sizes in bytes, times in milliseconds.
  */
 const limits = {
   /** One POST /mcp body. */

@@ -1,58 +1,65 @@
-/** Conditions that the client of a server may read of, with the exit code of a command. */
-const publicExitCodes = {
-  usage_invalid: 2,
-  auth_required: 4,
-  auth_refused: 4,
-  login_invalid: 4,
-  scope_insufficient: 4,
-  request_refused: 3,
-  body_invalid: 3,
-  body_too_large: 3,
-  body_timeout: 5,
-  media_type_unsupported: 3,
-  route_not_found: 3,
-  method_not_allowed: 3,
-  upgrade_required: 3,
-  limit_reached: 6,
-  overloaded: 6,
-  resource_not_found: 3,
-  resource_not_enabled: 3,
-  resource_uri_invalid: 3,
-  resource_failed: 1,
-  tool_call_invalid: 3,
-  argument_invalid: 3,
-  scene_live: 1,
-  name_taken: 1,
-  note_state: 1,
-  scene_stale: 1,
-  artefact_too_large: 3,
-  artefact_corrupt: 1,
-  rate_limited: 6,
+/**
+ * Conditions that the client of a server may read of: the exit code of a command, the status of an
+ * HTTP answer, and what it means. `docs/reference.md` has a row for each, in this order.
+ */
+const publicErrors = {
+  usage_invalid: { exit: 2, status: 400, meaning: 'a flag or value is invalid or missing' },
+  auth_required: { exit: 4, status: 401, meaning: 'a key, token or login is required' },
+  auth_refused: { exit: 4, status: 401, meaning: 'the key, token or password is not valid' },
+  login_invalid: { exit: 4, status: 403, meaning: 'the login link is invalid or expired' },
+  scope_insufficient: { exit: 4, status: 403, meaning: 'the key or token does not allow this' },
+  request_refused: { exit: 3, status: 403, meaning: 'the server refuses this request' },
+  body_invalid: { exit: 3, status: 400, meaning: 'a member, parameter or header is invalid' },
+  body_too_large: { exit: 3, status: 413, meaning: 'the body is larger than its limit' },
+  body_timeout: { exit: 5, status: 408, meaning: 'the body stopped arriving' },
+  media_type_unsupported: { exit: 3, status: 415, meaning: 'the content type is not accepted' },
+  route_not_found: { exit: 3, status: 404, meaning: 'nothing is served at this path' },
+  method_not_allowed: { exit: 3, status: 405, meaning: 'the path takes other methods; see Allow' },
+  upgrade_required: { exit: 3, status: 426, meaning: 'the path is for WebSockets' },
+  limit_reached: { exit: 6, status: 429, meaning: 'a limit is reached; the message names it' },
+  overloaded: { exit: 6, status: 503, meaning: 'the server or instance is busy; retry' },
+  resource_not_found: { exit: 3, status: 404, meaning: 'there is no such resource' },
+  resource_not_enabled: { exit: 3, status: 404, meaning: 'the resource is switched off' },
+  resource_uri_invalid: { exit: 3, status: 400, meaning: 'the URI or a parameter is invalid' },
+  resource_failed: { exit: 1, status: 500, meaning: 'the resource cannot be read now' },
+  tool_call_invalid: { exit: 3, status: 400, meaning: 'there is no such tool' },
+  argument_invalid: { exit: 3, status: 400, meaning: 'an argument of the tool is invalid' },
+  scene_live: { exit: 1, status: 409, meaning: 'a connected application sends the scene' },
+  name_taken: { exit: 1, status: 409, meaning: 'a checkpoint has this name' },
+  note_state: { exit: 1, status: 409, meaning: 'the state of the note forbids this' },
+  scene_stale: { exit: 1, status: 409, meaning: 'the patch is for another scene' },
+  artefact_too_large: { exit: 3, status: 413, meaning: 'the artefact exceeds its limit' },
+  artefact_corrupt: { exit: 1, status: 500, meaning: 'the bytes do not match their SHA-256' },
+  rate_limited: { exit: 6, status: 429, meaning: 'too many attempts; wait, then retry' },
 } as const
 
 /** Their messages are about this machine (paths, system errors), and belong into the log. */
-const localExitCodes = {
-  config_invalid: 2,
-  config_busy: 1,
-  port_in_use: 1,
-  listen_failed: 1,
-  registry_dir_unsafe: 2,
-  file_exists: 1,
-  entry_exists: 1,
-  storage_failed: 1,
-  storage_full: 1,
-  storage_unavailable: 1,
-  network_failed: 5,
-  net_timeout: 5,
-  registry_failed: 1,
-  registry_answer_invalid: 1,
-  cancelled: 130,
-  internal: 1,
+const localErrors = {
+  config_invalid: { exit: 2, meaning: 'a file is invalid, or open to other users' },
+  config_busy: { exit: 1, meaning: 'another command holds the file' },
+  port_in_use: { exit: 1, meaning: 'another program holds the port' },
+  listen_failed: { exit: 1, meaning: 'the server cannot listen on this address' },
+  registry_dir_unsafe: { exit: 2, meaning: 'the state directory is open to others' },
+  file_exists: { exit: 1, meaning: 'the file exists, and is not replaced' },
+  entry_exists: { exit: 1, meaning: 'an entry with this name exists' },
+  storage_failed: { exit: 1, status: 500, meaning: 'a file or database cannot be read or written' },
+  storage_full: { exit: 1, status: 507, meaning: 'the disk or quota is full' },
+  storage_unavailable: { exit: 1, status: 503, meaning: 'the storage is unreachable; retry' },
+  network_failed: { exit: 5, meaning: 'the server cannot be reached, or no instance runs' },
+  net_timeout: { exit: 5, meaning: 'the server did not answer in time' },
+  registry_failed: { exit: 1, meaning: 'the accounts server fails; retry later' },
+  registry_answer_invalid: { exit: 1, meaning: 'the answer is not that of an accounts server' },
+  cancelled: { exit: 130, meaning: 'cancelled at a prompt, or by Ctrl-C' },
+  internal: { exit: 1, status: 500, meaning: 'the program failed; its log says why' },
 } as const
 
-const exitCodes = { ...publicExitCodes, ...localExitCodes }
+export type ErrorCode = keyof typeof publicErrors | keyof typeof localErrors
 
-export type ErrorCode = keyof typeof exitCodes
+/** Without `status`: 500, were a server to answer with it. */
+export const errorTable: Record<ErrorCode, { exit: number; status?: number; meaning: string }> = {
+  ...publicErrors,
+  ...localErrors,
+}
 
 /** What a caller may add to an error: the cause, what to do about it, facts safe to show. */
 export interface ErrorDetails {
@@ -85,7 +92,7 @@ export class ServiceError extends Error {
   }
 
   get oclif(): { exit: number } {
-    return { exit: exitCodes[this.code] }
+    return { exit: errorTable[this.code].exit }
   }
 
   get suggestions(): string[] {
@@ -95,7 +102,7 @@ export class ServiceError extends Error {
 
 /** Whether the message must not reach clients of a server. */
 export function isLocal({ code }: ServiceError): boolean {
-  return code in localExitCodes
+  return code in localErrors
 }
 
 /** What clients of a server may know of the message. */

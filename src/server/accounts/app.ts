@@ -126,7 +126,7 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
 
 const info = {
   title: 'service-cli registry',
-  description: 'Accounts, sessions and tokens. docs/registry.md says what stands behind it.',
+  description: 'Accounts, sessions and tokens. docs/accounts.md says what stands behind it.',
   version,
 }
 

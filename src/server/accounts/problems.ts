@@ -4,36 +4,36 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { RequestRefused } from '../http/guard.ts'
 import { makeProblem } from '../http/problem.ts'
 
-/** Every refusal of the accounts server: the word for programs and its status (docs/registry.md). */
-const statuses = {
-  'malformed-json': 400,
-  'malformed-request': 400,
-  'invalid-credentials': 401,
-  'token-missing': 401,
-  'token-invalid': 401,
-  'token-expired': 401,
-  'token-revoked': 401,
-  'refresh-reused': 401,
-  'account-disabled': 403,
-  'insufficient-scope': 403,
-  'registration-closed': 403,
-  'host-not-allowed': 403,
-  'origin-not-allowed': 403,
-  'not-found': 404,
-  'method-not-allowed': 405,
-  'account-exists': 409,
-  'request-timeout': 408,
-  'body-too-large': 413,
-  'unsupported-media-type': 415,
-  'validation-failed': 422,
-  'password-blocked': 422,
-  'rate-limited': 429,
-  internal: 500,
-  overloaded: 503,
-  'storage-unavailable': 503,
+/** Every refusal of the accounts server. `docs/reference.md` has a row for each, in this order. */
+export const problemTable = {
+  'malformed-json': { status: 400, meaning: 'the body is not JSON' },
+  'malformed-request': { status: 400, meaning: 'the path or a header is malformed' },
+  'invalid-credentials': { status: 401, meaning: 'the name, password or code is wrong' },
+  'token-missing': { status: 401, meaning: 'no Bearer token was sent' },
+  'token-invalid': { status: 401, meaning: 'the token is not valid here' },
+  'token-expired': { status: 401, meaning: 'refresh the token, or log in again' },
+  'token-revoked': { status: 401, meaning: 'the login, service token or account has ended' },
+  'refresh-reused': { status: 401, meaning: 'an old refresh token ended the login' },
+  'account-disabled': { status: 403, meaning: 'the operator disabled the account' },
+  'insufficient-scope': { status: 403, meaning: 'only the token of a login may do this' },
+  'registration-closed': { status: 403, meaning: 'no valid invitation, or no registration' },
+  'host-not-allowed': { status: 403, meaning: 'allow the Host with --allowed-host' },
+  'origin-not-allowed': { status: 403, meaning: 'allow the Origin with --allowed-origin' },
+  'not-found': { status: 404, meaning: 'there is no such path or token' },
+  'method-not-allowed': { status: 405, meaning: 'the path takes other methods; see Allow' },
+  'account-exists': { status: 409, meaning: 'the name or email address is taken' },
+  'request-timeout': { status: 408, meaning: 'the body stopped arriving' },
+  'body-too-large': { status: 413, meaning: 'the body is larger than 16 KiB' },
+  'unsupported-media-type': { status: 415, meaning: 'the body must be plain application/json' },
+  'validation-failed': { status: 422, meaning: 'a member is invalid; "errors" names it' },
+  'password-blocked': { status: 422, meaning: 'the password is easily guessed' },
+  'rate-limited': { status: 429, meaning: 'too many failures; wait for retry_after' },
+  internal: { status: 500, meaning: 'the server failed; its log has the reason' },
+  overloaded: { status: 503, meaning: 'too many passwords wait to be hashed; retry' },
+  'storage-unavailable': { status: 503, meaning: 'the database or disk fails; retry' },
 } as const
 
-export type ProblemCode = keyof typeof statuses
+export type ProblemCode = keyof typeof problemTable
 
 interface ProblemDetails extends ErrorOptions {
   /** Wrong members of the body, by JSON pointer. */
@@ -52,7 +52,7 @@ export class AccountsProblem extends Error {
   constructor(code: ProblemCode, message: string, details: ProblemDetails = {}) {
     super(message, details)
     this.code = code
-    this.status = statuses[code]
+    this.status = problemTable[code].status
     this.details = details
   }
 }

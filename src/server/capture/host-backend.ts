@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../lib/util/result.ts'
-import type { CaptureView } from '../resources/capture-source.ts'
+import type { CaptureView } from '../resources/capture.ts'
 import type {
   Capture,
   CaptureBackend,

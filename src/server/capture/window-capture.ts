@@ -7,7 +7,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { fail, type Result } from '../../lib/util/result.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 import { encodeBase64 } from '../resources/base64.ts'
-import type { CaptureSource, CaptureView, SharedPicture } from '../resources/capture-source.ts'
+import type { CaptureSource, CaptureView, SharedPicture } from '../resources/capture.ts'
 import type {
   BackendName,
   Capture,

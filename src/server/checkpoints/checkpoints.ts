@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
-import { basename } from 'node:path'
+import { once } from 'node:events'
+import { basename, extname } from 'node:path'
 import { promisify } from 'node:util'
+import { Worker } from 'node:worker_threads'
 import { gunzip, gzip } from 'node:zlib'
+import pLimit from 'p-limit'
 import { z } from 'zod'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { cleanText } from '../../lib/util/text.ts'
-import { systemClock, systemTimer, toRfc3339 } from '../../lib/util/time.ts'
-import { JobThread, scriptBeside } from '../thread/job-thread.ts'
+import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { type ComparedScenes, compareScenes, type SceneComparison } from './compare-scenes.ts'
 import type { DocumentFolder } from './document-folder.ts'
 import { checkpointsUri } from '../resources/scene/listing.ts'
@@ -22,7 +24,8 @@ const maxFactsBytes = 4096
 /** Texts that are longer together take too long for the main thread: the largest ones seconds. */
 const maxInlineChars = 1024 * 1024
 const maxCompareMs = 60_000
-const threadIdleMs = 30_000
+/** Sources and build differ in its ending. */
+const compareScript = new URL(`./compare-thread${extname(import.meta.url)}`, import.meta.url)
 
 /** Members have the same names in memory, in the folder and on the wire. */
 const facts = z.object({
@@ -61,11 +64,8 @@ const factsFile = 'facts.json'
 /** Named scenes of documents, by default of the open one: a folder each. */
 export class Checkpoints {
   readonly #parts: CheckpointsParts
-  readonly #thread = new JobThread<ComparedScenes, string>({
-    script: scriptBeside(import.meta.url, 'compare-thread'),
-    idleMs: threadIdleMs,
-    timer: systemTimer,
-  })
+  readonly #oneThread = pLimit(1)
+  readonly #closing = new AbortController()
   #told: () => void = () => {}
 
   constructor(parts: CheckpointsParts) {
@@ -77,12 +77,11 @@ export class Checkpoints {
     const { base, current } = scenes
     const chars = (base?.length ?? 0) + (current?.length ?? 0)
     if (chars <= maxInlineChars || base === current) return compareScenes(scenes)
-    const answer = await this.#thread.run(scenes, [], AbortSignal.timeout(maxCompareMs))
-    return parseExact(answer) as SceneComparison
+    return this.#oneThread(() => compareInThread(scenes, this.#closing.signal))
   }
 
-  close(): Promise<void> {
-    return this.#thread.close()
+  close(): void {
+    this.#closing.abort(new Error('the server stops'))
   }
 
   /** Sets the listener of changes. */
@@ -170,6 +169,21 @@ export class Checkpoints {
         hint: `take another name, or remove it: service-cli checkpoint "${name}" --remove`,
       })
     }
+  }
+}
+
+async function compareInThread(scenes: ComparedScenes, closing: AbortSignal) {
+  closing.throwIfAborted()
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(maxCompareMs)])
+  // Nothing of the environment is of use there, and some of it is secret.
+  const worker = new Worker(compareScript, { workerData: scenes, env: {} })
+  try {
+    const [answer] = await once(worker, 'message', { signal })
+    return parseExact(answer) as SceneComparison
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
+  } finally {
+    await worker.terminate()
   }
 }
 

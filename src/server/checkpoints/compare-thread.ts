@@ -1,8 +1,5 @@
-import { serveJobs } from '../thread/serve-jobs.ts'
-import { type ComparedScenes, compareScenes } from './compare-scenes.ts'
+import { parentPort, workerData } from 'node:worker_threads'
+import { compareScenes } from './compare-scenes.ts'
 
-/** The start of the thread that compares large scenes. It answers in JSON, which keeps digits. */
-serveJobs<ComparedScenes, string>(job => ({
-  answer: JSON.stringify(compareScenes(job)),
-  transfer: [],
-}))
+// The thread that compares two large scenes. It answers in JSON, which keeps digits.
+parentPort?.postMessage(JSON.stringify(compareScenes(workerData)))

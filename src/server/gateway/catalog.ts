@@ -37,7 +37,7 @@ const catalogFile = z.object({
     .refine(all => new Set(all.map(({ name }) => name)).size === all.length, 'two have one name'),
 })
 
-/** One package of a catalog, as its file has it (docs/catalog.md): what is not checked is shown, too. */
+/** One package of a catalog, as its file has it (docs/gateway.md): what is not checked is shown, too. */
 export type CatalogEntry = z.infer<typeof catalogEntry>
 
 /** A catalog in a file, which is read again when it changed. */
@@ -60,7 +60,7 @@ export class Catalog {
     if (problem === null) return catalog
     const message = `the catalog ${path} is unusable: ${problem}`
     throw new ServiceError('config_invalid', message, {
-      hint: 'correct the file; its format is in docs/catalog.md',
+      hint: 'correct the file; its format is in docs/gateway.md',
     })
   }
 

@@ -12,7 +12,7 @@ const maxEvents = 1000
 /** Characters of each text of an event; longer ones are cut. */
 const maxTextChars = 255
 
-/** What happens to a gateway and to the instances it sees (docs/gateway-resources.md). */
+/** What happens to a gateway and to the instances it sees (docs/gateway.md). */
 export const gatewayEventKinds = [
   'election_won',
   'takeover',

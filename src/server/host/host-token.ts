@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { writePrivateFile } from '../../lib/config/private-file.ts'
-import { tokenFile } from '../../lib/instances/files.ts'
+import { tokenFile } from '../../lib/instances/state-directory.ts'
 import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
 

@@ -101,7 +101,7 @@ async function pipe(
   res.end()
 }
 
-/** Headers of every answer that speaks of a stored artefact (docs/artefacts.md gives the reasons). */
+/** Headers of every answer that speaks of a stored artefact. */
 function artefactHeaders(ref: ArtefactRef, hex: string): Record<string, string> {
   // No folder, and nothing that a screen hides, may come from a name on the wire.
   const name = (ref.display_name ?? hex).replace(/[\\/\p{C}]/gu, '_')

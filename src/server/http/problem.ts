@@ -1,37 +1,5 @@
 import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http'
-import { type ErrorCode, isLocal, publicMessage, ServiceError } from '../../lib/util/errors.ts'
-
-/** The status of each code; of any other it is 500. */
-const statuses: Partial<Record<ErrorCode, number>> = {
-  usage_invalid: 400,
-  auth_required: 401,
-  auth_refused: 401,
-  login_invalid: 403,
-  scope_insufficient: 403,
-  request_refused: 403,
-  body_invalid: 400,
-  body_too_large: 413,
-  body_timeout: 408,
-  media_type_unsupported: 415,
-  route_not_found: 404,
-  method_not_allowed: 405,
-  upgrade_required: 426,
-  limit_reached: 429,
-  overloaded: 503,
-  storage_full: 507,
-  storage_unavailable: 503,
-  resource_not_found: 404,
-  resource_not_enabled: 404,
-  resource_uri_invalid: 400,
-  tool_call_invalid: 400,
-  argument_invalid: 400,
-  scene_live: 409,
-  name_taken: 409,
-  note_state: 409,
-  scene_stale: 409,
-  artefact_too_large: 413,
-  rate_limited: 429,
-}
+import { errorTable, isLocal, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 
 /** RFC 9457, with the kebab-case `code` for programs and the `hint` for people. */
 export interface Problem {
@@ -51,11 +19,8 @@ export interface Problem {
 export function toProblem(error: unknown): Problem {
   if (!(error instanceof ServiceError)) return toProblem(new ServiceError('internal', 'internal'))
   const { code, data, hint } = error
-  const problem = makeProblem(
-    statuses[code] ?? 500,
-    code.replaceAll('_', '-'),
-    publicMessage(error),
-  )
+  const { status = 500 } = errorTable[code]
+  const problem = makeProblem(status, code.replaceAll('_', '-'), publicMessage(error))
   return isLocal(error) ? problem : { ...data, ...problem, hint }
 }
 

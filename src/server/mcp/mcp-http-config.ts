@@ -17,7 +17,7 @@ import type { Upgrade } from '../http/upgrade.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { Notes } from '../notes/notes.ts'
 import type { PageLogin, PageParts } from '../page/page.ts'
-import type { CaptureSource } from '../resources/capture-source.ts'
+import type { CaptureSource } from '../resources/capture.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import type { ClientTable } from './client-table.ts'
 import type { KeptSessions } from './kept-sessions.ts'
@@ -29,11 +29,11 @@ import type { Tool, ToolParts } from './tools/tool.ts'
  * enforcement is a separate argument.
  */
 export interface McpHttpConfig extends Partial<ListenOptions> {
-  /** Folder of instance records, keys and artefacts (docs/limits.md, "State directory"). */
+  /** Folder of instance records, keys and artefacts (docs/reference.md, "State directory"). */
   registryDir?: string
   /** Advertise and serve resources. Default true; false makes every resources method −32601. */
   enableResources?: boolean
-  /** Offer the read-only tools (docs/agents.md). Default false; without resources there are none. */
+  /** Offer the read-only tools (docs/clients.md). Default false; without resources there are none. */
   enableTools?: boolean
   /** Serve `artefact://`. Default false; then reads answer −32002. */
   enableArtefactResources?: boolean

@@ -68,7 +68,7 @@ export type NoteState = (typeof noteStates)[number]
 export const noteActions = ['answer', 'accept', 'reopen', 'close'] as const
 export type NoteAction = (typeof noteActions)[number]
 
-/** Which action leads from which state to which; docs/notes.md says who may take it. */
+/** Which action leads from which state to which; docs/resources.md has this table. */
 const steps: Readonly<Record<NoteAction, Partial<Record<NoteState, NoteState>>>> = {
   answer: { open: 'answered', answered: 'answered', reopened: 'answered' },
   accept: { answered: 'accepted' },

@@ -51,11 +51,6 @@ export class SessionEventsProducer implements SchemeProducer {
     return sessionEventTemplates
   }
 
-  complete(variable: string, typed: string): readonly string[] {
-    if (variable !== 'session_id') return []
-    return [...this.#buffers.keys()].filter(id => id.startsWith(typed))
-  }
-
   read(uri: ResourceUri, reader?: Reader): readonly Content[] {
     const page = pageOf(uri)
     if (page.drain && reader?.isReadOnly === true) {

@@ -4,12 +4,14 @@ import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
-import { writeInstance } from '../../helpers/instance-files.ts'
+import { writeInstance } from '../../helpers/instances.ts'
+import { withFolder } from '../../helpers/folder.ts'
 import { runCommand } from '../../helpers/in-process.ts'
-import { ask, type Events, RawSession, toolCall } from '../../helpers/mcp.ts'
+import { runProgram } from '../../helpers/program.ts'
+import { type Events, RawSession, toolCall } from '../../helpers/mcp.ts'
 import { callStateless, listenStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
-import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { at, startAggregating } from './aggregating.ts'
 
@@ -72,13 +74,6 @@ describe('a gateway that aggregates', () => {
       expect(content).to.deep.equal(expected)
       const inSession = await session.call('resources/read', { uri: at(blender) })
       expect(inSession.result.contents).to.deep.equal(outer.result.contents)
-    })
-
-    it('takes the beginning of an id, and all that a read of the instance takes', async () => {
-      const uri = `instance://${blender.instanceId.slice(0, 8)}/scene/current?pointer=/document`
-      const { contents } = (await read(uri)).result
-      expect(contents[0].uri).to.equal(uri)
-      expect(JSON.parse(contents[0].text).value).to.deep.equal({ name: 'shot_010.blend' })
     })
 
     it('opens an instance that asks for a key only where its own clients need one', async () => {
@@ -147,15 +142,7 @@ describe('a gateway that aggregates', () => {
     })
   })
 
-  it('lists its own roots alone, and completes the ids of instances', async () => {
-    const { resources } = (await callStateless(gateway.url, 'resources/list')).json.result
-    expect(resources.map(({ uri }: any) => uri)).to.deep.equal([
-      'gateway://instances',
-      'gateway://diagnostics/process',
-      'gateway://diagnostics/audit',
-      'gateway://diagnostics/metrics',
-      'gateway://catalog',
-    ])
+  it('completes the ids of instances, and has templates of what they serve', async () => {
     const any = 'instance://{instance_id}/{scheme}/{+path}'
     expect(await complete(any, 'instance_id', '')).to.have.members([
       blender.instanceId,
@@ -184,18 +171,6 @@ describe('a gateway that aggregates', () => {
       expect(new Set(stream.updates)).to.deep.equal(new Set([at(maya)]))
       stream.close()
       await session.call('resources/unsubscribe', { uri })
-    })
-
-    it('is one at the instance for all clients, and ends there with the last of them', async () => {
-      const subscriptions = async () => {
-        const { text } = await ask(`${blender.base}/metrics`)
-        return Number(/^service_cli_subscriptions (\d+)$/m.exec(text)?.[1])
-      }
-      const listen = () => listenStateless(gateway.url, { resourceSubscriptions: [at(blender)] })
-      const streams = [await listen(), await listen(), await listen()]
-      expect(await subscriptions()).to.equal(1)
-      for (const stream of streams) stream.close()
-      await until(async () => (await subscriptions()) === 0, 'the end of the session', 20_000)
     })
 
     it('is accepted however many other URIs of the instance other clients follow', async () => {
@@ -350,4 +325,25 @@ describe('a gateway that aggregates', () => {
       await forged.remove()
     })
   })
+})
+
+describe('a client of a gateway', () => {
+  for (const flags of [[], ['--aggregate']]) {
+    const isWarned = flags.length === 0
+    it(`is set up ${isWarned ? 'with' : 'without'} a warning that it would only see the listing`, () =>
+      withFolder(async registryDir => {
+        const gateway = gatewayInProcess({ port: 0, registryDir, flags })
+        const { url } = await gateway.line('listening')
+        const folder = ['--registry-dir', registryDir]
+        const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
+        // Its log goes past `process.stderr`.
+        const connected = await runProgram(['connect', 'gateway', ...folder])
+        for (const { code, stderr } of [configured, connected]) {
+          expect(code).to.equal(0)
+          expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)
+        }
+        expect(configured.stdout).to.include(`"url": "${url}"`)
+        await gateway.stop()
+      }))
+  }
 })

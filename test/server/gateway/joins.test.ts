@@ -6,19 +6,17 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { createCaller } from '../../helpers/accounts-caller.ts'
-import type { RunningAccounts } from '../../helpers/accounts-process.ts'
-import { openCable } from '../../helpers/cable.ts'
+import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
+import { Cable } from '../../helpers/cable.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { joinAs, toldRecord } from '../../helpers/hostile-instance.ts'
+import { joinAs, joinInstance, toldRecord } from '../../helpers/join.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
-import { joinInstance } from '../../helpers/joined-instance.ts'
-import { ask, type Events, RawSession } from '../../helpers/mcp.ts'
+import { type Events, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -70,7 +68,7 @@ describe('a gateway that instances join', () => {
   })
 
   const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]
-  const acceptFlags = () => [...joinFlags(), '--auth', 'none']
+  const acceptFlags = () => [...joinFlags(), '--auth', 'none', '--bound=rejoinMs=500']
 
   const tokenOf = (user: string) => tokens[user]?.token ?? ''
 
@@ -155,7 +153,7 @@ describe('a gateway that instances join', () => {
   })
 
   it('shows an instance with a lost link as stale, and gives it back with its subscribers', async () => {
-    const cable = await openCable(Number(new URL(base).port))
+    const cable = await Cable.open(Number(new URL(base).port))
     const far = await startJoined(`http://127.0.0.1:${cable.port}`)
     const uri = at(far.instanceId)
     await far.post('scene', sceneOf(1))
@@ -206,24 +204,6 @@ describe('a gateway that instances join', () => {
     await second.own.stop()
     expect(await after.link.ended).to.deep.equal({ code: 1001, reason: 'the gateway stops' })
     await after.leave()
-  })
-
-  it('refuses another protocol of the link, and says which it needs', async () => {
-    const other = await ask(`${base}/join`, {
-      headers: {
-        Connection: 'Upgrade',
-        Upgrade: 'websocket',
-        'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-        'Sec-WebSocket-Protocol': 'service-join.v0',
-        'Sec-WebSocket-Version': '13',
-        Authorization: `Bearer ${tokenOf('ada')}`,
-        'Service-Instance': randomUUID(),
-      },
-    })
-    expect([other.status, other.json.detail]).to.deep.equal([
-      400,
-      'a link needs "Sec-WebSocket-Protocol: service-join.v1"',
-    ])
   })
 
   it('refuses tokens without the scope, of no account, of logins, and web pages', async () => {

@@ -10,7 +10,7 @@ import {
   type HeldRead,
   type ScriptedInstance,
   startScriptedInstance,
-} from '../../helpers/scripted-instance.ts'
+} from '../../helpers/instances.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import {
   callStateless,

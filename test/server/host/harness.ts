@@ -16,7 +16,7 @@ import type { SceneState } from '../../../src/server/resources/scene/state.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { helloOf } from '../../helpers/link.ts'
-import { recordingLog } from '../../helpers/recording-log.ts'
+import { recordingLog } from '../../helpers/fakes.ts'
 import { MemoryArtefacts } from './memory-artefacts.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 

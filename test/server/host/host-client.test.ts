@@ -9,7 +9,7 @@ import { HostClient, type HostClientOptions, HostLinkError } from '../../../src/
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
-import { pngOf } from '../../helpers/png.ts'
+import { pngOf } from '../../helpers/pictures.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 

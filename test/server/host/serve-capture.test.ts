@@ -7,7 +7,7 @@ import type { ServeHandle, ServeOptions } from '../../../src/server/host/serve-o
 import { startServe } from '../../../src/server/serve.ts'
 import { until } from '../../helpers/until.ts'
 import { LinkClient } from '../../helpers/link.ts'
-import { MemoryBackend } from '../../helpers/memory-capture.ts'
+import { MemoryBackend } from '../../helpers/pictures.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 

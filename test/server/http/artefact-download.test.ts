@@ -18,8 +18,7 @@ import { ArtefactStore, type OpenArtefact } from '../../../src/server/artefacts/
 import { artefactDownload } from '../../../src/server/http/artefact-download.ts'
 import { RequestContext } from '../../../src/server/http/request-context.ts'
 import { makeProblem } from '../../../src/server/http/problem.ts'
-import { recordingLog } from '../../helpers/recording-log.ts'
-import { settableClock } from '../../helpers/settable-clock.ts'
+import { recordingLog, settableClock } from '../../helpers/fakes.ts'
 import { until } from '../../helpers/until.ts'
 import { damage, sha256 } from '../../unit/artefacts/support.ts'
 

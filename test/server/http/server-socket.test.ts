@@ -7,7 +7,7 @@ import { type Handlers, ServerSocket } from '../../../src/server/http/server-soc
 import { refuseUpgrade } from '../../../src/server/http/handshake.ts'
 import { guardUpgrades, type Upgrade } from '../../../src/server/http/upgrade.ts'
 import { makeProblem } from '../../../src/server/http/problem.ts'
-import { recordingLog } from '../../helpers/recording-log.ts'
+import { recordingLog } from '../../helpers/fakes.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 import { until } from '../../helpers/until.ts'
 

@@ -11,7 +11,7 @@ import { connectLink } from '../../../src/server/join/connect-link.ts'
 import { makePair } from '../../helpers/certificate.ts'
 import { withEnv } from '../../helpers/in-process.ts'
 import { cleanEnv } from '../../helpers/program.ts'
-import { acceptLinks } from '../../helpers/scripted-gateway.ts'
+import { acceptLinks } from '../../helpers/join.ts'
 
 const portOf = (server: Server) => (server.address() as AddressInfo).port
 

@@ -4,7 +4,7 @@ import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { Joiner } from '../../../src/server/join/joiner.ts'
-import { accept, startScriptedGateway } from '../../helpers/scripted-gateway.ts'
+import { accept, startScriptedGateway } from '../../helpers/join.ts'
 import { until } from '../../helpers/until.ts'
 
 type ScriptedGateway = Awaited<ReturnType<typeof startScriptedGateway>>

@@ -1,18 +1,38 @@
 import { expect } from 'chai'
-import type { RequestListener, ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { InstanceRequest } from '../../../src/server/gateway/relay/transport.ts'
 import { until } from '../../helpers/until.ts'
-import { type LinkPair, openLinkPair } from '../../helpers/join-link.ts'
+import { Cable } from '../../helpers/cable.ts'
+import { acceptLinks, joinAs } from '../../helpers/join.ts'
 
 const never = new AbortController().signal
 const failureOf = (promise: Promise<unknown>) =>
   promise.then(String, (error: Error) => error.message)
 
+/** Both ends of one link, over a connection that can fall silent. */
+async function openLinkPair(listener: RequestListener, pingMs?: number) {
+  const server = createServer()
+  const { joined } = acceptLinks(server, undefined, pingMs)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const cable = await Cable.open((server.address() as AddressInfo).port)
+  const base = `http://127.0.0.1:${cable.port}`
+  const instance = await joinAs(base, '', { id: '', listener, pingMs })
+  await until(() => joined.length === 1, 'the link')
+  const gateway = joined[0]!
+  const close = () => {
+    cable.close()
+    server.close()
+  }
+  return { transport: gateway.transport, gateway, instance, cable, close }
+}
+
 describe('a link between an instance and a gateway', () => {
-  let pair: LinkPair
+  let pair: Awaited<ReturnType<typeof openLinkPair>>
   let answer: RequestListener
   /** What the instance has not answered. */
   let held: ServerResponse[]
@@ -42,13 +62,13 @@ describe('a link between an instance and a gateway', () => {
   })
 
   it('carries many requests at once, and many that stall delay no other', async () => {
-    answer = (_req, res) => void res.writeHead(200).write(Buffer.alloc(1024 * 1024))
-    for (let n = 0; n < 300; n++) {
+    answer = (_req, res) => void res.writeHead(200).write(Buffer.alloc(300 * 1024))
+    for (let n = 0; n < 130; n++) {
       const { body } = await send('/x')
       expect((await body.collect()).isWhole).to.equal(false)
     }
     answer = (req, res) => void res.end(req.url)
-    const paths = Array.from({ length: 300 }, (_, at) => `/${at}`)
+    const paths = Array.from({ length: 130 }, (_, at) => `/${at}`)
     const answers = paths.map(async path => text((await send(path)).body.stream()))
     expect(await Promise.all(answers)).to.deep.equal(paths)
   })
@@ -154,7 +174,7 @@ describe('a link between an instance and a gateway', () => {
     let arrivals = 0
     for (const { socket } of [gateway, instance]) socket.on('data', () => void arrivals++)
     await until(() => arrivals > 20, 'pings')
-    quiet.silence()
+    quiet.cable.silence()
     for (const { ended } of [gateway.link, instance.link]) {
       expect(await ended).to.deep.equal({ code: 1006, reason: 'nothing came for 0.08 s' })
     }

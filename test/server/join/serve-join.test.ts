@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
 import { ask } from '../../helpers/mcp.ts'
-import { accept, acceptLinks, type Joined } from '../../helpers/scripted-gateway.ts'
+import { accept, acceptLinks, type Joined } from '../../helpers/join.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 

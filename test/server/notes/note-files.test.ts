@@ -76,6 +76,9 @@ describe('the files of notes', () => {
       }
       expect(numbers).to.deep.equal(Array.from({ length: count }, (_, at) => at + 1))
     }
+    const cut = (await tool('list_notes', { state: 'all', max_chars: 1000 })).content[0].text
+    expect(cut.length).to.be.at.most(1000)
+    expect(cut).to.contain(`… read_resource notes://${first.id} has the whole note\n`)
     const all = await read('notes://all')
     expect(all).to.include({ total: count })
     expect(all.notes[0].text).to.equal(long(1))

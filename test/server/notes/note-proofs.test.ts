@@ -3,11 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { comparedOnly } from '../../../src/lib/mcp/note-proof.ts'
-import { rgbPng } from '../../helpers/png.ts'
+import { rgbPng } from '../../helpers/pictures.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
-import { folderOfNote } from '../../helpers/note-files.ts'
-import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 
@@ -203,22 +201,6 @@ describe('the proof of an answer', () => {
     const [unshared, none] = answers.map(({ content }) => content[0].text)
     expect(unshared).to.include('no scene is shared now')
     expect(none).to.include('no scene is kept with the note')
-  })
-
-  it('is not that of an earlier answer with the same words', async () => {
-    await setScene({ objects: [cube(0)] })
-    const note = await add({ targets: ['Cube'] })
-    const first = await answer(note.id)
-    expect(first.structuredContent.proof).to.include({ settled: true })
-    await reply(note.id)
-    const second = answer(note.id)
-    const isAnswered = async () =>
-      (await session.readJson(`notes://${note.id}`)).state === 'answered'
-    await until(isAnswered, 'the answer')
-    await rm(await folderOfNote(home, note.id), { recursive: true })
-    const { structuredContent } = await second
-    expect(structuredContent).to.include({ id: note.id, state: 'answered' })
-    expect(structuredContent).not.to.have.property('proof')
   })
 
   it('comes with each of two answers, in their order', async () => {

@@ -192,21 +192,6 @@ describe('notes of people', () => {
     expect(texts).to.deep.equal(['of the first shot'])
   })
 
-  it('are told to followers when another server writes, also when they were read before', async () => {
-    const other = await serveInProcess({ env: env() })
-    await other.post('app', { document })
-    const theirs = await RawSession.open(other.url)
-    const events = await theirs.listen()
-    await theirs.call('resources/subscribe', { uri: open })
-    for (let made = 1; made <= 2; made++) {
-      await add({ text: `note ${made}` })
-      expect(await theirs.readJson(open)).to.include({ total: made })
-      await events.until(() => events.updates.length >= made, `the update of note ${made}`)
-    }
-    events.close()
-    await other.stop()
-  })
-
   const wrong: [path: string, body: object, status: number, words: string][] = [
     ['notes', {}, 400, '/text'],
     ['notes', { text: ' ' }, 400, '/text must not be empty'],

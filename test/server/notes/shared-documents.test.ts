@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { RawSession } from '../../helpers/mcp.ts'
-import { folderOfNote, writeNote } from '../../helpers/note-files.ts'
-import { writeTogether } from '../../helpers/note-writers.ts'
+import { folderOfNote, writeNote, writeTogether } from '../../helpers/note-files.ts'
 import { type RunningServe, runServe, startServeProcess } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -112,7 +111,7 @@ describe('a folder of documents on a project share', () => {
   it('keeps every action that two servers take at the same time, and none twice', async () => {
     const other = await startServeProcess({ flags: ['--documents-dir', share] })
     try {
-      const { notes } = await writeTogether([ada, other], '/shots/020.hip', 2000)
+      const { notes } = await writeTogether([ada, other], '/shots/020.hip', 1000)
       expect(notes).to.be.above(5)
     } finally {
       await other.stop()

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AccountStore } from '../../../src/server/accounts/store.ts'
 import { openDatabase } from '../../../src/server/database/database.ts'
-import { describeAccountStore } from '../../helpers/account-store-suite.ts'
+import { describeAccountStore } from './account-store-suite.ts'
 
 describeAccountStore('SQLite', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'account-store-'))

@@ -6,8 +6,7 @@ import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
 import { ArtefactStore } from '../../../src/server/artefacts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { recordingLog } from '../../helpers/recording-log.ts'
-import { settableClock } from '../../helpers/settable-clock.ts'
+import { recordingLog, settableClock } from '../../helpers/fakes.ts'
 import { describeArtefactStore } from './store-suite.ts'
 import {
   bodyPath,

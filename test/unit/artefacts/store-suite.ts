@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createHash, randomBytes } from 'node:crypto'
 import { failureOf } from '../../helpers/failure.ts'
-import { settableClock } from '../../helpers/settable-clock.ts'
+import { settableClock } from '../../helpers/fakes.ts'
 import { bytesOf, collect, type CreateStore, hexOf, opened, sha256 } from './support.ts'
 
 /** What every artefact store does, also about its bounds and about damage. `create` opens a new one. */

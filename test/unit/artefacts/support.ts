@@ -8,7 +8,7 @@ import { createArtefactProducer } from '../../../src/server/artefacts/producer.t
 import { ArtefactStore, type StoreOptions } from '../../../src/server/artefacts/store.ts'
 import type { Clock } from '../../../src/lib/util/time.ts'
 import { withFolder } from '../../helpers/folder.ts'
-import { settableClock } from '../../helpers/settable-clock.ts'
+import { settableClock } from '../../helpers/fakes.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
 
 export function sha256(bytes: Uint8Array): string {

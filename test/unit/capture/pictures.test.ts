@@ -7,8 +7,7 @@ import {
   fitPng,
   pictureFacts,
 } from '../../../src/server/capture/pictures.ts'
-import { greyPng } from '../../helpers/memory-capture.ts'
-import { pngOf, rgbPng } from '../../helpers/png.ts'
+import { greyPng, pngOf, rgbPng } from '../../helpers/pictures.ts'
 
 const any = { maxWidth: 10_000, maxBytes: 10_000_000 }
 const noise = (width: number, height: number) =>

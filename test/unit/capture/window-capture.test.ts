@@ -4,7 +4,7 @@ import { fail, ok } from '../../../src/lib/util/result.ts'
 import type { CaptureFailure } from '../../../src/server/capture/backend.ts'
 import { noApplication } from '../../../src/server/capture/target.ts'
 import { WindowCapture } from '../../../src/server/capture/window-capture.ts'
-import { MemoryBackend, noDisplay } from '../../helpers/memory-capture.ts'
+import { MemoryBackend, noDisplay } from '../../helpers/pictures.ts'
 import { until } from '../../helpers/until.ts'
 
 const target = ok({ pid: 4711, title: null })

@@ -1,6 +1,10 @@
 import { expect } from 'chai'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { isCheckpointName } from '../../../src/lib/host-link/messages.ts'
-import { checkpointsToEvict } from '../../../src/server/checkpoints/checkpoints.ts'
+import { Checkpoints, checkpointsToEvict } from '../../../src/server/checkpoints/checkpoints.ts'
+import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 
 const MiB = 1024 * 1024
 
@@ -47,8 +51,25 @@ describe('the name of a checkpoint', () => {
     ['a/b', false],
     ['a\nb', false],
   ]
-  for (const [name, isName] of table) {
-    it(`is ${isName ? '' : 'not '}${JSON.stringify(name)}`, () =>
-      expect(isCheckpointName(name)).to.equal(isName))
-  }
+  it('is one line of text, and no number', () => {
+    for (const [name, isName] of table) {
+      expect(isCheckpointName(name), JSON.stringify(name)).to.equal(isName)
+    }
+  })
+})
+
+it('a checkpoint is made once under its name, however many processes want it', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'checkpoints-'))
+  const all = ['{"at":1}', '{"at":2}'].map(text => {
+    const document = () => new DocumentFolder(join(root, 'shot'))
+    return new Checkpoints({
+      document,
+      scene: async () => ({ revision: 1, text, unconfirmed: {} }),
+    })
+  })
+  const added = await Promise.allSettled(all.map(each => each.add({ name: 'one', by: 'ada' })))
+  const refused = added.flatMap(each => (each.status === 'rejected' ? [each.reason.code] : []))
+  expect(refused).to.deep.equal(['name_taken'])
+  expect(await all[0]?.list()).to.have.length(1)
+  await rm(root, { recursive: true })
 })

@@ -10,7 +10,7 @@ import Serve from '../../../src/commands/serve.ts'
 import { readServeStdioSettings } from '../../../src/commands/stdio/serve.ts'
 import { keysPath } from '../../../src/lib/config/paths.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { givenMembers } from '../../helpers/given-members.ts'
+import { givenMembers } from '../../helpers/fakes.ts'
 import { makeKeys } from '../../helpers/keyed-server.ts'
 
 type Env = NodeJS.ProcessEnv
@@ -150,7 +150,7 @@ describe('settings of serve', () => {
   it('name the nearest limit', async () => {
     const failure = await failureOf(() => read({ limit: ['maxSesions=5'] }))
     expect(failure.message).to.contain('unknown limit "maxSesions"; did you mean "maxSessions"?')
-    expect(failure).to.include({ hint: 'docs/limits.md lists the limits' })
+    expect(failure).to.include({ hint: 'docs/reference.md lists the limits' })
   })
 
   it('take the key file before the variable', async () => {

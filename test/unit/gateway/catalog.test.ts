@@ -94,9 +94,9 @@ describe('a catalog', () => {
     })
   })
 
-  it('is as docs/catalog.md shows it', async () => {
-    const docs = readFileSync(new URL('../../../docs/catalog.md', import.meta.url), 'utf8')
-    await writeFile(path, /^```json\n(.*?)^```$/ms.exec(docs)?.[1] ?? '')
+  it('is as docs/gateway.md shows it', async () => {
+    const docs = readFileSync(new URL('../../../docs/gateway.md', import.meta.url), 'utf8')
+    await writeFile(path, /^## Catalog$.*?^```json\n(.*?)^```$/ms.exec(docs)?.[1] ?? '')
     expect(namesIn((await Catalog.open(path)).entries)).to.equal('rig-tools')
   })
 })

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { gatewayEventKinds } from '../../../src/server/gateway/event-ring.ts'
-import { entry } from '../../helpers/memory-directory.ts'
+import { entry } from '../../helpers/instances.ts'
 import { gateway, id, json } from './gateway-harness.ts'
 
-const page = new URL('../../../docs/gateway-resources.md', import.meta.url)
+const page = new URL('../../../docs/gateway.md', import.meta.url)
 const document = readFileSync(page, 'utf8')
 
 /** The JSON blocks below a heading. */
 function samples(heading: string): any[] {
-  const section = document.split(/^## /m).find(text => text.startsWith(heading)) ?? ''
+  const section = document.split(/^#+ /m).find(text => text.startsWith(heading)) ?? ''
   const blocks = section.matchAll(/^```json\n(.*?)^```$/gms)
   return Array.from(blocks, ([, text = '']) => JSON.parse(text))
 }
@@ -21,15 +21,12 @@ function shape(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]))
 }
 
-describe('docs/gateway-resources.md', () => {
+describe('docs/gateway.md', () => {
   const given = gateway()
   given.directory.put(entry({ instance_id: id }))
 
   const payloads: [heading: string, uri: string][] = [
     ['`gateway://instances`', 'gateway://instances'],
-    ['`gateway://diagnostics/process`', 'gateway://diagnostics/process'],
-    ['`gateway://diagnostics/audit`', 'gateway://diagnostics/audit'],
-    ['`gateway://diagnostics/metrics`', 'gateway://diagnostics/metrics'],
     ['`resources://gateway/events`', 'resources://gateway/events'],
   ]
   for (const [heading, uri] of payloads) {
@@ -37,14 +34,6 @@ describe('docs/gateway-resources.md', () => {
       expect(shape(samples(heading)[0])).to.deep.equal(shape(await json(given, uri)))
     })
   }
-
-  it('shows the default times in gateway://diagnostics/metrics', async () => {
-    const times = ({ metrics }: { metrics: object }) =>
-      Object.entries(metrics).filter(([name]) => name.endsWith('_ms'))
-    const [sample] = samples('`gateway://diagnostics/metrics`')
-    expect(times(sample)).to.have.length(3)
-    expect(times(sample)).to.deep.equal(times(await json(given, 'gateway://diagnostics/metrics')))
-  })
 
   it('has a row for every kind of event, and for no other', () => {
     const section = document.slice(document.indexOf('| `event` | What happened |'))

@@ -3,7 +3,7 @@ import { EventRing } from '../../../src/server/gateway/event-ring.ts'
 import { createGatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
 import { ClientTable } from '../../../src/server/mcp/client-table.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
-import { MemoryDirectory } from '../../helpers/memory-directory.ts'
+import { MemoryDirectory } from '../../helpers/instances.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
 export const id = 'a1b2c3d4-0000-4000-8000-000000000001'

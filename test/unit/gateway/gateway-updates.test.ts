@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { InstanceEntry } from '../../../src/server/gateway/instance-directory.ts'
-import { entry } from '../../helpers/memory-directory.ts'
+import { entry } from '../../helpers/instances.ts'
 import { eventsOf, gateway, id, other } from './gateway-harness.ts'
 
 describe('updates of a gateway', () => {
@@ -83,9 +83,8 @@ describe('events of a gateway', () => {
     [live, null, 'instance_gone'],
     [dead, null, 'instance_gone'],
   ]
-  for (const [before, now, event] of turns) {
-    const to = now === null ? 'goes' : `becomes ${now.verdict.health}, ${now.record.status}`
-    it(`are ${event} when a ${before.verdict.health} instance ${to}`, async () => {
+  it('tell what an instance becomes, and nothing while its health stays the same', async () => {
+    for (const [before, now, event] of turns) {
       const own = gateway()
       own.directory.put(before)
       if (now === null) own.directory.remove(id)
@@ -94,8 +93,8 @@ describe('events of a gateway', () => {
       expect(first).to.include({ event: 'instance_appeared', instance_id: 'a1b2c3d4' })
       expect(others.map(each => each.event)).to.deep.equal(event === null ? [] : [event])
       if (now !== null && event !== null) expect(others[0]).to.include({ reason: 'why' })
-    })
-  }
+    }
+  })
 })
 
 describe('subscriptions at a gateway', () => {
@@ -112,18 +111,14 @@ describe('subscriptions at a gateway', () => {
     ['gateway://other', 'gateway://other', false],
     ['resources://gateway/events', 'resources://gateway/events', false],
   ]
-  for (const [uri, canonical, pushes] of cases) {
-    it(`are taken for ${uri}, ${pushes ? 'and' : 'never'} pushed`, () => {
-      const { directory, resources } = gateway()
-      directory.put(entry({ instance_id: id }))
+  it('are taken for all that a gateway has, and for no other scheme', () => {
+    const { directory, resources } = gateway()
+    directory.put(entry({ instance_id: id }))
+    for (const [uri, canonical, pushes] of cases) {
       expect(resources.assertSubscribable(uri)).to.equal(canonical)
-      expect(resources.pushes(uri)).to.equal(pushes)
-    })
-  }
-
-  it('are refused for schemes that a gateway has not', () => {
-    const { resources } = gateway()
-    for (const uri of ['scene://current', 'artefact://x', 'capture://current_window', 'x://y']) {
+      expect(resources.pushes(uri), uri).to.equal(pushes)
+    }
+    for (const uri of ['scene://current', 'artefact://x', 'x://y']) {
       expect(() => resources.assertSubscribable(uri), uri)
         .to.throw(ServiceError)
         .with.property('code', 'resource_not_found')

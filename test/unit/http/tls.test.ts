@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import { followPair, readPair } from '../../../src/server/http/tls.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { recordingLog } from '../../helpers/recording-log.ts'
+import { recordingLog } from '../../helpers/fakes.ts'
 import { until } from '../../helpers/until.ts'
 
 describe('a certificate and its key', () => {

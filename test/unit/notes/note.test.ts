@@ -10,9 +10,9 @@ import {
 } from '../../../src/server/notes/note.ts'
 import { fittingNotes } from '../../../src/server/notes/notes.ts'
 
-/** The table of docs/notes.md: `from action to`. */
+/** The table of docs/resources.md: `from action to`. */
 async function documented(): Promise<string[]> {
-  const page = await readFile(new URL('../../../docs/notes.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('../../../docs/resources.md', import.meta.url), 'utf8')
   const rows = [...page.matchAll(/^\| (`[^|]*`) \| ([a-z]+) \| `([a-z]+)` \|/gm)]
   return rows.flatMap(([, from = '', action, to]) =>
     [...from.matchAll(/`([a-z]+)`/g)].map(([, state]) => `${state} ${action} ${to}`),

@@ -177,18 +177,6 @@ describe('Prover', () => {
     }
   })
 
-  it('tells nothing of a document that was opened before it began', async () => {
-    const proves = prover({ shot: async () => ({ png, view: {} }) })
-    const note = await made(proves)
-    const notes = notesIn(folder)
-    folder = join(home, 'other')
-    expect(await proves.prove(notes, note, 1)).to.deep.equal({
-      settled: true,
-      revision: null,
-      no_changes: otherDocument,
-    })
-  })
-
   it('takes no object of a document that was opened while the picture was taken', async () => {
     const own = folder
     let uid = 'r.1'

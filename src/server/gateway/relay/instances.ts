@@ -1,3 +1,4 @@
+import { schemeScopes } from '../../../lib/accounts/protocol.ts'
 import { dataKey } from '../../../lib/mcp/call-meta.ts'
 import { plainId } from '../../../lib/instances/select-instance.ts'
 import { controllerWith } from '../../../lib/util/abort.ts'
@@ -8,6 +9,7 @@ import { longestWaitSeconds } from '../../../lib/mcp/longest-wait.ts'
 import { withoutSecrets } from '../../../lib/util/secret.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import type { Viewer } from '../../http/authentication.ts'
+import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../resources/errors.ts'
 import type { Descriptor, Reader, RelayedContents, Template } from '../../resources/producer.ts'
 import {
@@ -23,7 +25,6 @@ import type { Connections } from './connections.ts'
 import type { InstanceConnection } from './instance-connection.ts'
 import { LargeResult } from './instance-answer.ts'
 import { KnownInstances, labelOf, unknownInstance } from './known-instances.ts'
-import { assertCall, assertScheme } from './scheme-rights.ts'
 
 /** Resources that instances have for themselves. */
 const ownSchemes: ReadonlySet<string> = new Set(['server', 'ui', 'instance'])
@@ -35,6 +36,16 @@ const toolMs = 30_000
 
 /** Requests of one user that are open at one instance: the others must be able to read it, too. */
 const maxOpen = 64
+
+/** What tools read that name no resource. */
+const schemeOfTool: Record<string, string> = {
+  query_scene: 'scene',
+  scene_changes: 'scene',
+  look: 'capture',
+  list_notes: 'notes',
+}
+/** What `wait_for_change` waits for when it names nothing. */
+const defaultWaits = ['scene', 'notes']
 
 const templates: readonly Template[] = builtIn([
   {
@@ -184,7 +195,7 @@ export class Instances implements SchemeProducer {
     reader: Reader,
     isData: boolean,
   ): Promise<RelayedContents> {
-    assertCall(reader.schemes, name, args)
+    for (const scheme of schemesOf(name, args)) assertScheme(reader.schemes, scheme)
     const call = {
       method: 'tools/call',
       params: { name, arguments: args },
@@ -302,4 +313,30 @@ export class Instances implements SchemeProducer {
     // Clients read, and learn what became of the instance.
     for (const uri of followed) updated(uri)
   }
+}
+
+/** Throws for a scheme of instances that the caller may not read. */
+function assertScheme(schemes: Reader['schemes'], scheme: string): void {
+  if (schemes?.includes(scheme) !== false) return
+  const scope = schemeScopes.find(each => each === `read:${scheme}`)
+  throw new ServiceError('scope_insufficient', `the token may not read ${scheme} of instances`, {
+    hint: `it needs the scope read${scope === undefined ? '' : ` or ${scope}`}`,
+    data: { reason: 'scope_insufficient', scheme },
+  })
+}
+
+/** Schemes of which a call of a tool could show something. */
+function schemesOf(name: string, { uri, uris }: JsonObject): readonly string[] {
+  if (name === 'read_resource') return [schemeOf(uri)]
+  if (name === 'wait_for_change') {
+    return Array.isArray(uris) && uris.length > 0 ? uris.map(schemeOf) : defaultWaits
+  }
+  return [schemeOfTool[name] ?? 'every resource']
+}
+
+function schemeOf(uri: unknown): string {
+  const written = writtenUri(String(uri))
+  if (written === null) return 'every resource'
+  const [scheme = ''] = written.toLowerCase().split('://')
+  return parseInstanceUri(written)?.scheme ?? scheme
 }

@@ -47,7 +47,7 @@ export function pictureFailure(code: string, said = ''): CaptureFailure {
 
 const maxViewChars = 4096
 
-/** The picture in the application's answer: docs/host-link.md, "capture". */
+/** The picture in the application's answer: docs/host-link.md, "Messages of the server". */
 export function pictureOf(reply: Reply): Result<AppPicture, CaptureFailure> {
   const { code, message, members, png } = reply
   if (code !== null) return fail(pictureFailure(code, message))

@@ -1,15 +1,8 @@
 import { z } from 'zod'
 import { invalidMember, orThrow, withoutNulls } from '../../../lib/host-link/check.ts'
 import { wellFormedJson } from '../../../lib/util/json.ts'
-import { listedValues } from '../../resources/completion.ts'
 import { descriptorForm, templateForm } from '../../resources/producer-check.ts'
-import type {
-  CompletionContext,
-  Content,
-  Descriptor,
-  Reader,
-  Template,
-} from '../../resources/producer.ts'
+import type { Content, Descriptor, Reader, Template } from '../../resources/producer.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import { isScheme, parseResourceUri, type ResourceUri } from '../../resources/resource-uri.ts'
 import type { SchemeProducer } from '../../resources/scheme-producer.ts'
@@ -140,10 +133,5 @@ class LinkedScheme implements SchemeProducer {
       return Object.freeze({ ...content, ...text, uri: at > 0 ? content.uri : uri })
     })
     return Object.freeze(answer)
-  }
-
-  /** Completes from the list of resources, without a request to the application. */
-  complete(variable: string, prefix: string, context: CompletionContext): readonly string[] {
-    return listedValues(this.resources, variable, prefix, context)
   }
 }

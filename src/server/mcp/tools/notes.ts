@@ -47,8 +47,7 @@ export const listNotes = createTool({
     const part = shown.length === wanted.length ? '' : `${shown.length} of `
     const count = wanted.length === 0 ? `no ${kind}s` : counted(wanted.length, kind)
     const head = notes.shared ? `${part}${count}${of}` : `${count}; ${noDocument}`
-    // A first note that does not fit is cut.
-    const lines = [head, ...shown.map(note => sliceText(lineOf(note), 0, mostChars))]
+    const lines = [head, ...shown.map(note => cutLine(note, mostChars))]
     if (next < wanted.length) {
       lines.push(`… ${wanted.length - next} more: call list_notes with offset ${next}`)
     }
@@ -131,6 +130,14 @@ function lineOf({
   const by = cleanText(last.by, maxNameChars)
   const late = last.late === true ? ' (late, changed nothing)' : ''
   return `${line}; last: ${last.action} by ${by} at ${last.at}${late}${said}`
+}
+
+/** The line of a note, or as much of it as fits, and where the rest is: its last answer comes last. */
+function cutLine(note: ReturnType<typeof summary>, mostChars: number): string {
+  const line = lineOf(note)
+  if (line.length <= mostChars) return line
+  const rest = ` … read_resource notes://${note.id} has the whole note`
+  return sliceText(line, 0, Math.max(0, mostChars - rest.length)) + rest
 }
 
 /** Where the view of the note has changed. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { setImmediate } from 'node:timers/promises'
-import { frameOf, opcodes, RawLink } from '../../../helpers/raw-link.ts'
+import { frameOf, LinkClient, opcodes } from '../../../helpers/link.ts'
 import { until } from '../../../helpers/until.ts'
 import { LinkServer } from '../harness.ts'
 
@@ -12,8 +12,8 @@ describe('a link on which nothing arrives', () => {
   afterEach(() => server.stop())
 
   it('is cut', async () => {
-    const link = await RawLink.connect(server)
-    await link.until(() => link.ended, 'the cut')
+    const link = await LinkClient.connect(server, {}, false)
+    await link.closed
     await until(() => server.presence?.connected === false)
     expect(server.log.lines.map(line => line.text)).to.include(
       'application disconnected {"close_code":1006}',
@@ -21,24 +21,23 @@ describe('a link on which nothing arrives', () => {
   })
 
   it('is cut only after the silence that the application announced', async () => {
-    const link = await RawLink.connect(server)
-    const beat = (members: object) => link.text({ type: 'heartbeat', main_idle_ms: 0, ...members })
+    const link = await LinkClient.connect(server, {}, false)
+    const beat = (members: object) => link.say({ type: 'heartbeat', main_idle_ms: 0, ...members })
     beat({ busy: 'recomputing', silent_ms: 600_000 })
-    const pings = () => link.frames.filter(({ opcode }) => opcode === opcodes.ping).length
-    await link.until(() => pings() >= 8, 'more pings than an unannounced silence lasts')
+    await until(() => link.pings >= 8, 'more pings than an unannounced silence lasts')
     expect(server.presence).to.include({ connected: true, busy: true })
     beat({})
-    await link.until(() => link.ended, 'the cut')
+    await link.closed
   })
 
   it('is not cut while a large message comes slowly', async () => {
-    const link = await RawLink.connect(server)
+    const link = await LinkClient.connect(server, {}, false)
     const scene = frameOf(JSON.stringify({ type: 'scene.set', scene: { name: 'x'.repeat(200) } }))
     for (const byte of scene.subarray(0, 60)) {
-      link.write(Buffer.from([byte]))
+      link.socket.write(Buffer.from([byte]))
       await new Promise(resolve => setTimeout(resolve, 10))
     }
-    link.write(scene.subarray(60))
+    link.socket.write(scene.subarray(60))
     await until(() => server.scenes.length === 1)
     link.reset()
   })
@@ -59,11 +58,11 @@ describe('a message of the host link', () => {
   after(() => server.stop())
 
   it('may come in fragments', async () => {
-    const link = await RawLink.connect(server)
+    const link = await LinkClient.connect(server, {}, false)
     const scene = Buffer.from('{"type":"scene.set","scene":{"name":"Würfel"}}')
     for (const [at, byte] of scene.entries()) {
       const opcode = at === 0 ? opcodes.text : opcodes.more
-      link.write(frameOf(Buffer.from([byte]), { opcode, fin: at === scene.length - 1 }))
+      link.socket.write(frameOf(Buffer.from([byte]), { opcode, fin: at === scene.length - 1 }))
     }
     await until(() => server.scenes.length === 1)
     expect(server.scenes).to.deep.equal([{ name: 'Würfel' }])
@@ -77,9 +76,9 @@ describe('a message of the host link', () => {
   ]
   for (const [what, bytes, code] of fatal) {
     it(`closes the link with ${code} when it is ${what}`, async () => {
-      const link = await RawLink.connect(server)
-      link.write(bytes)
-      expect(await link.untilClosed()).to.equal(code)
+      const link = await LinkClient.connect(server, {}, false)
+      link.socket.write(bytes)
+      expect((await link.closed).code).to.equal(code)
       expect(link.messages.map(({ type }) => type)).to.deep.equal(['welcome'])
     })
   }

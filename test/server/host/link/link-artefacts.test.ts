@@ -3,9 +3,8 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { serveInProcess } from '../../../helpers/in-process-servers.ts'
-import { LinkClient } from '../../../helpers/link.ts'
+import { frameOf, LinkClient, opcodes } from '../../../helpers/link.ts'
 import { RawSession } from '../../../helpers/mcp.ts'
-import { frameOf, opcodes, RawLink } from '../../../helpers/raw-link.ts'
 import type { RunningServe } from '../../../helpers/serve-process.ts'
 import { until } from '../../../helpers/until.ts'
 import { expectHealthy } from '../link-health.ts'
@@ -15,8 +14,8 @@ const pieceBytes = 256 * KiB
 const sha256Of = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
 /** How a connection goes. */
-const cuts: [name: string, cut: (link: RawLink) => void][] = [
-  ['FIN', link => link.end()],
+const cuts: [name: string, cut: (link: LinkClient) => void][] = [
+  ['FIN', link => link.socket.end()],
   ['RST', link => link.reset()],
 ]
 
@@ -98,10 +97,10 @@ describe('artefacts over the host link', () => {
 
   for (const [name, cut] of cuts) {
     it(`that ${name} cuts leave nothing`, async () => {
-      const link = await RawLink.connect(serve)
-      link.text({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
+      const link = await LinkClient.connect(serve)
+      link.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
       const piece = frameOf(randomBytes(pieceBytes), { opcode: opcodes.binary })
-      link.write(Buffer.concat([piece, piece.subarray(0, 1000)]))
+      link.socket.write(Buffer.concat([piece, piece.subarray(0, 1000)]))
       await until(async () => (await unfinished()).length === 1, 'the upload has begun')
       cut(link)
       await until(async () => (await unfinished()).length === 0, 'the upload is undone')
@@ -115,11 +114,11 @@ describe('artefacts over the host link', () => {
     const frame = frameOf(JSON.stringify({ type: 'scene.set', scene: { x: 'x'.repeat(10_000) } }))
     for (const [, cut] of cuts) {
       for (const bytes of [1, 7, frame.length - 1]) {
-        const link = await RawLink.connect(serve, { instance_id: 'cut' })
-        link.write(frame.subarray(0, bytes))
+        const link = await LinkClient.connect(serve, { instance_id: 'cut' })
+        link.socket.write(frame.subarray(0, bytes))
         while (link.socket.writableLength > 0) await new Promise(setImmediate)
         cut(link)
-        await link.until(() => link.ended, 'the end')
+        await link.closed
       }
     }
     expect(await read()).to.deep.equal(before)

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createHostBackend } from '../../../../src/server/capture/host-backend.ts'
 import { pictureFacts } from '../../../../src/server/capture/pictures.ts'
-import { pngOf } from '../../../helpers/png.ts'
+import { pngOf } from '../../../helpers/pictures.ts'
 import { until } from '../../../helpers/until.ts'
 import { LinkServer, type Message, type Peer } from '../harness.ts'
 

@@ -3,8 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { LinkClient } from '../../../helpers/link.ts'
-import { frameOf, opcodes, RawLink } from '../../../helpers/raw-link.ts'
+import { frameOf, opcodes, LinkClient } from '../../../helpers/link.ts'
 import { serveInProcess } from '../../../helpers/in-process-servers.ts'
 import { openFilesOf, type RunningServe } from '../../../helpers/serve-process.ts'
 import { expectCleanStop } from '../../../process/clean-exit.ts'
@@ -79,11 +78,11 @@ describe('stopping a server with an application connected', () => {
     await expectNoArtefact()
   })
 
-  const hanging: [what: string, hang: () => Promise<RawLink>][] = [
+  const hanging: [what: string, hang: () => Promise<LinkClient>][] = [
     [
       'reads nothing any more',
       async () => {
-        const link = await RawLink.connect(serve)
+        const link = await LinkClient.connect(serve)
         link.socket.pause()
         return link
       },
@@ -91,9 +90,9 @@ describe('stopping a server with an application connected', () => {
     [
       'stands in the middle of an artefact and is silent',
       async () => {
-        const link = await RawLink.connect(serve)
-        link.text({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
-        link.write(frameOf(randomBytes(64 * KiB), { opcode: opcodes.binary }))
+        const link = await LinkClient.connect(serve)
+        link.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: 1024 * KiB })
+        link.socket.write(frameOf(randomBytes(64 * KiB), { opcode: opcodes.binary }))
         await until(() => uploads().length > 0, 'the upload has begun')
         return link
       },

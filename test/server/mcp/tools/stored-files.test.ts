@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { artefactPutBytes } from '../../../../src/index.ts'
-import { rgbPng } from '../../../helpers/png.ts'
-import { greyPng, MemoryBackend } from '../../../helpers/memory-capture.ts'
+import { MemoryBackend, greyPng, rgbPng } from '../../../helpers/pictures.ts'
 import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
 
 const maxSide = 1568

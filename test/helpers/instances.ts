@@ -1,13 +1,57 @@
-import { once } from 'node:events'
+import { silentLogger } from '../../src/lib/util/logger.ts'
 import {
-  createServer,
+  type DirectoryRecord,
+  InstanceDirectory,
+  type InstanceEntry,
+  type RecordFault,
+  type Verdict,
+} from '../../src/server/gateway/instance-directory.ts'
+import { InstanceFile, createInstanceRecord } from '../../src/server/host/instance-record.ts'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import {
   type IncomingHttpHeaders,
   type IncomingMessage,
   type ServerResponse,
+  createServer,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { InstanceFile } from '../../src/server/host/instance-record.ts'
-import { writeInstance } from './instance-files.ts'
+import { join } from 'node:path'
+
+export interface InstanceSettings {
+  /** Default: a new one. */
+  readonly instanceId?: string
+  readonly dccType?: string
+  readonly heartbeatMs?: number
+  /** Default: an address of nobody, where no probe reaches anything. */
+  readonly url?: string
+  /** Default: this process. */
+  readonly pid?: number
+}
+
+/** A record of this very process, as `serve` keeps one. */
+export async function writeInstance(
+  registryDir: string,
+  settings: InstanceSettings = {},
+): Promise<InstanceFile> {
+  const { dccType = 'maya', heartbeatMs = 5000, url = 'https://studio.example/mcp' } = settings
+  const { instanceId = randomUUID() } = settings
+  const instancesDir = join(registryDir, 'instances')
+  await mkdir(instancesDir, { recursive: true, mode: 0o700 })
+  const facts = {
+    instance_id: instanceId,
+    dcc_type: dccType,
+    mcp_url: url,
+    host_url: url.startsWith('http:') ? new URL('/host', url).href : 'http://127.0.0.1:1/host',
+    host_token_file: null,
+    version: '1.0.0',
+  }
+  const own = createInstanceRecord(facts)
+  const { pid = own.pid } = settings
+  const record = pid === own.pid ? own : { ...own, pid, pid_start: null }
+  return InstanceFile.create({ instancesDir, heartbeatMs, record, log: silentLogger })
+}
 
 interface Asked {
   readonly id: unknown
@@ -140,4 +184,73 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     },
   }
   return instance
+}
+
+/** A directory of instances that a test fills by hand. */
+export class MemoryDirectory extends InstanceDirectory {
+  listening = 0
+
+  override onChange(notify: Parameters<InstanceDirectory['onChange']>[0]): () => void {
+    const stop = super.onChange(notify)
+    this.listening++
+    return () => {
+      stop()
+      this.listening--
+    }
+  }
+
+  /** Adds the instances, or replaces those of the same id; told at once, together. */
+  put(...entries: readonly InstanceEntry[]): void {
+    this.update(entries.map(entry => [entry.record.instance_id, { entry }]))
+  }
+
+  /** Another verdict on an instance that is there. */
+  judge(instanceId: string, health: Verdict['health'], reason: string): void {
+    const entry = this.entryOf(instanceId)
+    if (entry === undefined) throw new Error(`no instance ${instanceId}`)
+    this.put({ ...entry, verdict: { ...entry.verdict, health, reason } })
+  }
+
+  remove(instanceId: string): void {
+    this.update([[instanceId, {}]])
+  }
+
+  fault(fault: RecordFault): void {
+    this.update([[fault.source, { fault }]])
+  }
+}
+
+/** A live instance of Blender, but for what is given. */
+export function entry(
+  record: Partial<DirectoryRecord> = {},
+  verdict: Partial<Verdict> = {},
+): InstanceEntry {
+  return Object.freeze<InstanceEntry>({
+    record: {
+      schema_version: 1,
+      instance_id: randomUUID(),
+      dcc_type: 'blender',
+      display_name: 'Blender on desk',
+      pid: 4711,
+      pid_start: '100',
+      hostname: 'desk',
+      mcp_url: 'http://127.0.0.1:8765/mcp',
+      host_url: 'http://127.0.0.1:8765/host',
+      host_token_file: null,
+      version: '0.1.0',
+      host: { connected: true, app_pid: 4712, version: '4.2.0', mode: 'gui' },
+      scene: '/shots/010/layout.blend',
+      scene_set_at: null,
+      status: 'available',
+      started_at: '2026-01-02T03:04:05.678Z',
+      metadata: {},
+      ...record,
+    },
+    verdict: {
+      health: 'live',
+      reason: 'its heartbeat is fresh',
+      heartbeatMs: Date.parse('2026-01-02T04:05:06.789Z'),
+      ...verdict,
+    },
+  })
 }

@@ -1,9 +1,12 @@
 import { expect } from 'chai'
-import type { NewAccount } from '../../src/server/accounts/schema.ts'
-import type { AccountStore } from '../../src/server/accounts/store.ts'
-import { failureOf } from './failure.ts'
-import { day, newAccount, newSession, newToken } from './new-account.ts'
-import { startMs as now } from './settable-clock.ts'
+import type {
+  NewAccount,
+  NewServiceToken,
+  NewSession,
+} from '../../../src/server/accounts/schema.ts'
+import type { AccountStore } from '../../../src/server/accounts/store.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { startMs as now } from '../../helpers/fakes.ts'
 
 interface OpenedStore {
   store: AccountStore
@@ -30,51 +33,6 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       expect(await store.createAccount(account, session)).to.equal('created')
       return { account, session, id: account.id, key: account.usernameKey }
     }
-    const sessionOf = async (id: string) => (await store.findSession(id))?.session ?? null
-
-    it('finds an account by user name and email address, also when it is opened again', async () => {
-      const { account, session } = await make('Ada')
-      const row = { ...account, disabledAtMs: null, team: null }
-      expect(store.isNew).to.equal(true)
-      const other = await opened.again()
-      expect(other.isNew).to.equal(false)
-      for (const key of ['ada', 'ada@studio.example']) {
-        expect(await other.findAccount(key)).to.deep.equal(row)
-      }
-      expect(await other.findAccount('Ada')).to.equal(null)
-      const fresh = { previousHash: null, rotatedAtMs: null }
-      expect(await other.findSession('session-Ada')).to.deep.equal({
-        session: { ...session, ...fresh },
-        account: row,
-      })
-    })
-
-    it('takes each name and each address once, and leaves nothing of a refused account', async () => {
-      await make('ada')
-      const others = [
-        newAccount('ADA', { emailKey: 'other@studio.example', id: 'a' }),
-        newAccount('other', { emailKey: 'ada@studio.example', id: 'b' }),
-      ]
-      for (const other of others) {
-        const session = newSession(other.id, `session-${other.id}`)
-        expect(await store.createAccount(other, session)).to.equal('taken')
-        expect(await store.findSession(session.id)).to.equal(null)
-      }
-      expect(await store.listAccounts()).to.have.length(1)
-    })
-
-    it('gives a name to one of several that want it at the same time', async () => {
-      const outcomes = await Promise.all(
-        [0, 1, 2, 3].map(at =>
-          store.createAccount(
-            newAccount('ada', { id: `ada-${at}` }),
-            newSession(`ada-${at}`, `s${at}`),
-          ),
-        ),
-      )
-      expect(outcomes.toSorted()).to.deep.equal(['created', 'taken', 'taken', 'taken'])
-    })
-
     it('uses up the code of a user name with the account, and never for another name', async () => {
       const code = { usernameKey: 'ada', hash: 'h', expiresAtMs: now + 1000 }
       const create = (username: string, hash: string, createdAtMs = now) => {
@@ -137,41 +95,6 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       expect(await start(id, account.passwordHash)).to.equal(true)
     })
 
-    it('rotates the refresh token of a session once for each token', async () => {
-      const { session } = await make('ada')
-      const rotate = (fromHash: string, toHash: string) =>
-        store.rotateSession(session.id, fromHash, {
-          tokenHash: toHash,
-          seed: toHash,
-          rotatedAtMs: now,
-        })
-      const all = await Promise.all(['x', 'y', 'z'].map(to => rotate(session.tokenHash, to)))
-      expect(all.filter(Boolean)).to.have.length(1)
-      const rotated = await sessionOf(session.id)
-      expect(rotated?.tokenHash).to.be.oneOf(['x', 'y', 'z'])
-      expect(rotated).to.include({
-        previousHash: session.tokenHash,
-        seed: rotated?.tokenHash,
-        rotatedAtMs: now,
-        expiresAtMs: session.expiresAtMs,
-      })
-      await store.endSession(session.id)
-      expect(await rotate(rotated?.tokenHash ?? '', 'ended')).to.equal(false)
-    })
-
-    it('ends other sessions and the code with a new password', async () => {
-      const { id, key, account } = await make('ada')
-      await store.createSession(newSession(id, 'kept'), account.passwordHash)
-      await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + day })
-      const change = (passwordHash: string) =>
-        store.changePassword({ ...account, passwordHash }, 'new', 'kept')
-      expect(await change('wrong')).to.equal(false)
-      expect(await change(account.passwordHash)).to.equal(true)
-      expect(await sessionOf('kept')).to.not.equal(null)
-      expect(await sessionOf('session-ada')).to.equal(null)
-      expect(await store.findCode('h', now)).to.equal(null)
-    })
-
     it('keeps no session of the old password when both happen at the same time', async () => {
       const { id, account } = await make('ada')
       const { passwordHash } = account
@@ -179,42 +102,7 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
         ...[1, 2, 3, 4].map(at => store.createSession(newSession(id, `s${at}`), passwordHash)),
         store.changePassword(account, 'new', 'none'),
       ])
-      for (const at of [1, 2, 3, 4]) expect(await sessionOf(`s${at}`)).to.equal(null)
-    })
-
-    it('keeps no service token of a session that ends at the same time', async () => {
-      const { id } = await make('ada')
-      const create = (at: number) => store.createServiceToken(newToken(id, `t${at}`), 'session-ada')
-      await Promise.all([create(1), create(2), store.endAccess(id), create(3), create(4)])
-      expect(await store.listServiceTokens(id, now)).to.deep.equal([])
-      expect(await create(5)).to.equal(false)
-    })
-
-    it('keeps service tokens with their scopes and their last use', async () => {
-      const { id } = await make('ada')
-      const token = newToken(id, 't')
-      await store.createServiceToken(token, 'session-ada')
-      await store.createServiceToken(newToken(id, 'newer', { createdAtMs: now + 1 }), 'session-ada')
-      expect(await store.listServiceTokens(id, now)).to.deep.equal([
-        { ...newToken(id, 'newer', { createdAtMs: now + 1 }), lastUsedAtMs: null },
-        { ...token, lastUsedAtMs: null },
-      ])
-      await store.touchServiceToken('t', now)
-      expect((await store.findServiceToken('secret of t'))?.token.lastUsedAtMs).to.equal(now)
-      expect(await store.revokeServiceToken('someone else', 't')).to.equal(false)
-      expect(await store.revokeServiceToken(id, 't')).to.equal(true)
-      expect(await store.findServiceToken('secret of t')).to.equal(null)
-    })
-
-    it('disables an account, and ends its sessions and service tokens', async () => {
-      const { id } = await make('ada')
-      await store.createServiceToken(newToken(id, 't'), 'session-ada')
-      const ended = await store.disableAccount(id, now)
-      expect(ended.sessions).to.equal(1)
-      expect(ended.tokens.map(row => row.id)).to.deep.equal(['t'])
-      expect((await store.findAccount('ada'))?.disabledAtMs).to.equal(now)
-      expect(await store.findServiceToken('secret of t')).to.equal(null)
-      expect(await store.endAccess(id)).to.deep.equal({ sessions: 0, tokens: [] })
+      for (const at of [1, 2, 3, 4]) expect(await store.findSession(`s${at}`)).to.equal(null)
     })
 
     it('changes team and address of an account, but to no address of another', async () => {
@@ -262,4 +150,48 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       await store.ping()
     })
   })
+}
+
+const day = 24 * 60 * 60 * 1000
+
+function newAccount(name: string, change: Partial<NewAccount> = {}): NewAccount {
+  return {
+    id: `account-${name}`,
+    username: name,
+    usernameKey: name.toLowerCase(),
+    email: `${name}@studio.example`,
+    emailKey: `${name.toLowerCase()}@studio.example`,
+    passwordHash: `hash of ${name}`,
+    createdAtMs: now,
+    ...change,
+  }
+}
+
+function newSession(accountId: string, id: string, change: Partial<NewSession> = {}): NewSession {
+  return {
+    id,
+    accountId,
+    tokenHash: `token of ${id}`,
+    seed: 'seed',
+    createdAtMs: now,
+    expiresAtMs: now + 30 * day,
+    ...change,
+  }
+}
+
+function newToken(
+  accountId: string,
+  id: string,
+  change: Partial<NewServiceToken> = {},
+): NewServiceToken {
+  return {
+    id,
+    accountId,
+    name: `token ${id}`,
+    secretHash: `secret of ${id}`,
+    scopes: 'read publish',
+    createdAtMs: now,
+    expiresAtMs: now + 90 * day,
+    ...change,
+  }
 }
