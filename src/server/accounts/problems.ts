@@ -57,23 +57,25 @@ export class AccountsProblem extends Error {
   }
 }
 
+/** The words for what is refused before the routes. */
+const ofRequests: Partial<Record<string, ProblemCode>> = {
+  host_not_allowed: 'host-not-allowed',
+  origin_not_allowed: 'origin-not-allowed',
+  body_too_large: 'body-too-large',
+  body_timeout: 'request-timeout',
+}
+
 /** Anything unexpected is internal and shows no message. */
 export function toAccountsProblem(error: unknown): AccountsProblem {
   if (error instanceof AccountsProblem) return error
   if (error instanceof RequestRefused) {
-    const { reason, message } = error
-    if (reason === 'host_not_allowed') return new AccountsProblem('host-not-allowed', message)
-    if (reason === 'origin_not_allowed') return new AccountsProblem('origin-not-allowed', message)
-    return new AccountsProblem('malformed-request', message)
+    return new AccountsProblem(ofRequests[error.reason] ?? 'malformed-request', error.message)
   }
   if (error instanceof HTTPException && error.status === 400) {
     return new AccountsProblem('malformed-json', 'the body is not JSON')
   }
   if (error instanceof ServiceError && error.code.startsWith('body_')) {
-    const { code, message } = error
-    if (code === 'body_too_large') return new AccountsProblem('body-too-large', message)
-    if (code === 'body_timeout') return new AccountsProblem('request-timeout', message)
-    return new AccountsProblem('malformed-request', message)
+    return new AccountsProblem(ofRequests[error.code] ?? 'malformed-request', error.message)
   }
   if (error instanceof ServiceError && error.code.startsWith('storage_')) {
     // Its own message is about this machine.
