@@ -35,7 +35,7 @@ const unchanged: JsonDifferences = { changes: [], truncated: false }
 /** The checkpoints of the open document, which the folder of checkpoints implements. */
 export interface CheckpointSource {
   /** The oldest first. */
-  list(): Promise<readonly object[]>
+  list(): Promise<readonly { readonly name: string }[]>
   /** The text of the scene. Rejects with `resource_not_found`. */
   find(name: string): Promise<string>
   /** What changed between the texts of two scenes. */
