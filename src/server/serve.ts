@@ -230,6 +230,8 @@ export async function startServe(
       scene: registry.scene,
       maxBytes: limits.maxMessageBytes,
       log,
+      onProblem: problem =>
+        void record.update({ metadata: problem === null ? {} : { scene_file: problem } }),
     })
     opened.defer(() => watcher.stop())
     registry.listen({ resourceUpdated: () => watcher.checkPause() })

@@ -104,6 +104,13 @@ describe('service-cli doctor', () => {
     expect(hint).to.contain('make the state directory writable')
   })
 
+  it('says why the scene file of an instance is not used', async () => {
+    const running = await start(['--scene-file', join(home, 'none.json')])
+    const instance = async () => (await findings())[nameOf(running)]
+    await until(async () => (await instance()).status === 'warn', 'the warning')
+    expect((await instance()).summary).to.contain('but its scene file is missing')
+  })
+
   it('says that the application shares no scene, or is gone, and whose process is whose', async () => {
     const running = await start(['--dcc-type=blender'])
     const instance = async () => (await findings())[nameOf(running)]

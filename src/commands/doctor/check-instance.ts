@@ -39,6 +39,11 @@ export async function checkInstance(
         'make the state directory writable, so that gateways and commands find the instance'
       return found('warn', `${answer}, but its record is ${health}: ${reason}`, hint)
     }
+    const { scene_file: fileProblem } = record.metadata
+    if (fileProblem !== undefined) {
+      const hint = 'correct the file of --scene-file; until then clients read the scene before it'
+      return found('warn', `${answer}, but its ${fileProblem}`, hint)
+    }
     if (scene === 'refused' && apiKey !== null) {
       const hint = 'set it to a key of this server; service-cli keys create makes one'
       return found('warn', `${answer}, but refuses the key in SERVICE_MCP_API_KEY`, hint)

@@ -98,11 +98,6 @@ export class WindowCapture implements CaptureSource {
     return this.#hasViewport
   }
 
-  /** Readers that wait for a picture now. */
-  get waiting(): number {
-    return this.#flights.values().reduce((sum, { readers }) => sum + readers, 0)
-  }
-
   /** Sets whose window is captured, or why none is, and looks for it. */
   aim(target: Result<CaptureTarget, Unavailable>): void {
     if (!isDeepStrictEqual(target, this.#target)) {

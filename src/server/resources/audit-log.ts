@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { outcomeOf } from '../../lib/host-link/messages.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { isSecretMember } from '../../lib/util/secret.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
@@ -83,14 +84,7 @@ export interface AuditEntry {
 
 const text = z.string().transform(value => cutUtf8(value, maxAuditTextBytes).text)
 const textOrNull = text.nullable().default(null)
-const outcome = z.union(
-  [
-    z.enum(['success', 'timeout']),
-    z.object({ denied: z.object({ reason: text }) }),
-    z.object({ error: z.object({ message: text }) }),
-  ],
-  'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
-)
+const outcome = outcomeOf(text)
 const time = z
   .union([
     z.date().transform(date => date.getTime()),

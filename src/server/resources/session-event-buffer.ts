@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { eventLevel } from '../../lib/host-link/messages.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
@@ -14,14 +15,13 @@ const maxEventTextBytes = 256
 
 const text = z.string().transform(value => cutUtf8(value, maxEventTextBytes).text)
 const textOrNull = text.nullable().default(null)
-const levels = ['trace', 'debug', 'info', 'warning', 'error'] as const
 const form = z.object({
   /** The sender, e.g. `maya` or `render-farm`. */
   source: text,
   /** Which of its voices, e.g. `stdout`. */
   stream: text,
   /** Default `info`; `warn` is taken for `warning`. */
-  level: z.enum([...levels, 'warn']).default('info'),
+  level: eventLevel.default('info'),
   message: z.string(),
   toolCallId: textOrNull,
   jobId: textOrNull,
@@ -30,7 +30,7 @@ const form = z.object({
   metadata: z.unknown().optional(),
 })
 
-export type SessionEventLevel = (typeof levels)[number]
+export type SessionEventLevel = Exclude<z.output<typeof eventLevel>, 'warn'>
 
 /** What a host says about one event. */
 export type SessionEventInput = z.input<typeof form>

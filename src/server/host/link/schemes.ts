@@ -13,6 +13,9 @@ import type { Requests } from './requests.ts'
 /** Resources, and templates, of one scheme. */
 const maxResources = 2000
 
+/** Schemes of a lost link stay listed for this long. */
+const usualGraceMs = 60_000
+
 /** Frozen, so that the server serialises an unchanged list once. */
 function listOf<Item>(form: z.ZodType<Item>) {
   const item = z.preprocess(withoutNulls, form.readonly())
@@ -25,12 +28,11 @@ function listOf<Item>(form: z.ZodType<Item>) {
  */
 export class Schemes {
   readonly #registry: ResourceRegistry
-  /** Schemes of a lost link stay listed for this long. */
   readonly #graceMs: number
   /** In the order of their listing. */
   readonly #byName = new Map<string, LinkedScheme>()
 
-  constructor(registry: ResourceRegistry, graceMs: number) {
+  constructor(registry: ResourceRegistry, graceMs = usualGraceMs) {
     this.#registry = registry
     this.#graceMs = graceMs
   }
