@@ -7,7 +7,7 @@ import { accessLogOn } from '../../src/server/http/access-log.ts'
 import { createApp, listenerOf } from '../../src/server/http/app.ts'
 import { publicRoutes } from '../../src/server/http/documents.ts'
 import { ServerSocket } from '../../src/server/http/server-socket.ts'
-import { refusalText } from '../../src/server/mcp/send.ts'
+import { refuseUnread } from '../../src/server/mcp/send.ts'
 import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { RawSession } from '../helpers/mcp.ts'
@@ -299,7 +299,7 @@ async function startGatewayServer() {
   )
   const app = createApp({
     reach: { host },
-    mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
+    mcp: { handle: (...asked) => endpoint.handle(...asked), refuse: refuseUnread },
     routes: publicRoutes({}),
     onRefused: () => {},
     log,

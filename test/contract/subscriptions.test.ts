@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { expect } from 'chai'
 import { AuditLog } from '../../src/index.ts'
 import { ask, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
-import { audit, failure, listen, many, scene, useArtefacts, useServer } from './support.ts'
+import { failure, listen, many, scene, useArtefacts, useServer } from './support.ts'
 
 describe('a subscription of a session', () => {
   const log = new AuditLog()
@@ -88,18 +88,6 @@ describe('a subscription of a session', () => {
     setScene({})
     await events.until(() => events.updates.length === 2)
     expect(events.updates).to.have.members(uris)
-  })
-
-  it('is one for several spellings, in the last one; unsubscribing any of them ends it', async () => {
-    const events = await listen(section.session, scene, 'SCENE://%63urrent', audit)
-    setScene({})
-    await events.until(() => events.updates.length === 1)
-    expect(events.updates).to.deep.equal(['SCENE://%63urrent'])
-    await call('unsubscribe', 'Scene://current')
-    setScene({})
-    log.record({ action: 'after' })
-    await events.until(() => events.updates.length === 2)
-    expect(events.updates[1]).to.equal(audit)
   })
 })
 

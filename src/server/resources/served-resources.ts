@@ -129,14 +129,7 @@ export class ServedResources {
     } catch (error) {
       throw this.#forReader(error, parsed, uri)
     }
-    return this.canonical(uri)
-  }
-
-  /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
-  canonical(uri: unknown): string {
-    const parsed = this.parsed(uri)
-    const producer = this.producers.get(parsed.scheme)
-    return producer?.canonical?.(parsed) ?? normaliseUri(parsed.text)
+    return this.producers.get(parsed.scheme)?.canonical?.(parsed) ?? normaliseUri(parsed.text)
   }
 
   /** Whether reading the URI changes what others find. */

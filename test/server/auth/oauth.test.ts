@@ -90,11 +90,11 @@ describe('a server with OAuth', () => {
     })
   })
 
-  it('lets a token with the write scope answer notes, and tells others the scopes for it', async () => {
-    const params = { name: 'answer_note', arguments: { id: '1', text: 'done' } }
+  it('lets a token with the write scope drain events, and tells others the scopes for it', async () => {
+    const params = { uri: 'events://session/none?drain=true' }
     const answer = async (scope: string) => {
       const own = await servers.session(await servers.signed({ scope }, key))
-      return own.post(rpc('tools/call', params))
+      return own.post(rpc('resources/read', params))
     }
     const refused = await answer('mcp:read')
     expect(refused.status).to.equal(403)

@@ -51,20 +51,6 @@ describe('notifications/cancelled in a session', () => {
     })
   }
 
-  it('keeps other reads of the same resource', async () => {
-    const first = session.post(read(1))
-    const question = await untilAsked(1)
-    const second = session.post(read(2))
-    const other = await untilAsked(2)
-    await session.post(notice({ requestId: 1 }))
-    expect((await first).text).to.equal('')
-    expect(await cancelled()).to.deep.equal([question])
-    answer(other)
-    expect((await second).json)
-      .to.deep.include({ id: 2 })
-      .and.to.have.property('result')
-  })
-
   it('passes over an id that is unknown, of another type or session, missing or malformed', async () => {
     const other = await RawSession.open(url)
     const reading = session.post(read(7))

@@ -16,8 +16,7 @@ describe('Sessions', () => {
       if (session === null) throw new Error('full')
       return session
     }
-    const find = (id: string, principal = 'p') =>
-      sessions.find({ 'mcp-session-id': id }, principal, null)
+    const find = (id: string, principal = 'p') => sessions.find({ 'mcp-session-id': id }, principal)
     return { clock, hub, sessions, open, find }
   }
 
