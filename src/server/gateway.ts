@@ -34,7 +34,7 @@ import { type Handlers, ServerSocket, type Stoppable, stoppable } from './http/s
 import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
 import { activityGauges } from './mcp/endpoint.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
-import { refusalText } from './mcp/send.ts'
+import { refuseUnread } from './mcp/send.ts'
 import { Page } from './page/page.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
@@ -202,7 +202,7 @@ export async function startGateway(
   const app = createApp({
     reach: options,
     auth: page?.auth ?? policy,
-    mcp: { handle: (...asked) => views.handle(...asked), refusal: refusalText },
+    mcp: { handle: (...asked) => views.handle(...asked), refuse: refuseUnread },
     own: page?.routes,
     guarded: aggregate ? { '/instances/*': (...asked) => views.download(...asked) } : {},
     metrics,

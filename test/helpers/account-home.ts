@@ -77,7 +77,7 @@ export type LiteralAccounts = Awaited<ReturnType<typeof startLiteralAccounts>>
 
 /**
  * A registry that answers what the specification states and not a member more: login gives
- * `access_token` alone, registration has no body, refresh takes the access token as Bearer, the
+ * `access_token` alone, as does registration, refresh takes the access token as Bearer, the
  * current user is `username` and `email`. Everything else is a bare 404.
  */
 export async function startLiteralAccounts() {
@@ -85,7 +85,6 @@ export async function startLiteralAccounts() {
   const tokens = new Map<string, string>()
   const asked: string[] = []
   const secrets: string[] = []
-  const withheld = new Set<string>()
   let made = 0
   let refusal: { status: number; headers: Record<string, string> } | null = null
 
@@ -107,7 +106,7 @@ export async function startLiteralAccounts() {
         secrets.push(password)
         if (accounts.has(username)) return { status: 409 }
         accounts.set(username, { email, password })
-        return { status: 204 }
+        return { status: 201, json: { access_token: makeToken(username) } }
       }
       case 'POST /api/v1/auth/login': {
         const { username, password } = JSON.parse(body)
@@ -141,8 +140,7 @@ export async function startLiteralAccounts() {
       return
     }
     const bearer = (req.headers.authorization ?? '').replace(/^Bearer /, '')
-    const known = !withheld.has(req.url ?? '')
-    const { status, json } = known ? answer(route, body, bearer) : { status: 404 }
+    const { status, json } = answer(route, body, bearer)
     res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
     res.end(json === undefined ? undefined : JSON.stringify(json))
   })
@@ -159,8 +157,6 @@ export async function startLiteralAccounts() {
     /** The next request is answered so, whatever it asks. */
     refuseNext: (status: number, headers: Record<string, string> = {}) =>
       void (refusal = { status, headers }),
-    /** From now on this path is one that it does not know. */
-    withhold: (path: string) => void withheld.add(path),
     async close() {
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))

@@ -201,15 +201,6 @@ describe('an instance that lies', () => {
     }
   })
 
-  it('does not end a gateway that refuses to wait for it and for itself', async () => {
-    const full = await startAggregating(registryDir, { limits: { ...limits, maxWaits: 0 } })
-    bad.onCall = ({ res }) => void openResponses.add(res)
-    const call = { name: 'wait_for_change', arguments: { uris: [at(bad), 'gateway://instances'] } }
-    const { result } = (await callStateless(full.url, 'tools/call', call)).json
-    expect(result.content[0].text).to.match(/^limit_reached: /)
-    await full.stop()
-  })
-
   it('is called by others while one client waits for it many times', async () => {
     bad.onCall = ({ res, id, params }) => {
       if (params.name === 'wait_for_change') return void openResponses.add(res)

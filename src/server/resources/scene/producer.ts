@@ -2,12 +2,13 @@ import { type SchemeProducer, jsonContents } from '../scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
+import type { Checkpoints } from '../../checkpoints/checkpoints.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
 import { integerParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, isPartial, parseScene, patchedChanges, takeStep } from './changes.ts'
-import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
+import { parseSceneQuery, selectPart } from './query.ts'
 import {
   checkpointDescriptors,
   checkpointsUri,
@@ -32,27 +33,10 @@ export interface SceneNow {
 const maxChanges = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false }
 
-/** The checkpoints of the open document, which the folder of checkpoints implements. */
-export interface CheckpointSource {
-  /** The oldest first. */
-  list(): Promise<readonly { readonly name: string }[]>
-  /** The text of the scene. Rejects with `resource_not_found`. */
-  find(name: string): Promise<string>
-  /** What changed between the texts of two scenes. */
-  compare(scenes: {
-    base: string
-    current: string
-    maxChanges: number
-    targets: []
-  }): Promise<JsonDifferences>
-  /** Sets the listener of changes. */
-  onChange(told: () => void): void
-}
-
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
 export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
-  readonly #checkpoints: CheckpointSource | undefined
+  readonly #checkpoints: Checkpoints | undefined
   /** Parts and deltas. */
   readonly #answers = new KeptAnswers()
   /** The scene as a value, for readers of parts. */
@@ -63,7 +47,7 @@ export class SceneProducer implements SchemeProducer {
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
 
-  constructor(state: SceneState, checkpoints?: CheckpointSource) {
+  constructor(state: SceneState, checkpoints?: Checkpoints) {
     this.#state = state
     this.#checkpoints = checkpoints
   }
@@ -81,21 +65,6 @@ export class SceneProducer implements SchemeProducer {
 
   templates(): readonly Template[] {
     return this.#checkpoints === undefined ? sceneTemplates : templatesWithCheckpoints
-  }
-
-  /**
-   * Values that the present scene has; for `since` and `until` the checkpoints, newest first, for
-   * `since` also the present revision.
-   */
-  async complete(variable: string, prefix: string): Promise<readonly string[]> {
-    const matching = (values: readonly string[]) => values.filter(value => value.startsWith(prefix))
-    const { current } = this.#state
-    if (variable === 'since' || variable === 'until') {
-      const present = variable === 'since' ? [`${current.revision}`] : []
-      const kept = (await this.#checkpoints?.list()) ?? []
-      return matching([...kept.map(({ name }) => name).reverse(), ...present])
-    }
-    return current.hasScene ? matching(sceneValues(this.#scene, variable)) : []
   }
 
   /** For notes: what of the scene they were about is still there. */
@@ -186,14 +155,14 @@ export class SceneProducer implements SchemeProducer {
     since: string,
     until: string | undefined,
   ): Promise<readonly Content[]> {
-    const checkpoints = this.#checkpoints as CheckpointSource
+    const checkpoints = this.#checkpoints!
     const base = await checkpoints.find(since)
     const end = until === undefined ? null : await checkpoints.find(until)
     const { current, run } = this.#state
     const text = end ?? current.text
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
-    const compared = { base, current: text, maxChanges, targets: [] as [] }
+    const compared = { base, current: text, maxChanges, targets: [] }
     const { changes, truncated } = await checkpoints.compare(compared)
     const payload = { base_checkpoint: since, ...to, changes, truncated }
     return jsonContents(uri.text, JSON.stringify(payload), this.#freshMeta())
