@@ -23,13 +23,11 @@ describe('a command whose server is another program', () => {
   let answer: unknown
   let status: number
   let headers: Record<string, string>
-  let asked: number
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'cli-foreign-'))
     await writeFile(join(home, 'file'), 'bytes')
     server = createServer(async (req, res) => {
-      asked++
       let body = ''
       for await (const chunk of req) body += String(chunk)
       res.writeHead(status, { 'Content-Type': 'application/json', ...headers })
@@ -46,7 +44,6 @@ describe('a command whose server is another program', () => {
   beforeEach(() => {
     status = 200
     headers = {}
-    asked = 0
   })
   after(async () => {
     server.closeAllConnections()
