@@ -6,8 +6,6 @@ import { exceedsDepth, maxJsonDepth } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
-import type { Checkpoints } from '../checkpoints/checkpoints.ts'
-import type { Notes } from '../notes/notes.ts'
 import { auditProducer, auditRecentUri } from './audit.ts'
 import type { AuditLog } from './audit-log.ts'
 import { captureProducer, type CaptureSource } from './capture.ts'
@@ -19,7 +17,7 @@ import { liveAppProducer } from './live-app.ts'
 import type { ResourceProducer } from './producer.ts'
 import { isScheme, normaliseUri, type ResourceUri } from './resource-uri.ts'
 import { isOfApplication } from './object-detail.ts'
-import { SceneProducer } from './scene/producer.ts'
+import { type CheckpointSource, type SceneNow, SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
 import { SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
@@ -28,15 +26,23 @@ import { ServedResources } from './served-resources.ts'
 import type { SessionEventBuffer } from './session-event-buffer.ts'
 import { SessionEventsProducer } from './session-events.ts'
 
+/** The notes of the open document, which the folder of notes implements. */
+interface NotesSource {
+  producer(scene: () => SceneNow): SchemeProducer
+  /** Sets the listener of changes. */
+  onChange(told: (uri: string) => void): void
+  close(): void
+}
+
 interface ResourceRegistryOptions {
   limits: ResourceLimits
   clock?: Clock
   log?: Logger
   timer?: Timer
   /** Default: there are none, and `notes://` does not exist. */
-  notes?: Notes
+  notes?: NotesSource
   /** Default: there are none, nor `scene://checkpoints`. */
-  checkpoints?: Checkpoints
+  checkpoints?: CheckpointSource
   /** Default: `server://clients` does not exist. */
   clients?: ClientsSource
   /** Default: artefacts are switched off. */

@@ -2,7 +2,6 @@ import { type SchemeProducer, jsonContents } from '../scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../errors.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { JsonDifferences } from '../../../lib/mcp/json-diff.ts'
-import type { Checkpoints } from '../../checkpoints/checkpoints.ts'
 import { KeptAnswers } from '../kept-answers.ts'
 import type { Content, Descriptor, Template } from '../producer.ts'
 import { integerParameter, onlyParameters } from '../query-parameters.ts'
@@ -33,10 +32,27 @@ export interface SceneNow {
 const maxChanges = 1000
 const unchanged: JsonDifferences = { changes: [], truncated: false }
 
+/** The checkpoints of the open document, which the folder of checkpoints implements. */
+export interface CheckpointSource {
+  /** The oldest first. */
+  list(): Promise<readonly { readonly name: string }[]>
+  /** The text of the scene. Rejects with `resource_not_found`. */
+  find(name: string): Promise<string>
+  /** What changed between the texts of two scenes. */
+  compare(scenes: {
+    base: string
+    current: string
+    maxChanges: number
+    targets: []
+  }): Promise<JsonDifferences>
+  /** Sets the listener of changes. */
+  onChange(told: () => void): void
+}
+
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */
 export class SceneProducer implements SchemeProducer {
   readonly #state: SceneState
-  readonly #checkpoints: Checkpoints | undefined
+  readonly #checkpoints: CheckpointSource | undefined
   /** Parts and deltas. */
   readonly #answers = new KeptAnswers()
   /** The scene as a value, for readers of parts. */
@@ -47,7 +63,7 @@ export class SceneProducer implements SchemeProducer {
   #listedRevision = -1
   #descriptors: readonly Descriptor[] = []
 
-  constructor(state: SceneState, checkpoints?: Checkpoints) {
+  constructor(state: SceneState, checkpoints?: CheckpointSource) {
     this.#state = state
     this.#checkpoints = checkpoints
   }
@@ -162,7 +178,7 @@ export class SceneProducer implements SchemeProducer {
     const text = end ?? current.text
     if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
-    const compared = { base, current: text, maxChanges, targets: [] }
+    const compared = { base, current: text, maxChanges, targets: [] as [] }
     const { changes, truncated } = await checkpoints.compare(compared)
     const payload = { base_checkpoint: since, ...to, changes, truncated }
     return jsonContents(uri.text, JSON.stringify(payload), this.#freshMeta())
