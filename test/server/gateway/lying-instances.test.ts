@@ -248,18 +248,6 @@ describe('an instance that lies', () => {
     }
   })
 
-  it('is named when it asks for a key', async () => {
-    bad.status = 401
-    const { error } = await read(at(bad))
-    expect([error.data.reason, error.message]).to.satisfy(
-      ([reason, message]: string[]) => reason === 'instance_auth' && message?.includes('401'),
-    )
-    const session = await RawSession.open(gateway.url)
-    const refused = await session.call('resources/subscribe', { uri: at(bad) })
-    expect(refused.error.message).to.include('401')
-    await expectGoodServed()
-  })
-
   describe('about updates', () => {
     it('reaches those only who follow what it names', async () => {
       const followed = [at(bad), at(bad, 'app/one')]

@@ -244,26 +244,6 @@ describe('what a gateway passes on', () => {
       expect(await late.answer).to.equal('there')
     })
 
-    it('is one request for all who come after one that has left', async () => {
-      hold()
-      const before = reads().length
-      const uri = at(instance, 'app/after')
-      const first = reader(uri)
-      await untilHeld(1)
-      const second = reader(uri)
-      await pendingAt(2)
-      second.leave()
-      const others = Array.from({ length: 5 }, () => reader(uri))
-      await pendingAt(7)
-      answerOne('before')
-      expect(await first.answer).to.equal('before')
-      await untilHeld(1)
-      answerOne('after')
-      const texts = await Promise.all(others.map(({ answer }) => answer))
-      expect(new Set(texts)).to.deep.equal(new Set(['after']))
-      expect(reads().length - before).to.equal(2)
-    })
-
     it('is one request for each reader of contents that are too large to be shared', async () => {
       const large = 'x'.repeat(1_000_000)
       instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, large, id))

@@ -15,6 +15,8 @@ const routes = [
   ['POST', '/host/v1/scene'],
   ['GET', '/healthz'],
   ['GET', '/metrics'],
+  ['GET', '/page/app.js'],
+  ['POST', '/page/session'],
   ['GET', '/nothing'],
 ] as const
 

@@ -59,6 +59,7 @@ describe('the handshake of the host link', () => {
     ['with a wrong token', get, { Authorization: 'Bearer x' }, 401, 'auth-refused'],
     ['of a foreign Host', get, { Host: 'evil.example' }, 403, 'request-refused'],
     ['from an allowed page', get, { Origin: studio }, 403, 'request-refused'],
+    ['through a proxy', get, { Via: '1.1 proxy' }, 403, 'request-refused'],
     ['of another address', 'GET /hosts', {}, 404, 'route-not-found'],
     ['below /host', 'GET /host/v1/scene', {}, 405, 'method-not-allowed'],
     ['that is none', get, { Upgrade: null, Connection: null }, 426, 'upgrade-required'],
@@ -75,6 +76,7 @@ describe('the handshake of the host link', () => {
       '401 token_missing',
       '401 token_wrong',
       '403 origin_present',
+      '403 forwarded',
       '401 token_missing',
     ])
   })
