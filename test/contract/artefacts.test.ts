@@ -9,6 +9,7 @@ import {
   artefactPutFile,
   type ArtefactRef,
 } from '../../src/index.ts'
+import { useFolder } from '../helpers/folder.ts'
 import { withEnv } from '../helpers/in-process.ts'
 import { RawSession, rpc, startServer } from '../helpers/mcp.ts'
 import {
@@ -19,7 +20,6 @@ import {
   readFailure,
   scene,
   useArtefacts,
-  useFolder,
   useServer,
 } from './support.ts'
 

@@ -8,7 +8,7 @@ import {
 } from '../../src/index.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import { ask } from '../helpers/mcp.ts'
-import { useFolder } from './support.ts'
+import { useFolder } from '../helpers/folder.ts'
 
 const providerUrl = 'https://id.studio.example'
 const redirectUri = 'http://127.0.0.1:8765/oauth/callback'

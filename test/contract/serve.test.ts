@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, stat, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { failureOf } from '../helpers/failure.ts'
@@ -7,6 +6,9 @@ import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { failure, readFailure, scene } from './support.ts'
+import { useFolder } from '../helpers/folder.ts'
+
+const unusedDir = useFolder()
 
 const plainText = { 'Content-Type': 'text/plain' }
 
@@ -21,16 +23,9 @@ function useServe(flags: string[]): { program: RunningServe } {
 }
 
 describe('serve', () => {
-  let unusedDir: string
   let program: RunningServe
-  before(async () => {
-    unusedDir = await mkdtemp(join(tmpdir(), 'unused-'))
-    program = await serveInProcess({ env: { SERVICE_REGISTRY_DIR: unusedDir } })
-  })
-  after(async () => {
-    await program?.stop()
-    await rm(unusedDir, { recursive: true })
-  })
+  before(async () => (program = await serveInProcess({ env: { SERVICE_REGISTRY_DIR: unusedDir } })))
+  after(() => program?.stop())
 
   it('prefers --registry-dir to SERVICE_REGISTRY_DIR, and keeps the folder private', async () => {
     expect((await stat(join(program.registryDir, 'instances'))).mode & 0o777).to.equal(0o700)

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Descriptor, ResourceProducer } from '../../src/index.ts'
+import { useFolder } from '../helpers/folder.ts'
 import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import type { ServerParts } from '../../src/server/mcp/mcp-http-config.ts'
 import {
@@ -44,13 +43,6 @@ export function useServer(
   })
   after(() => running?.stop())
   return section
-}
-
-/** An empty folder for the tests of the section. */
-export function useFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'contract-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** A server with artefacts of its own; `root` is their folder. */

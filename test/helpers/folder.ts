@@ -1,3 +1,4 @@
+import { mkdtempSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,4 +13,11 @@ export async function withFolder<Value>(
   } finally {
     await rm(path, { recursive: true, force: true })
   }
+}
+
+/** A new folder until the suite is over, or the whole file where that makes it outside of one. */
+export function useFolder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'service-cli-test-'))
+  after(() => rmSync(path, { recursive: true, force: true, maxRetries: 3 }))
+  return path
 }

@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Admin } from '../../src/server/accounts/admin.ts'
 import { type RunningAccounts, createCaller } from '../helpers/accounts.ts'
@@ -10,6 +8,9 @@ import { joinInstance, type JoinedInstance } from '../helpers/join.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { randomOf } from '../helpers/fakes.ts'
 import { until } from '../helpers/until.ts'
+import { useFolder } from '../helpers/folder.ts'
+
+const folder = useFolder()
 
 const steps = Number(process.env.ISOLATION_STEPS ?? 1000)
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -56,7 +57,6 @@ describe('the isolation of users at a gateway, by a random model', function () {
   const instances = new Map<string, Instance>()
   /** Id → owner. */
   const ended = new Map<string, User>()
-  let folder: string
   let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: RunningGateway
@@ -67,7 +67,6 @@ describe('the isolation of users at a gateway, by a random model', function () {
   let operator: RawSession
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'gateway-isolation-'))
     accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
     admin = await Admin.open({ dataDir: accounts.dataDir })
@@ -102,7 +101,6 @@ describe('the isolation of users at a gateway, by a random model', function () {
     await admin?.[Symbol.asyncDispose]()
     await gateway?.stop()
     await accounts?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })

@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
@@ -7,6 +6,9 @@ import { bearer } from '../../helpers/keyed-server.ts'
 import { ask, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const folder = useFolder()
 
 const key = 'k3y-0f-the-Clients_that-nobody-may-see'
 
@@ -18,13 +20,11 @@ const wrong: [string, Record<string, string>][] = [
 ]
 
 describe('serve with a key', () => {
-  let folder: string
   let serve: RunningServe
   let session: RawSession
   let artefact: string
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'key-'))
     const file = join(folder, 'key')
     await writeFile(file, `${key}\n`, { mode: 0o600 })
     // The file counts, not the variable.
@@ -34,10 +34,7 @@ describe('serve with a key', () => {
     artefact = `${serve.base}/artefacts/sha256/${await serve.store('a body')}`
   })
 
-  after(async () => {
-    await serve.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   for (const [title, headers] of wrong) {
     it(`does not let in ${title}`, async () => {

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
@@ -18,6 +17,9 @@ import { ask, Events, initializeBody, postHeaders, RawSession, rpc } from '../..
 import { cleanEnv } from '../../helpers/program.ts'
 import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const folder = useFolder()
 
 const revision = '2025-11-25'
 const event = { source: 'test', stream: 'out', message: 'hello' }
@@ -236,10 +238,6 @@ it('a server that needs a key warns when there is none', async () => {
 })
 
 describe('keys made and revoked beside a running server', () => {
-  let folder: string
-  before(async () => (folder = await mkdtemp(join(tmpdir(), 'named-keys-'))))
-  after(() => rm(folder, { recursive: true, force: true }))
-
   const keys = (...words: string[]) =>
     runCommand(['keys', ...words], { env: cleanEnv({ HOME: folder }) })
   const make = async (name: string) => (await keys('create', name)).stdout.trim()

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { chmod, chown, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { networkInterfaces, tmpdir } from 'node:os'
+import { chmod, chown, readFile, stat } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -9,17 +9,18 @@ import { ask, initializeBody, postHeaders } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { skipBecause } from '../../helpers/skip.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const folder = useFolder()
 
 const key = 'the-key-of-clients-of-the-server'
 
 describe("the owner's commands on a server with a key", () => {
-  let folder: string
   let serve: RunningServe
   let file: string
   let token: string
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'owner-'))
     const env = { SERVICE_MCP_API_KEY: key }
     const flags = ['--host', '0.0.0.0', '--allowed-origin', 'https://studio.example']
     serve = await serveInProcess({ registryDir: folder, env, flags })
@@ -27,10 +28,7 @@ describe("the owner's commands on a server with a key", () => {
     file = join(folder, 'instances', `${serve.instanceId}.owner`)
     token = await readFile(file, 'utf8')
   })
-  after(async () => {
-    await serve.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const run = (words: string[], env: NodeJS.ProcessEnv = {}) =>
     runCommand(words, { env: cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder, ...env }) })

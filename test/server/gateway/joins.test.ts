@@ -2,8 +2,6 @@ import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
@@ -22,11 +20,13 @@ import { callStateless } from '../../helpers/stateless.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import { until } from '../../helpers/until.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const folder = useFolder()
 
 const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
 
 describe('a gateway that instances join', () => {
-  let folder: string
   let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: RunningGateway
@@ -43,7 +43,6 @@ describe('a gateway that instances join', () => {
     (await caller.call('POST', '/tokens', users[user], { name: `${user}-ws`, scopes })).json
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'gateway-joins-'))
     accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
     for (const name of ['ada', 'ben']) {
@@ -64,7 +63,6 @@ describe('a gateway that instances join', () => {
     await Promise.all(started.map(serve => serve.stop()))
     await gateway?.stop()
     await accounts?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { RawSession, rpc } from '../../helpers/mcp.ts'
@@ -17,26 +16,26 @@ import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { at, startAggregating } from './aggregating.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const registryDir = useFolder()
 
 /** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
 const limits = { instanceAnswerMs: 2500, instanceSilenceMs: 2500 }
 
 describe('an instance that lies', () => {
-  let registryDir: string
   let gateway: GatewayHandle
   let good: RunningServe
   let bad: ScriptedInstance
   const openResponses = new Set<ServerResponse>()
 
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-lying-'))
     good = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
     gateway = await startAggregating(registryDir, { limits })
   })
   after(async () => {
     await gateway?.stop()
     await good?.stop()
-    await rm(registryDir, { recursive: true, force: true })
   })
   beforeEach(async () => {
     bad = await startScriptedInstance(registryDir)

@@ -1,7 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
@@ -15,6 +12,9 @@ import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless, listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { at, startAggregating } from './aggregating.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const registryDir = useFolder()
 
 const scene = {
   schema: 'dcc-scene/1',
@@ -114,20 +114,13 @@ describe('a server under its address at a gateway', () => {
 })
 
 describe('what a gateway passes on', () => {
-  let registryDir: string
   let gateway: GatewayHandle
   let instance: ScriptedInstance
   /** What the instance has not answered. */
   let held: HeldRead[]
 
-  before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-unchanged-'))
-    gateway = await startAggregating(registryDir)
-  })
-  after(async () => {
-    await gateway?.stop()
-    await rm(registryDir, { recursive: true, force: true })
-  })
+  before(async () => (gateway = await startAggregating(registryDir)))
+  after(() => gateway?.stop())
   beforeEach(async () => {
     instance = await startScriptedInstance(registryDir)
     await until(async () => (await read(at(instance))).result !== undefined, 'the instance')

@@ -1,9 +1,7 @@
 import { expect } from 'chai'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
@@ -22,11 +20,13 @@ import { cleanEnv } from '../../helpers/program.ts'
 import { contentsOf } from '../../helpers/instances.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const folder = useFolder()
 
 const key = 'the-key-of-the-operator'
 
 describe('a gateway whose users see what is theirs', () => {
-  let folder: string
   let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: RunningGateway
@@ -36,7 +36,6 @@ describe('a gateway whose users see what is theirs', () => {
   const joined: JoinedInstance[] = []
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'gateway-users-'))
     accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
     for (const name of ['ada', 'ben', 'cleo']) {
@@ -57,7 +56,6 @@ describe('a gateway whose users see what is theirs', () => {
     await Promise.all(joined.map(instance => instance.leave()))
     await gateway?.stop()
     await accounts?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const gatewayFlags = () => ['--aggregate', '--accept-joins', accounts.url, '--bound=rejoinMs=100']

@@ -1,7 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { RunningAccounts } from '../../helpers/accounts.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
@@ -13,6 +10,9 @@ import {
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const registryDir = useFolder()
 
 const key = 'a-key-of-24-characters-or-more'
 
@@ -30,14 +30,12 @@ function parse(text: string): Map<string, number> {
 }
 
 describe('/metrics', () => {
-  let registryDir: string
   let serve: RunningServe
   let gateway: RunningGateway
   let accounts: RunningAccounts
   const bases: Record<string, string> = {}
 
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'metrics-'))
     serve = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
     gateway = gatewayInProcess({ port: 0, registryDir })
     accounts = await accountsInProcess()
@@ -48,10 +46,7 @@ describe('/metrics', () => {
       registry: accounts.url,
     })
   })
-  after(async () => {
-    await Promise.all([serve?.stop(), gateway?.stop(), accounts?.stop()])
-    await rm(registryDir, { recursive: true, force: true })
-  })
+  after(() => Promise.all([serve?.stop(), gateway?.stop(), accounts?.stop()]))
 
   const read = async (role: string, headers = {}) => {
     const { status, text } = await ask(`${bases[role]}/metrics`, { method: 'GET', headers })

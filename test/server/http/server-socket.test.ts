@@ -79,7 +79,6 @@ describe('stop', () => {
   })
 })
 
-
 describe('an error of the listening socket', () => {
   it('does not end the process, and is logged', async () => {
     const { lines, ...log } = recordingLog()

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import tls from 'node:tls'
 import { makePair, writePair } from '../../helpers/certificate.ts'
@@ -9,17 +8,18 @@ import { LinkClient } from '../../helpers/link.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const folder = useFolder()
 
 const scene = 'scene://current'
 
 describe('TLS', () => {
-  let folder: string
   let flags: string[]
   let serve: RunningServe
   let trusted: string[]
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'tls-'))
     const pair = makePair()
     const { certFile, keyFile } = await writePair(folder, pair)
     trusted = tls.getCACertificates('default')
@@ -30,7 +30,6 @@ describe('TLS', () => {
   after(async () => {
     tls.setDefaultCACertificates(trusted)
     await serve?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   it('is in the address for clients, and not in that for the application beside', async () => {

@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { greyPng } from '../../helpers/pictures.ts'
@@ -11,6 +9,9 @@ import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const home = useFolder()
 
 const light = { id: 'Key Light', name: 'Key Light', type: 'light', visible: true }
 const ball = { id: 'Ball', name: 'Ball', type: 'mesh', visible: false }
@@ -22,7 +23,6 @@ const sceneOf = (frame: number) => ({
 })
 
 describe('the answers of the tools of serve and of a gateway', () => {
-  let home: string
   let serve: RunningServe
   let gateway: GatewayHandle
   let app: LinkClient
@@ -30,7 +30,6 @@ describe('the answers of the tools of serve and of a gateway', () => {
   let relayed: RawSession
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'answers-'))
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
     serve = await serveInProcess({ env, registryDir: home })
     gateway = await startGateway({
@@ -76,7 +75,6 @@ describe('the answers of the tools of serve and of a gateway', () => {
     await app?.bye()
     await gateway?.stop()
     await serve?.stop()
-    await rm(home, { recursive: true, force: true })
   })
 
   async function show(frame: number): Promise<void> {

@@ -1,18 +1,19 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { runCommand } from '../../helpers/in-process.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const home = useFolder()
 
 const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
 const lamp = { id: 'Lamp', name: 'Lamp' }
 
 describe('checkpoints of the scene', () => {
-  let home: string
   let serve: RunningServe
   let session: RawSession
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
@@ -29,20 +30,14 @@ describe('checkpoints of the scene', () => {
     expect((await serve.post('app', { document: { path } })).status).to.equal(200)
   }
 
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'checkpoints-'))
-    await start()
-  })
+  before(() => start())
   let shots = 0
   /** Checkpoints are of a document: each test has one of its own. */
   beforeEach(async () => {
     await openDocument(`/shots/new-${shots++}.hip`)
     session = await RawSession.open(serve.url)
   })
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const setScene = async (objects: object[]) =>
     (await serve.post('scene', { objects })).json.revision

@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -10,11 +8,13 @@ import { ask, RawSession, toolCall } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
+import { useFolder } from '../../helpers/folder.ts'
+
+const home = useFolder()
 
 const open = 'notes://open'
 
 describe('notes of people', () => {
-  let home: string
   let serve: RunningServe
   let session: RawSession
   let shots = 0
@@ -32,20 +32,14 @@ describe('notes of people', () => {
     expect((await serve.post('app', { document: { path } })).status).to.equal(200)
   }
 
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'notes-'))
-    await start()
-  })
+  before(() => start())
   /** Notes are of a document: each test has one of its own. */
   beforeEach(async () => {
     document = { path: `/shots/new-${shots++}.blend` }
     await openDocument(document.path)
     session = await RawSession.open(serve.url)
   })
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const read = (uri: string): Promise<any> => session.readJson(uri)
   const tool = async (name: string, args: object = {}) =>
