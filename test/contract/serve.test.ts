@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { failureOf } from '../helpers/failure.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
+import { ask, initialize, RawSession } from '../helpers/mcp.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { failure, readFailure, scene } from './support.ts'
 import { useFolder } from '../helpers/folder.ts'
@@ -78,8 +78,7 @@ describe('serve --no-resources', () => {
       expect((await failure(session, method, params)).code, method).to.equal(-32601)
     }
     expect((await session.call('ping')).result).to.deep.equal({})
-    const init = { method: 'POST', headers: postHeaders, body: initializeBody() }
-    const { result } = (await ask(section.program.url, init)).json
+    const { result } = (await initialize(section.program.url)).json
     expect(result.capabilities).not.to.have.property('resources')
   })
 })

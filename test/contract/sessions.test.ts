@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ask, initializeBody, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
+import { ask, initialize, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
 import { closeStreams, listen, useServer } from './support.ts'
 
 const hourMs = 60 * 60 * 1000
@@ -51,9 +51,7 @@ describe('a session beyond maxSessions', () => {
     expect(await statusOfPing(newer)).to.equal(200)
     expect(await statusOfPing(streaming)).to.equal(200)
     const events = await listen(newer)
-    const body = initializeBody()
-    const full = await ask(section.url, { method: 'POST', headers: postHeaders, body })
-    expect(full.status).to.equal(503)
+    expect((await initialize(section.url)).status).to.equal(503)
     closeStreams()
     await events.untilEnded()
   })

@@ -80,6 +80,12 @@ export function initializeBody(protocolVersion = '2025-11-25'): string {
   })
 }
 
+/** Asks for a session, and gives the answer whatever it is. */
+export function initialize(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const all = { ...postHeaders, ...headers }
+  return ask(url, { method: 'POST', headers: all, body: initializeBody() })
+}
+
 /** A session on a running server, spoken with bare HTTP. */
 export class RawSession {
   readonly url: string

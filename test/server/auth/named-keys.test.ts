@@ -13,9 +13,9 @@ import {
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
-import { ask, Events, initializeBody, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
+import { ask, initializeBody, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { useFolder } from '../../helpers/folder.ts'
 
@@ -27,12 +27,7 @@ const drain = 'events://session/s?drain=true'
 
 /** One request of 2026-07-28. */
 function call(url: string, key: string, method: string, params: Record<string, unknown> = {}) {
-  const headers = { ...statelessHeaders(method, params), ...bearer(key) }
-  return ask(url, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify(statelessRequest(method, params)),
-  })
+  return ask(url, statelessPost(method, params, bearer(key)))
 }
 
 const discover = async (url: string, key: string) =>
@@ -59,12 +54,8 @@ describe('a server with named keys', () => {
     await keys.remove()
   })
 
-  function listen(key: string): Promise<Events> {
-    const method = 'subscriptions/listen'
-    const params = { notifications: { resourceSubscriptions: ['scene://current'] } }
-    const body = JSON.stringify(statelessRequest(method, params))
-    return Events.open(server.url, { ...statelessHeaders(method), ...bearer(key) }, body)
-  }
+  const listen = (key: string) =>
+    listenStateless(server.url, { resourceSubscriptions: ['scene://current'] }, 1, bearer(key))
   const open = (key: string, spoken = revision) => RawSession.open(server.url, spoken, bearer(key))
 
   it('accepts exactly the keys of the file on every route of both transports', async () => {
@@ -157,7 +148,6 @@ describe('a server with named keys', () => {
       const subscribed = await session.call('resources/subscribe', { uri: 'scene://current' })
       expect(subscribed).to.have.property('result')
       const stream = await listen(reader)
-      await stream.until(() => stream.messages.length > 0)
       stream.close()
     })
 

@@ -11,14 +11,13 @@ import { createOAuth } from '../../../src/server/auth/oauth.ts'
 import {
   type Answer,
   ask,
-  initializeBody,
-  postHeaders,
+  initialize,
   RawSession,
   startServer,
   type TestServer,
 } from '../../helpers/mcp.ts'
 import { OpenIdServer, sign } from '../../helpers/openid.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 
 export interface OAuthServersOptions {
   /** Of the provider; the first one signs. */
@@ -97,11 +96,8 @@ export class OAuthServers {
       authorization === null ? {} : { Authorization: authorization }
     const { Authorization: _, ...inSession } = session.headers
     const { url } = this.serving
-    const method = 'server/discover'
-    const post = (headers: object, body: string) =>
-      ask(url, { method: 'POST', headers: { ...headers, ...sent }, body })
-    check(await post(postHeaders, initializeBody()), 'initialize')
-    check(await post(statelessHeaders(method), JSON.stringify(statelessRequest(method))), method)
+    check(await initialize(url, sent), 'initialize')
+    check(await ask(url, statelessPost('server/discover', {}, sent)), 'server/discover')
     check(await ask(this.artefact, { headers: sent }), 'an artefact')
     const within = { ...inSession, ...sent }
     check(await ask(url, { method: 'DELETE', headers: within }), 'DELETE of a session')

@@ -6,9 +6,9 @@ import { expect } from 'chai'
 import { decodeJwt, type JWK } from 'jose'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { createOAuth } from '../../../src/server/auth/oauth.ts'
-import { ask, Events, type RawSession, rpc } from '../../helpers/mcp.ts'
+import { ask, type RawSession, rpc } from '../../helpers/mcp.ts'
 import { encode, newKey, publicOf, sign, signAs } from '../../helpers/openid.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { listenStateless } from '../../helpers/stateless.ts'
 import { OAuthServers } from './oauth-servers.ts'
 
 const nowSeconds = () => Math.floor(Date.now() / 1000)
@@ -66,12 +66,9 @@ describe('a server with OAuth', () => {
     const exp = nowSeconds() - 1
     const ending = await servers.signed({ iat: exp - 60, exp }, key)
     const headers = { Authorization: `Bearer ${ending}` }
-    const method = 'subscriptions/listen'
-    const params = { notifications: {} }
-    const body = JSON.stringify(statelessRequest(method, params))
     const streams = await Promise.all([
       servers.session(ending).then(own => own.listen()),
-      Events.open(servers.serving.url, { ...statelessHeaders(method, params), ...headers }, body),
+      listenStateless(servers.serving.url, {}, 1, headers),
     ])
     const staying = await session.listen()
     await Promise.all(streams.map(stream => stream.untilEnded()))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { bearer } from '../../helpers/keyed-server.ts'
-import { ask, initializeBody, postHeaders } from '../../helpers/mcp.ts'
+import { initialize } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { skipBecause } from '../../helpers/skip.ts'
@@ -32,10 +32,8 @@ describe("the owner's commands on a server with a key", () => {
 
   const run = (words: string[], env: NodeJS.ProcessEnv = {}) =>
     runCommand(words, { env: cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder, ...env }) })
-  const open = async (headers: Record<string, string>, url = serve.url) => {
-    const request = { method: 'POST', headers: { ...postHeaders, ...headers } }
-    return (await ask(url, { ...request, body: initializeBody() })).status
-  }
+  const open = async (headers: Record<string, string>, url = serve.url) =>
+    (await initialize(url, headers)).status
 
   it('work without a key, and with an address', async () => {
     const scene = await run(['resources', 'read', 'scene://current'])

@@ -14,7 +14,7 @@ import {
 import type { ServeHandle, ServeOptions } from '../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../src/server/serve.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { ask, initializeBody, postHeaders, RawSession, toolCall } from '../../helpers/mcp.ts'
+import { ask, initialize, RawSession, toolCall } from '../../helpers/mcp.ts'
 import { PageBrowser, useLink } from '../../helpers/page.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
@@ -134,8 +134,7 @@ describe('startGateway', () => {
   for (const tools of [true, false]) {
     it(`offers ${tools ? 'its tools, which wait for instances' : 'no tools'}, and says so`, async () => {
       const { url } = await start({ tools })
-      const body = initializeBody()
-      const { json } = await ask(url, { method: 'POST', headers: postHeaders, body })
+      const { json } = await initialize(url)
       const session = await RawSession.open(url)
       const listed = (await session.call('tools/list')).result.tools
       const own = ['list_resources', 'read_resource', 'wait_for_change']

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
+import { initialize, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -30,9 +30,8 @@ describe('the address of a client', () => {
       const server = servers[trusting]!
       const before = server.output().stderr.length
       const forwarded = { ...everyForm, 'X-Forwarded-For': '6.6.6.6, 203.0.113.7' }
-      const headers = { ...postHeaders, ...forwarded, Origin: 'https://evil.example' }
-      const init = { method: 'POST', headers, body: initializeBody() }
-      expect((await ask(server.url, init)).status).to.equal(403)
+      const headers = { ...forwarded, Origin: 'https://evil.example' }
+      expect((await initialize(server.url, headers)).status).to.equal(403)
       const lines = () => server.output().stderr.slice(before).split('\n')
       const logged = () => lines().find(line => line.includes('"status":403'))
       await until(() => logged() !== undefined, 'the access log')

@@ -3,10 +3,8 @@ import { request } from 'node:http'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { openPolicy } from '../../../src/server/http/authentication.ts'
 import {
-  ask,
   type Events,
-  initializeBody,
-  postHeaders,
+  initialize,
   RawSession,
   startServer,
   type TestServer,
@@ -89,14 +87,13 @@ describe('delivery to streams', () => {
     const refusal = await openStream('more').catch((error: unknown) => String(error))
     expect(refusal).to.match(/as many streams as it may/)
     while (sessions.length < most) await openSession()
-    const init = { method: 'POST', headers: postHeaders, body: initializeBody() }
-    const refused = await ask(running.url, init)
+    const refused = await initialize(running.url)
     expect(refused.status).to.equal(503)
     expect(refused.headers['retry-after']).to.match(/^\d+$/)
     running.server.resources().notifyUpdated(uri)
     await Promise.all(open.map(events => events.until(() => events.updates.length === 1)))
     await sessions.pop()?.delete()
-    expect((await ask(running.url, init)).status).to.equal(200)
+    expect((await initialize(running.url)).status).to.equal(200)
   })
 })
 
@@ -127,8 +124,7 @@ describe('a client that leaves while the decision about it is pending', () => {
       left.destroy()
       await gone.promise
       decided.resolve()
-      const init = { method: 'POST', headers: postHeaders, body: initializeBody() }
-      expect((await ask(running.url, init)).status, 'the idle session makes room').to.equal(200)
+      expect((await initialize(running.url)).status, 'the idle session makes room').to.equal(200)
     } finally {
       await running.stop()
     }

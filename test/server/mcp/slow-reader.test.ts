@@ -6,7 +6,7 @@ import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
 /** Long, so that few updates fill what the system holds for a reader that does not read. */
@@ -28,11 +28,10 @@ const openers: Record<string, Opener> = {
     return Reader.open(url, `GET /mcp HTTP/1.1\r\n${headers}`)
   },
   'a listen stream': async url => {
-    const method = 'subscriptions/listen'
     const notifications = { resourceSubscriptions: uris, resourcesListChanged: true }
-    const body = JSON.stringify(statelessRequest(method, { notifications }))
-    const headers = { ...statelessHeaders(method), 'Content-Length': body.length }
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const { headers, body } = statelessPost('subscriptions/listen', { notifications })
+    const all = { ...headers, 'Content-Length': body.length }
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
     const reader = await Reader.open(url, `POST /mcp HTTP/1.1\r\n${lines.join('')}`, body)
     await until(() => reader.count('acknowledged') === 1)
     reader.text = ''

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { startAggregating } from '../gateway/aggregating.ts'
 import { greyPng } from '../../helpers/pictures.ts'
-import { type GatewayHandle, startGateway } from '../../../src/server/gateway.ts'
+import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
@@ -32,18 +32,7 @@ describe('the answers of the tools of serve and of a gateway', () => {
   before(async () => {
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
     serve = await serveInProcess({ env, registryDir: home })
-    gateway = await startGateway({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      registryDir: home,
-      standby: true,
-      tools: true,
-      aggregate: true,
-      accessLog: () => {},
-      log: silentLogger,
-    })
+    gateway = await startAggregating(home)
     app = await LinkClient.connect(serve, {
       app: { dcc_type: 'paint', mode: 'gui' },
       capture: { targets: ['window', 'viewport'], shots: true },

@@ -4,7 +4,7 @@ import { serveInProcess } from '../../../helpers/in-process-servers.ts'
 import { type LinkAnswer, LinkClient } from '../../../helpers/link.ts'
 import { RawSession, rpc } from '../../../helpers/mcp.ts'
 import type { RunningServe } from '../../../helpers/serve-process.ts'
-import { statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { statelessPost } from '../../../helpers/stateless.ts'
 import { until } from '../../../helpers/until.ts'
 import { failureOf } from '../link-health.ts'
 
@@ -158,8 +158,8 @@ describe('reads of the resources of an application', () => {
     }
 
     it('are taken back at 2026-07-28', async () => {
-      const body = JSON.stringify(statelessRequest('resources/read', { uri }))
-      const leave = reading(statelessHeaders('resources/read', { uri }), body)
+      const { headers, body } = statelessPost('resources/read', { uri })
+      const leave = reading(headers, body)
       await untilAsked(1)
       leave()
       await app.until(() => app.ofType('cancel').length === 1, 'the cancel')

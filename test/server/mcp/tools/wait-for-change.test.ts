@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { unknownBase } from '../../../../src/lib/mcp/change-words.ts'
 import { ResourceNotFound } from '../../../../src/index.ts'
 import { Events, RawSession, rpc, startServer, toolCall } from '../../../helpers/mcp.ts'
-import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { callStateless, statelessPost } from '../../../helpers/stateless.ts'
 import { until } from '../../../helpers/until.ts'
 
 const wait = (args: object = {}) => toolCall('wait_for_change', args)
@@ -85,12 +85,9 @@ describe('wait_for_change', () => {
   })
 
   it('leaves no subscription behind when its caller leaves', async () => {
-    const params = wait()
-    const body = JSON.stringify(statelessRequest('tools/call', params))
-    const headers = statelessHeaders('tools/call', params)
     const gone = new AbortController()
-    const { signal } = gone
-    const left = fetch(server.url, { method: 'POST', headers, body, signal }).catch(() => null)
+    const post = { ...statelessPost('tools/call', wait()), signal: gone.signal }
+    const left = fetch(server.url, post).catch(() => null)
     await waiting(1)
     await session.call('resources/subscribe', { uri: 'scene://current' })
     const subscribe = async () => {
