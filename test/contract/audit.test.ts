@@ -117,6 +117,7 @@ describe('audit://recent', () => {
         { denied: { reason: 'no_credentials' } },
         { denied: { reason: 'origin_not_allowed' } },
       ])
+      expect(entries[0]).to.deep.include({ action: 'http.request', params: { status: 401 } })
       expect(JSON.stringify(entries)).not.to.include(key)
     } finally {
       await running.stop()

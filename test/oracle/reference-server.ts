@@ -18,6 +18,7 @@ import { z } from 'zod'
 import type { Caller, ToolResult } from '../../src/server/mcp/tools/tool.ts'
 import { ids, producer } from '../conformance/producer.ts'
 import { suiteTools } from '../conformance/tools.ts'
+import { bothTypes, initialize } from './requests.ts'
 
 export interface ReferenceServer {
   readonly url: string
@@ -32,7 +33,9 @@ export async function startReference(): Promise<ReferenceServer> {
   const stateless = createMcpHandler(createMcp, { legacy: 'reject' })
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
   const strangers = await openTransport(createMcp(), new Map())
-  await strangers.handleRequest(initializeRequest())
+  const headers = { 'Content-Type': 'application/json', Accept: bothTypes }
+  const first = { method: 'POST', headers, body: initialize() }
+  await strangers.handleRequest(new Request('http://localhost/mcp', first))
 
   /** A session that does not exist is refused by one that does: it compares the ids itself. */
   async function withSessions(request: Request): Promise<Response> {
@@ -125,19 +128,6 @@ function read(uri: string): { contents: { uri: string; mimeType: string; text: s
   } catch {
     throw new ResourceNotFoundError(uri)
   }
-}
-
-function initializeRequest(): Request {
-  const params = {
-    protocolVersion: '2025-11-25',
-    capabilities: {},
-    clientInfo: { name: 'test', version: '1' },
-  }
-  return new Request('http://localhost/mcp', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }),
-  })
 }
 
 async function closed(server: Server): Promise<void> {

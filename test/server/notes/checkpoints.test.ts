@@ -155,7 +155,6 @@ describe('checkpoints of the scene', () => {
     await app.ask({ type: 'scene.set', scene: { objects: [cube(0)] } })
     expect((await make('one')).checkpoint).to.include({ name: 'one' })
     expect(await make('one')).to.include({ type: 'error', code: 'invalid' })
-    expect(await make('12')).to.include({ type: 'error', code: 'invalid' })
     expect((await read('scene://checkpoints')).checkpoints).to.have.length(1)
     await app.bye()
   })

@@ -1,23 +1,14 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
 import { startServer, type TestServer, toolCall } from '../../../helpers/mcp.ts'
+import { callStateless } from '../../../helpers/stateless.ts'
 
 describe('answers of tools', () => {
   let server: TestServer
-  let client: Client
-  before(async () => {
-    server = await startServer({ enableTools: true })
-    client = new Client({ name: 'reader', version: '1' })
-    await client.connect(new StreamableHTTPClientTransport(new URL(server.url)) as any)
-  })
-  after(async () => {
-    await client.close()
-    await server.stop()
-  })
+  before(async () => (server = await startServer({ enableTools: true })))
+  after(() => server.stop())
 
-  const call = async (name: string, args: Record<string, unknown> = {}): Promise<any> =>
-    client.callTool(toolCall(name, args) as never)
+  const call = async (name: string, args: object = {}, { url } = server): Promise<any> =>
+    (await callStateless(url, 'tools/call', toolCall(name, args))).json.result
   /** Long enough that a delta of all of them is shorter. */
   const note = 'x'.repeat(200)
   const objects = Array.from({ length: 300 }, (_, at) => ({ id: `o${at}`, x: 0, note }))
@@ -41,15 +32,12 @@ describe('answers of tools', () => {
 
   it('say that the application is gone, also when nothing changed', async () => {
     const own = await startServer({ enableTools: true })
-    const reader = new Client({ name: 'reader', version: '1' })
-    await reader.connect(new StreamableHTTPClientTransport(new URL(own.url)) as any)
     try {
       const { scene } = own.server.resources()
       const app = { instanceId: 'run-1', dccType: 'blender' }
       scene.setApplication({ ...app, connected: true })
       const since = own.server.resources().scene.replaceText('{"frame":1}', 'run-1')
-      const ask = async (name: string, args: Record<string, unknown> = {}): Promise<any> =>
-        reader.callTool(toolCall(name, args) as never)
+      const ask = (name: string, args: object = {}) => call(name, args, own)
       expect((await ask('query_scene')).structuredContent).to.not.have.property('application')
       const waiting = ask('wait_for_change', { since })
       // Goes once the call waits: tools are called in the order of their arrival.
@@ -89,7 +77,6 @@ describe('answers of tools', () => {
       )
       expect(content[0].text).to.not.contain('its last')
     } finally {
-      await reader.close()
       await own.stop()
     }
   })

@@ -298,29 +298,6 @@ describe('tools', () => {
   })
 })
 
-describe('a tool that writes', () => {
-  it('is neither listed for a caller who may not answer notes, nor called', async () => {
-    const annotations = { readOnlyHint: false }
-    const outcome = { ok: true, principal: 'reader', mayAnswer: false } as const
-    const server = await startServer(
-      { enableTools: true },
-      {
-        auth: { authenticate: () => outcome },
-        tools: given => applicationTools(given).map(tool => ({ ...tool, annotations })),
-      },
-    )
-    try {
-      const { json } = await callStateless(server.url, 'tools/list')
-      expect(json.result.tools).to.deep.equal([])
-      const refused = await callStateless(server.url, 'tools/call', toolCall('query_scene'))
-      expect(refused.status).to.equal(403)
-      expect(refused.headers['www-authenticate']).to.contain('error="insufficient_scope"')
-    } finally {
-      await server.stop()
-    }
-  })
-})
-
 describe('a server without tools', () => {
   for (const config of [{}, { enableTools: true, enableResources: false }]) {
     it(`lists none and calls none: ${JSON.stringify(config)}`, async () => {

@@ -71,19 +71,6 @@ describe('wait_for_change', () => {
     expect(result.isError).to.equal(undefined)
   })
 
-  it('is answered when the server stops', async () => {
-    const calls = [
-      session.call('tools/call', wait()),
-      callStateless(server.url, 'tools/call', wait()),
-    ]
-    await waiting(2)
-    await server.stop()
-    const [inSession, statelessCall] = await Promise.all(calls)
-    for (const { structuredContent } of [inSession.result, statelessCall.json.result]) {
-      expect(structuredContent).to.include({ changed: false, reason: 'the server is stopping' })
-    }
-  })
-
   it('leaves no subscription behind when its caller leaves', async () => {
     const gone = new AbortController()
     const post = { ...statelessPost('tools/call', wait()), signal: gone.signal }
