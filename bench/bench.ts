@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import { Server } from './server.ts'
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 /** Those of `bench/servers` that are measured beside ours. */
-export const comparisonServers = ['bare-http', 'bare-prepared', 'plain-hono', 'sdk'] as const
+const comparisonServers = ['bare-http', 'bare-prepared', 'plain-hono', 'sdk'] as const
 
 interface Start {
   /** In the tables. */
@@ -36,11 +36,9 @@ export class Bench {
     this.builds = against === undefined ? [own] : [own, ['serve (against)', resolve(against)]]
   }
 
-  /** A new folder, removed when the row ends. */
+  /** A new folder, removed at the end. */
   folder(): string {
-    const row = join(this.#root, 'row')
-    mkdirSync(row, { recursive: true })
-    return mkdtempSync(join(row, 'folder-'))
+    return mkdtempSync(join(this.#root, 'row-'))
   }
 
   /** The full run's number, or the quick run's. */
@@ -78,7 +76,6 @@ export class Bench {
   /** Ends what runs, so that the next row starts from nothing. */
   async stopAll(): Promise<void> {
     await Promise.all(this.#running.splice(0).map(server => server.stop()))
-    rmSync(join(this.#root, 'row'), { recursive: true, force: true, maxRetries: 5 })
   }
 
   /** For the way out; the processes end when this one does. */

@@ -96,24 +96,17 @@ def seen():
 
 
 def play():
-    """Begins, and counts frames, and what the add-on takes of the main thread."""
-    _playing.update(frames=0, spent=[], began=time.monotonic())
-    if _session() is not None:
-        for name in ("tick", "changed", "frame_changed", "happened", "mark"):
-            setattr(_session(), name, _timed(getattr(_session(), name), _playing["spent"]))
-    bpy.app.handlers.frame_change_post.append(_count_frame)
+    """Begins, and adds up what the add-on takes of the main thread."""
+    _playing.update(spent=[], began=time.monotonic())
+    for name in ("tick", "changed", "frame_changed", "happened", "mark"):
+        setattr(_session(), name, _timed(getattr(_session(), name), _playing["spent"]))
     _toggle_playback()
 
 
 def stop_playing():
+    """The share of the main thread."""
     _toggle_playback()
-    bpy.app.handlers.frame_change_post.remove(_count_frame)
-    seconds = time.monotonic() - _playing["began"]
-    return {"fps": _playing["frames"] / seconds, "share": sum(_playing["spent"]) / 1000 / seconds}
-
-
-def _count_frame(*_):
-    _playing["frames"] += 1
+    return sum(_playing["spent"]) / 1000 / (time.monotonic() - _playing["began"])
 
 
 def _toggle_playback():

@@ -77,16 +77,11 @@ async function measureMoves(blender: Remote, updates: Updates): Promise<number[]
   return [fromMove, fromReport].flatMap(medianAndP95)
 }
 
-/** Frames a second with and without the link, and what of the main thread the link takes. */
+/** Per cent of the main thread. */
 async function measurePlayback(blender: Remote): Promise<number[]> {
-  const played = async () => {
-    await blender.tell('play')
-    await sleep(playbackMs)
-    return blender.ask('stop_playing')
-  }
-  const linked = await played()
-  await blender.tell('disconnect')
-  return [linked.fps, (await played()).fps, 100 * linked.share]
+  await blender.tell('play')
+  await sleep(playbackMs)
+  return [100 * (await blender.ask('stop_playing'))]
 }
 
 async function printCost(): Promise<void> {
@@ -118,7 +113,7 @@ function printLine(name: string, found: readonly number[]): void {
 try {
   await printCost()
   const modes = blenderModes.filter(({ needs }) => hasPrograms(...needs))
-  printHead('playback', ['frames a second', 'without the link', '% of the main thread'])
+  printHead('playback', ['% of the main thread'])
   for (const mode of modes.filter(({ mode }) => mode === 'gui')) {
     const found = await whileLinked(mode, ['animate 2000'], measurePlayback)
     printLine('2,000 moving objects', found)

@@ -1,8 +1,9 @@
 /** Makes the load, in this process. */
+import { Writable } from 'node:stream'
 import { Client } from 'undici'
 import { makeBlob, makeSceneText, sceneUri } from './fixture.ts'
 import type { Figures } from './measure.ts'
-import type { Sent, Server } from './server.ts'
+import { resultOf, type Sent, type Server } from './server.ts'
 
 const needle = 'notifications/resources/updated'
 const updateTimeoutMs = 20_000
@@ -33,31 +34,17 @@ async function cpuOf(servers: readonly Server[]): Promise<number> {
   return each.reduce((sum, ms) => sum + ms, 0)
 }
 
-/** One keep-alive connection with one request under way at a time. */
-class Connection {
-  readonly #client: Client
+/** One connection, kept alive. */
+function connect({ origin }: Server): Client {
+  return new Client(origin, { bodyTimeout: 0 })
+}
 
-  constructor({ origin }: Server) {
-    this.#client = new Client(origin, { bodyTimeout: 20_000 })
-  }
-
-  send(sent: Sent): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#client.dispatch(sent, {
-      onRequestStart: () => {},
-      onResponseStart: (_, status) => {
-        if (status >= 300) reject(new Error(`${sent.method} ${sent.path} was answered ${status}`))
-      },
-      onResponseData: () => {},
-      onResponseEnd: () => resolve(),
-      onResponseError: (_, error) => reject(error),
-    })
-    return promise
-  }
-
-  close(): void {
-    void this.#client.destroy()
-  }
+/** Resolves when the whole answer is there. */
+async function send(client: Client, sent: Sent): Promise<void> {
+  await client.stream(sent, ({ statusCode }) => {
+    if (statusCode < 300) return new Writable({ write: (_chunk, _encoding, done) => done() })
+    throw new Error(`${sent.method} ${sent.path} was answered ${statusCode}`)
+  })
 }
 
 /**
@@ -72,14 +59,14 @@ export async function closedLoop(
   let completed = 0
   const deadline = performance.now() + milliseconds
   const loop = async (own: readonly Sent[], index: number) => {
-    const connection = new Connection(server)
+    const connection = connect(server)
     // Evenly apart, so that no connection asks for what another has just had.
     const start = Math.floor((index * own.length) / requests.length)
     for (let turn = start; performance.now() < deadline; turn++) {
-      await connection.send(own[turn % own.length] as Sent)
+      await send(connection, own[turn % own.length] as Sent)
       completed++
     }
-    connection.close()
+    await connection.destroy()
   }
   await Promise.all(requests.map(loop))
   return completed
@@ -88,12 +75,12 @@ export async function closedLoop(
 /** One after the other, each different from all before. */
 export async function upload(server: Server, count: number): Promise<number> {
   const body = makeBlob(performance.now())
-  const connection = new Connection(server)
+  const connection = connect(server)
   for (let i = 0; i < count; i++) {
     body.writeUInt32LE(i, 0)
-    await connection.send(server.host('POST', '/artefacts', body))
+    await send(connection, server.host('POST', '/artefacts', body))
   }
-  connection.close()
+  await connection.destroy()
   return count
 }
 
@@ -105,7 +92,11 @@ export class Streams {
 
   static async open(server: Server, count: number, uri = sceneUri): Promise<Streams> {
     const streams = new Streams()
-    for (let i = 0; i < count; i++) await streams.#add(server, await server.openSession(uri))
+    for (let i = 0; i < count; i++) {
+      const session = await server.openSession()
+      await resultOf(server.call(session, 'resources/subscribe', { uri }))
+      await streams.#add(server, session)
+    }
     return streams
   }
 
@@ -114,7 +105,7 @@ export class Streams {
    * before. Resolves with the number of notifications; rejects when one does not come.
    */
   async update(server: Server, count: number): Promise<number> {
-    const connection = new Connection(server)
+    const connection = connect(server)
     this.#heard = 0
     for (let i = 1; i <= count; i++) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -122,10 +113,10 @@ export class Streams {
       const late = new Error('an update did not reach every stream')
       const timer = setTimeout(reject, updateTimeoutMs, late)
       const update = server.host('POST', '/scene', makeSceneText(i))
-      await Promise.all([connection.send(update), promise])
+      await Promise.all([send(connection, update), promise])
       clearTimeout(timer)
     }
-    connection.close()
+    await connection.destroy()
     return this.#heard
   }
 
@@ -134,8 +125,8 @@ export class Streams {
   }
 
   async #add(server: Server, session: string): Promise<void> {
-    const client = new Client(server.origin, { bodyTimeout: 0 })
-    const { statusCode, body } = await client.request(server.stream(session))
+    const client = connect(server)
+    const { statusCode, body } = await client.request(server.eventStream(session))
     if (statusCode !== 200) throw new Error(`a stream was answered ${statusCode}`)
     this.#clients.push(client)
     let tail = ''

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { request } from 'undici'
 import { end } from '../test/clients/serve.ts'
-import { makeBlob, sceneUri } from './fixture.ts'
+import { makeBlob } from './fixture.ts'
 
 export interface Sent {
   readonly origin: string
@@ -14,13 +14,6 @@ export interface Sent {
   readonly method: 'GET' | 'POST' | 'PATCH'
   readonly headers: Record<string, string>
   readonly body?: string | Buffer
-}
-
-interface Announced {
-  readonly url: string
-  readonly host_url?: string
-  readonly host_token_file?: string
-  readonly instance_id?: string
 }
 
 const probe = new URL('servers/probe.ts', import.meta.url).href
@@ -36,9 +29,11 @@ export class Server {
   readonly name: string
   /** Its working directory. */
   readonly folder: string
+  origin = ''
+  instanceId = ''
   readonly #child: ChildProcess
   readonly #gone: Promise<never>
-  #announced: Announced = { url: '' }
+  #hostUrl = ''
   #hostHeaders: Record<string, string> = {}
 
   constructor(
@@ -64,25 +59,15 @@ export class Server {
   async listening(): Promise<this> {
     const lines = createInterface({ input: this.#child.stdout as Readable })
     const [line] = await Promise.race([once(lines, 'line'), this.#gone])
-    this.#announced = JSON.parse(line)
-    const { host_token_file: file } = this.#announced
-    if (file !== undefined) {
-      this.#hostHeaders = { Authorization: `Bearer ${readFileSync(file, 'utf8').trim()}` }
+    const announced = JSON.parse(line)
+    this.origin = new URL(announced.url).origin
+    this.instanceId = announced.instance_id
+    this.#hostUrl = announced.host_url
+    if (announced.host_token_file !== undefined) {
+      const token = readFileSync(announced.host_token_file, 'utf8').trim()
+      this.#hostHeaders = { Authorization: `Bearer ${token}` }
     }
     return this
-  }
-
-  /** Of its MCP endpoint. */
-  get url(): string {
-    return this.#announced.url
-  }
-
-  get origin(): string {
-    return new URL(this.url).origin
-  }
-
-  get instanceId(): string {
-    return this.#announced.instance_id ?? ''
   }
 
   /** Of all its threads since it started, in milliseconds. */
@@ -101,7 +86,7 @@ export class Server {
 
   /** A request of the host link, as an application makes it. */
   host(method: Sent['method'], path: string, body: string | Buffer): Sent {
-    const { origin, pathname } = new URL(`${this.#announced.host_url}/v1${path}`)
+    const { origin, pathname } = new URL(`${this.#hostUrl}/v1${path}`)
     const type = typeof body === 'string' ? json : { 'Content-Type': 'application/octet-stream' }
     return { origin, path: pathname, method, headers: { ...type, ...this.#hostHeaders }, body }
   }
@@ -129,19 +114,18 @@ export class Server {
     return this.#mcp({ id: 1, method }, params, session)
   }
 
-  /** The event stream of a session. */
-  stream(session: string): Sent {
+  /** Of a session. */
+  eventStream(session: string): Sent {
     const { body: _, ...call } = this.call(session, '')
     return { ...call, method: 'GET' }
   }
 
-  /** Opens a session and subscribes it to `uri`; returns its id. */
-  async openSession(uri = sceneUri): Promise<string> {
+  /** Returns its id. */
+  async openSession(): Promise<string> {
     const { headers, body } = await request(this.origin, this.initialize())
     await body.dump()
     const session = String(headers['mcp-session-id'])
     await answered(this.#mcp({ method: 'notifications/initialized' }, undefined, session))
-    await resultOf(this.call(session, 'resources/subscribe', { uri }))
     return session
   }
 

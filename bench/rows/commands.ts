@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 import { cleanEnvironment } from '../../test/clients/serve.ts'
 import type { Bench } from '../bench.ts'
 import type { Column, Entry, Row } from '../measure.ts'
-import type { Server } from '../server.ts'
 
 const oneRequest = fileURLToPath(new URL('../one-request/run.js', import.meta.url))
 
@@ -33,30 +32,28 @@ export async function startUpRow(bench: Bench): Promise<Row> {
 /** `whoami` with a saved token, beside a program of oclif and got that asks the same. */
 export async function whoamiRow(bench: Bench): Promise<Row> {
   const reference = 'one request'
-  const { accounts, env } = await startAccounts(bench)
+  const env = await startAccounts(bench)
   const TOKEN = run([bench.program, 'token', 'print'], env).trim()
   const entries = bench.builds.map(([name, program]) =>
     entryOf(`${name}: whoami`, [program, 'whoami'], env),
   )
-  const oneEnv = { ...env, BASE_URL: accounts.origin, TOKEN }
+  const oneEnv = { ...env, BASE_URL: env.SERVICE_REGISTRY, TOKEN }
   return {
     title: 'whoami with a saved token, asked of an accounts server on this machine',
     reference,
     columns: columns(reference),
-    entries: [entryOf(reference, [oneRequest, 'me'], oneEnv), ...entries],
+    entries: [entryOf(reference, [oneRequest], oneEnv), ...entries],
     rounds: bench.pick(40, 10),
   }
 }
 
-/** An accounts server, and the environment of a user who is logged in there. */
-export async function startAccounts(
-  bench: Bench,
-): Promise<{ accounts: Server; env: NodeJS.ProcessEnv }> {
-  const accounts = await bench.startOurs('registry')
-  const env = { ...cleanEnvironment(bench.folder()), SERVICE_REGISTRY: accounts.origin }
+/** Starts an accounts server; returns the environment of a user who is logged in there. */
+export async function startAccounts(bench: Bench): Promise<NodeJS.ProcessEnv> {
+  const { origin } = await bench.startOurs('registry')
+  const env = { ...cleanEnvironment(bench.folder()), SERVICE_REGISTRY: origin }
   const register = ['register', 'bench', '--email', 'bench@bench.example', '--password-stdin']
   run([bench.program, ...register], env, 'correct horse battery bench')
-  return { accounts, env }
+  return env
 }
 
 function entryOf(name: string, argv: readonly string[], env: NodeJS.ProcessEnv): Entry {

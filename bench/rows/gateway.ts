@@ -5,12 +5,12 @@ import { makePair, writePair } from '../../test/helpers/certificate.ts'
 import { until } from '../../test/helpers/until.ts'
 import type { Bench } from '../bench.ts'
 import { makeSceneText, sceneUri } from '../fixture.ts'
-import { closedLoop, measureWork, Streams } from '../load.ts'
+import { measureWork, Streams } from '../load.ts'
 import type { Entry, Row } from '../measure.ts'
-import { resultOf, type Sent, type Server } from '../server.ts'
+import { resultOf, type Server } from '../server.ts'
 import { run, startAccounts } from './commands.ts'
+import { askingEntry, readsOf } from './requests.ts'
 
-const connections = 16
 const streams = 200
 
 /** Reads and pushes of one instance: direct, and through a gateway that aggregates. */
@@ -25,12 +25,14 @@ export async function joinedRow(bench: Bench): Promise<Row> {
   const { certFile, keyFile } = await writePair(bench.folder(), makePair())
   tls.setDefaultCACertificates([readFileSync(certFile, 'utf8')])
   const files = ['--tls-cert', certFile, '--tls-key', keyFile]
-  const { accounts, env } = await startAccounts(bench)
+  const env = await startAccounts(bench)
   const create = [bench.program, 'token', 'create', 'bench', '--scope', 'instance']
-  const accepting = ['--aggregate', '--accept-joins', accounts.origin, '--auth', 'none']
+  const accepting = ['--aggregate', '--accept-joins', env.SERVICE_REGISTRY ?? '', '--auth', 'none']
   const gateway = await bench.startOurs('gateway', [...accepting, ...files])
   const joining = { SERVICE_JOIN_TOKEN: run(create, env).trim(), NODE_EXTRA_CA_CERTS: certFile }
-  const serve = await bench.startOurs('serve', ['--join', gateway.url, ...files], { env: joining })
+  const serve = await bench.startOurs('serve', ['--join', `${gateway.origin}/mcp`, ...files], {
+    env: joining,
+  })
   const title = 'an instance, direct and through a gateway that it joined, over TLS'
   return compareWays(bench, serve, gateway, title)
 }
@@ -43,18 +45,17 @@ async function compareWays(
 ): Promise<Row> {
   await serve.postScene(makeSceneText(0))
   const id = serve.instanceId
-  const uri = 'gateway://instances'
-  const listing = gateway.call(await gateway.openSession(uri), 'resources/read', { uri })
+  const session = await gateway.openSession()
+  const listing = gateway.call(session, 'resources/read', { uri: 'gateway://instances' })
   const isKnown = async () => (await resultOf(listing)).contents[0].text.includes(id)
   await until(isKnown, 'the gateway knows the instance', 10_000)
 
-  /** The URIs are asked for by one connection each, in turn. */
-  const way = (name: string, front: Server, uris: readonly string[]): Entry => {
-    const servers = front === serve ? [serve] : [serve, front]
-    const requests: Sent[][] = []
-    const read = (ms: number) => measureWork(servers, () => closedLoop(front, requests, ms))
+  const way = (name: string, server: Server, uris: readonly string[]): Entry => {
+    const servers = server === serve ? [serve] : [serve, server]
+    const asked = readsOf(server, uris)
+    const reads = askingEntry(bench, { name, server, servers, asked, ms: bench.pick(2000, 1000) })
     const push = async (count: number) => {
-      const open = await Streams.open(front, streams, uris[0])
+      const open = await Streams.open(server, streams, uris[0])
       const pushed = await measureWork(servers, () => open.update(serve, count))
       open.close()
       return pushed
@@ -62,15 +63,11 @@ async function compareWays(
     return {
       name,
       prepare: async () => {
-        for (let i = 0; i < connections; i++) {
-          const session = await front.openSession(uris[0])
-          requests.push(uris.map(uri => front.call(session, 'resources/read', { uri })))
-        }
-        await read(bench.pick(3000, 1000))
+        await reads.prepare?.()
         await push(10)
       },
       measure: async () => {
-        const figures = await read(bench.pick(2000, 1000))
+        const figures = await reads.measure()
         const { cpuUs: pushUs = Number.NaN } = await push(bench.pick(100, 40))
         return { ...figures, pushUs }
       },
@@ -78,7 +75,7 @@ async function compareWays(
   }
   // In different spellings: readers of one spelling share a request.
   const spellings = Array.from(
-    { length: connections },
+    { length: 16 },
     (_, at) => `instance://${id.slice(0, 20 + at)}/scene/current`,
   )
   return {

@@ -19,6 +19,8 @@ const columns: readonly Column[] = [
 
 interface Asked {
   readonly server: Server
+  /** All that work on it; their CPU counts together. */
+  readonly servers?: readonly Server[]
   readonly name?: string
   readonly connections?: number
   readonly ms?: number
@@ -27,13 +29,12 @@ interface Asked {
 }
 
 /** An entry whose connections ask one server the same again and again. */
-export function askingEntry(
-  bench: Bench,
-  { server, name = server.name, connections = 16, ms = bench.pick(300, 250), asked }: Asked,
-): Entry {
+export function askingEntry(bench: Bench, asking: Asked): Entry {
+  const { server, servers = [server], name = server.name, connections = 16, asked } = asking
+  const { ms = bench.pick(300, 250) } = asking
   const requests: (readonly Sent[])[] = []
   const run = (milliseconds: number) =>
-    measureWork([server], () => closedLoop(server, requests, milliseconds))
+    measureWork(servers, () => closedLoop(server, requests, milliseconds))
   return {
     name,
     prepare: async () => {
@@ -45,7 +46,7 @@ export function askingEntry(
   }
 }
 
-function readsOf(server: Server, uris: readonly string[]): Asked['asked'] {
+export function readsOf(server: Server, uris: readonly string[]): Asked['asked'] {
   return session => uris.map(uri => server.call(session, 'resources/read', { uri }))
 }
 

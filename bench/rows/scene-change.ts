@@ -9,20 +9,7 @@ const sizes = [1000, 10_000, 100_000] as const
 export async function sceneChangeRow(bench: Bench): Promise<Row> {
   const entries: Entry[] = []
   for (const build of bench.builds) {
-    for (const size of sizes) {
-      const server = await bench.startBuild(build)
-      let session = ''
-      const run = (count: number) => change(server, session, size, count)
-      entries.push({
-        name: `${server.name}, ${size} objects`,
-        prepare: async () => {
-          session = await server.openSession()
-          await server.postScene(sceneOf(size))
-          await run(bench.pick(200, 50))
-        },
-        measure: () => measureWork([server], () => run(bench.pick(500, 100))),
-      })
-    }
+    for (const size of sizes) entries.push(entryOf(bench, await bench.startBuild(build), size))
   }
   return {
     title: 'one moved object: PATCH /host/v1/scene, then scene://delta',
@@ -36,28 +23,30 @@ export async function sceneChangeRow(bench: Bench): Promise<Row> {
   }
 }
 
-function objectAt(at: number, x: number): object {
-  const type = at % 20 === 0 ? 'light' : 'mesh'
-  return { id: `Prop.${at}`, name: `Prop.${at}`, type, translate: [x, 0, 0] }
-}
-
-function sceneOf(size: number): string {
-  const objects = Array.from({ length: size }, (_, at) => objectAt(at, 0))
-  return JSON.stringify({ schema: 'dcc-scene/1', objects })
-}
-
-async function change(
-  server: Server,
-  session: string,
-  size: number,
-  count: number,
-): Promise<number> {
-  for (let round = 0; round < count; round++) {
-    const patch = JSON.stringify({ objects: [objectAt((round * 7919) % size, Math.random())] })
-    const { revision } = JSON.parse(await answered(server.host('PATCH', '/scene', patch)))
-    const uri = `scene://delta?since=${revision - 1}`
-    const [{ text }] = (await resultOf(server.call(session, 'resources/read', { uri }))).contents
-    if (text.length > 2000) throw new Error(`a delta of ${text.length} bytes`)
+function entryOf(bench: Bench, server: Server, size: number): Entry {
+  let session = ''
+  const change = async (count: number) => {
+    for (let round = 0; round < count; round++) {
+      const patch = JSON.stringify({ objects: [objectAt((round * 7919) % size, Math.random())] })
+      const { revision } = JSON.parse(await answered(server.host('PATCH', '/scene', patch)))
+      const uri = `scene://delta?since=${revision - 1}`
+      const [{ text }] = (await resultOf(server.call(session, 'resources/read', { uri }))).contents
+      if (text.length > 2000) throw new Error(`a delta of ${text.length} bytes`)
+    }
+    return count
   }
-  return count
+  return {
+    name: `${server.name}, ${size} objects`,
+    prepare: async () => {
+      session = await server.openSession()
+      const objects = Array.from({ length: size }, (_, at) => objectAt(at, 0))
+      await server.postScene(JSON.stringify({ schema: 'dcc-scene/1', objects }))
+      await change(bench.pick(200, 50))
+    },
+    measure: () => measureWork([server], () => change(bench.pick(500, 100))),
+  }
+}
+
+function objectAt(at: number, x: number): object {
+  return { id: `Prop.${at}`, name: `Prop.${at}`, type: 'mesh', translate: [x, 0, 0] }
 }

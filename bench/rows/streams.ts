@@ -1,6 +1,6 @@
 /** Rows of event streams: updates that many hear, and what an idle one costs. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Bench, comparisonServers } from '../bench.ts'
+import type { Bench } from '../bench.ts'
 import { makeSceneText } from '../fixture.ts'
 import { measureWork, Streams } from '../load.ts'
 import type { Entry, Figures, Row } from '../measure.ts'
@@ -51,17 +51,9 @@ export async function memoryRow(bench: Bench): Promise<Row> {
     const after = await server.residentBytes()
     await streams.update(server, 1)
     streams.close()
-    await bench.stopAll()
     return { kbPerStream: (after - before) / 1024 / count }
   }
-  const others = comparisonServers.map(name => ({
-    name,
-    measure: async () => measureOne(await bench.startOther(name)),
-  }))
-  const ours = bench.builds.map(build => ({
-    name: build[0],
-    measure: async () => measureOne(await bench.startBuild(build)),
-  }))
+  const entryOf = (server: Server) => ({ name: server.name, measure: () => measureOne(server) })
   const reference = 'bare-prepared'
   return {
     title: `memory of an idle stream, ${count} streams, one subscription each`,
@@ -70,7 +62,7 @@ export async function memoryRow(bench: Bench): Promise<Row> {
       { title: `times ${reference}`, figure: 'kbPerStream', show: 'ratio' },
       { title: 'KB/stream', figure: 'kbPerStream', show: 'value' },
     ],
-    entries: [...others, ...ours],
+    entries: (await bench.startAll()).map(entryOf),
     rounds: 1,
   }
 }

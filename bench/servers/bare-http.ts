@@ -32,15 +32,11 @@ listen((request, response) => {
     streams.add(response)
     response.on('close', () => streams.delete(response))
   } else {
-    collect(request, body => onPost(request, response, body))
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', () => onPost(request, response, Buffer.concat(parts)))
   }
 })
-
-function collect(request: IncomingMessage, done: (body: Buffer) => void): void {
-  const parts: Buffer[] = []
-  request.on('data', (part: Buffer) => parts.push(part))
-  request.on('end', () => done(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts)))
-}
 
 function onPost(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
   if (request.url === '/mcp') onMessage(response, body.toString('latin1'))

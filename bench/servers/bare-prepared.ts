@@ -17,6 +17,7 @@ import {
   updateEvent,
 } from './protocol.ts'
 
+/** By method and URI. */
 const prepared = new Map<string, string>()
 const sessions = new Map<string, Session<ServerResponse>>()
 
@@ -62,10 +63,9 @@ function find(request: IncomingMessage): Session<ServerResponse> | undefined {
   return sessions.get(String(request.headers['mcp-session-id']))
 }
 
-/** `key`: of the prepared result. */
 function sendResult(
   response: ServerResponse,
-  id: number | undefined,
+  id: unknown,
   key: string,
   result: () => object,
 ): void {

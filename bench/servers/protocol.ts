@@ -27,14 +27,11 @@ export const initializeResult = {
   serverInfo: { name: 'bench', version: '1' },
 }
 
+const { BENCH_RESOURCES: given } = process.env
 /** The result of `resources/list`. */
-export const resources: readonly Resource[] = JSON.parse(
-  process.env.BENCH_RESOURCES ??
-    JSON.stringify([
-      { uri: sceneUri, name: 'scene', mimeType: 'application/json' },
-      { uri: blobUri, name: 'artefact', mimeType: 'application/octet-stream' },
-    ]),
-)
+export const resources: readonly Resource[] = given
+  ? JSON.parse(given)
+  : [sceneUri, blobUri].map(uri => ({ uri, name: uri }))
 
 // Facts beside the text, as long as those of `serve`.
 const facts = { run: '5f0c9a1e', revision: 12, set_at: '2026-11-25T01:58:01.200Z' }
