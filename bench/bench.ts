@@ -75,7 +75,10 @@ export class Bench {
 
   /** Ends what runs, so that the next row starts from nothing. */
   async stopAll(): Promise<void> {
-    await Promise.all(this.#running.splice(0).map(server => server.stop()))
+    for (const server of this.#running.splice(0)) {
+      await server.stop()
+      rmSync(server.folder, { recursive: true, force: true, maxRetries: 5 })
+    }
   }
 
   /** For the way out; the processes end when this one does. */

@@ -8,29 +8,20 @@ import { resultOf, type Sent, type Server } from './server.ts'
 const needle = 'notifications/resources/updated'
 const updateTimeoutMs = 20_000
 
-/**
- * What the servers together needed for each of the things that `work` says it did. `loadCpu`: how
- * much of a core this process took; near 1 it would be what is measured.
- */
+/** What the servers together needed for each of the things that `work` says it did. */
 export async function measureWork(
   servers: readonly Server[],
   work: () => Promise<number>,
 ): Promise<Figures> {
-  const before = await cpuOf(servers)
-  const [ownBefore, started] = [process.cpuUsage(), performance.now()]
+  const [before, started] = [await cpuOf(servers), performance.now()]
   const count = await work()
-  const elapsedMs = performance.now() - started
-  const { user, system } = process.cpuUsage(ownBefore)
+  const seconds = (performance.now() - started) / 1000
   const cpuMs = (await cpuOf(servers)) - before
-  return {
-    perSecond: (count / elapsedMs) * 1000,
-    cpuUs: (cpuMs / count) * 1000,
-    loadCpu: (user + system) / 1000 / elapsedMs,
-  }
+  return { perSecond: count / seconds, cpuUs: (cpuMs / count) * 1000 }
 }
 
 async function cpuOf(servers: readonly Server[]): Promise<number> {
-  const each = await Promise.all(servers.map(server => server.cpuMs()))
+  const each = await Promise.all(servers.map(server => server.usage('cpuMs')))
   return each.reduce((sum, ms) => sum + ms, 0)
 }
 
@@ -88,7 +79,7 @@ export async function upload(server: Server, count: number): Promise<number> {
 export class Streams {
   readonly #clients: Client[] = []
   #heard = 0
-  #waiting: { total: number; done: () => void } | undefined
+  #awaited = { count: 0, done: () => {} }
 
   static async open(server: Server, count: number, uri = sceneUri): Promise<Streams> {
     const streams = new Streams()
@@ -109,7 +100,7 @@ export class Streams {
     this.#heard = 0
     for (let i = 1; i <= count; i++) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      this.#waiting = { total: i * this.#clients.length, done: resolve }
+      this.#awaited = { count: i * this.#clients.length, done: resolve }
       const late = new Error('an update did not reach every stream')
       const timer = setTimeout(reject, updateTimeoutMs, late)
       const update = server.host('POST', '/scene', makeSceneText(i))
@@ -133,13 +124,9 @@ export class Streams {
     body.setEncoding('latin1').on('data', (chunk: string) => {
       const lines = (tail + chunk).split('\n')
       tail = lines.pop() ?? ''
-      this.#hear(lines.filter(line => line.includes(needle)).length)
+      this.#heard += lines.filter(line => line.includes(needle)).length
+      if (this.#heard >= this.#awaited.count) this.#awaited.done()
     })
     body.on('error', () => {})
-  }
-
-  #hear(count: number): void {
-    this.#heard += count
-    if (this.#waiting !== undefined && this.#heard >= this.#waiting.total) this.#waiting.done()
   }
 }

@@ -1,5 +1,5 @@
 /** `npm run bench`: measures the server beside others in one run and prints tables of ratios. */
-import { availableParallelism, cpus, totalmem } from 'node:os'
+import { availableParallelism, cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Bench } from './bench.ts'
 import { measured, type Row } from './measure.ts'
@@ -51,10 +51,7 @@ const bench = new Bench({ quick, against })
 process.once('exit', () => bench.cleanUp())
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-const gib = Math.round(totalmem() / 1024 ** 3)
-console.log(
-  `${availableParallelism()} x ${cpus()[0]?.model.trim()}, ${gib} GiB, Node ${process.version}\n`,
-)
+console.log(`${availableParallelism()} x ${cpus()[0]?.model.trim()}, Node ${process.version}\n`)
 for (const [name, describe] of Object.entries(rows)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue
   try {

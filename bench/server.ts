@@ -33,7 +33,6 @@ export class Server {
   instanceId = ''
   readonly #child: ChildProcess
   readonly #gone: Promise<never>
-  #hostUrl = ''
   #hostHeaders: Record<string, string> = {}
 
   constructor(
@@ -62,7 +61,6 @@ export class Server {
     const announced = JSON.parse(line)
     this.origin = new URL(announced.url).origin
     this.instanceId = announced.instance_id
-    this.#hostUrl = announced.host_url
     if (announced.host_token_file !== undefined) {
       const token = readFileSync(announced.host_token_file, 'utf8').trim()
       this.#hostHeaders = { Authorization: `Bearer ${token}` }
@@ -70,14 +68,11 @@ export class Server {
     return this
   }
 
-  /** Of all its threads since it started, in milliseconds. */
-  cpuMs(): Promise<number> {
-    return this.#probe('cpuMs')
-  }
-
-  /** After garbage was collected. */
-  residentBytes(): Promise<number> {
-    return this.#probe('residentBytes')
+  /** CPU time of all threads since the start; resident memory after garbage was collected. */
+  async usage(of: 'cpuMs' | 'residentBytes'): Promise<number> {
+    this.#child.send(of)
+    const [answer] = await Promise.race([once(this.#child, 'message'), this.#gone])
+    return answer as number
   }
 
   async stop(): Promise<void> {
@@ -86,9 +81,10 @@ export class Server {
 
   /** A request of the host link, as an application makes it. */
   host(method: Sent['method'], path: string, body: string | Buffer): Sent {
-    const { origin, pathname } = new URL(`${this.#hostUrl}/v1${path}`)
+    const { origin } = this
     const type = typeof body === 'string' ? json : { 'Content-Type': 'application/octet-stream' }
-    return { origin, path: pathname, method, headers: { ...type, ...this.#hostHeaders }, body }
+    const headers = { ...type, ...this.#hostHeaders }
+    return { origin, path: `/host/v1${path}`, method, headers, body }
   }
 
   async postScene(text: string): Promise<void> {
@@ -133,12 +129,6 @@ export class Server {
     const headers = { ...mcpHeaders, ...(session && { 'Mcp-Session-Id': session }) }
     const body = JSON.stringify({ jsonrpc: '2.0', ...message, params })
     return { origin: this.origin, path: '/mcp', method: 'POST', headers, body }
-  }
-
-  async #probe(question: string): Promise<number> {
-    this.#child.send(question)
-    const [answer] = await Promise.race([once(this.#child, 'message'), this.#gone])
-    return answer as number
   }
 }
 

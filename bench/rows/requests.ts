@@ -14,7 +14,6 @@ const columns: readonly Column[] = [
   { title: 'rate ratio', figure: 'perSecond', show: 'ratio' },
   { title: 'requests/s', figure: 'perSecond', show: 'value' },
   { title: 'server us/request', figure: 'cpuUs', show: 'value' },
-  { title: 'load cpu', figure: 'loadCpu', show: 'value' },
 ]
 
 interface Asked {

@@ -29,7 +29,6 @@ export async function fanOutRow(bench: Bench): Promise<Row> {
     columns: [
       { title: 'cpu ratio', figure: 'cpuUs', show: 'inverse' },
       { title: 'us/notification', figure: 'cpuUs', show: 'value' },
-      { title: 'notifications/s', figure: 'perSecond', show: 'value' },
     ],
     entries: (await bench.startAll()).map(entryOf),
     rounds: bench.pick(5, 2),
@@ -45,10 +44,10 @@ export async function memoryRow(bench: Bench): Promise<Row> {
   const count = bench.pick(9900, 2000)
   const measureOne = async (server: Server): Promise<Figures> => {
     await server.postScene(makeSceneText(0))
-    const before = await server.residentBytes()
+    const before = await server.usage('residentBytes')
     const streams = await Streams.open(server, count)
     await delay(settleMs)
-    const after = await server.residentBytes()
+    const after = await server.usage('residentBytes')
     await streams.update(server, 1)
     streams.close()
     return { kbPerStream: (after - before) / 1024 / count }

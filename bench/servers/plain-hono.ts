@@ -29,7 +29,7 @@ app.post('/mcp', async c => {
   if (message.id === undefined) return c.body(null, 202)
   const uri = message.params?.uri ?? ''
   if (message.method === 'resources/subscribe') session.subscribed.add(uri)
-  return c.json({ jsonrpc: '2.0', id: message.id, result: resultOf(message.method, uri) as never })
+  return c.json({ jsonrpc: '2.0', id: message.id, result: resultOf(message.method, uri) })
 })
 
 app.get('/mcp', c => {

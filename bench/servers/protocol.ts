@@ -15,12 +15,6 @@ export interface Session<Stream> {
   stream?: Stream
 }
 
-interface Resource {
-  readonly uri: string
-  readonly name: string
-  readonly [member: string]: unknown
-}
-
 export const initializeResult = {
   protocolVersion: '2025-06-18',
   capabilities: { resources: { subscribe: true, listChanged: true } },
@@ -29,7 +23,7 @@ export const initializeResult = {
 
 const { BENCH_RESOURCES: given } = process.env
 /** The result of `resources/list`. */
-export const resources: readonly Resource[] = given
+export const resources: readonly { uri: string; name: string }[] = given
   ? JSON.parse(given)
   : [sceneUri, blobUri].map(uri => ({ uri, name: uri }))
 
@@ -45,7 +39,7 @@ const sceneContent = {
 /** Encoded once: the comparison servers hold the blob ready to send. */
 let blob: string | undefined
 
-export function resultOf(method: string, uri: string): Record<string, unknown> {
+export function resultOf(method: string, uri: string): any {
   if (method === 'resources/list') return { resources }
   if (method !== 'resources/read') return {}
   if (uri === sceneUri) return { contents: [sceneContent] }
@@ -68,8 +62,7 @@ export function listen(answer: RequestListener): void {
 }
 
 export function announce({ port }: { readonly port: number }): void {
-  const origin = `http://127.0.0.1:${port}`
-  console.log(JSON.stringify({ url: `${origin}/mcp`, host_url: `${origin}/host` }))
+  console.log(JSON.stringify({ url: `http://127.0.0.1:${port}/mcp` }))
 }
 
 export function openEventStream(response: ServerResponse): void {

@@ -6,8 +6,6 @@ import { McpServer } from '@modelcontextprotocol/server'
 import { sceneUri } from '../fixture.ts'
 import { listen, resources, resultOf, sendJson } from './protocol.ts'
 
-type ReadResult = { contents: { uri: string; mimeType: string; text: string }[] }
-
 interface Session {
   readonly server: McpServer
   readonly transport: NodeStreamableHTTPServerTransport
@@ -35,8 +33,7 @@ async function openSession(): Promise<Session> {
     { capabilities: { resources: { subscribe: true, listChanged: true } } },
   )
   for (const { uri, name, ...rest } of resources) {
-    const read = () => resultOf('resources/read', uri) as ReadResult
-    server.registerResource(name, uri, rest, read)
+    server.registerResource(name, uri, rest, () => resultOf('resources/read', uri))
   }
   server.server.setRequestHandler('resources/subscribe', request => {
     subscribed.add(request.params.uri)
@@ -52,8 +49,7 @@ async function openSession(): Promise<Session> {
 }
 
 function onScene(request: IncomingMessage, response: ServerResponse): void {
-  request.resume()
-  request.on('end', () => {
+  request.resume().on('end', () => {
     for (const { subscribed, server } of sessions.values()) {
       if (!subscribed.has(sceneUri)) continue
       server.server.sendResourceUpdated({ uri: sceneUri }).catch(() => {})
