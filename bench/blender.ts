@@ -20,8 +20,6 @@ import {
 } from '../test/helpers/blender.ts'
 import { formatNumber, quantile } from './measure.ts'
 
-type Mode = (typeof blenderModes)[number]
-
 const words = fileURLToPath(new URL('blender-words.py', import.meta.url))
 const moves = Number(process.argv[2] ?? 30)
 /** Longer than any throttle here: each move is a first change after a pause. */
@@ -32,7 +30,7 @@ const addon = await installAddon(120_000 + moves * pauseMs * 4)
 
 /** A Blender with its scene prepared and told, and a client that listens; all of it ends after. */
 async function whileLinked<Found>(
-  { args, command }: Mode,
+  { args, command }: (typeof blenderModes)[number],
   prepare: readonly string[],
   measure: (blender: Remote, updates: Updates) => Promise<Found>,
 ): Promise<Found> {

@@ -38,7 +38,6 @@ export {
 export {
   type AuditEntry,
   AuditLog,
-  type AuditLogOptions,
   type AuditOutcome,
   type AuditRecord,
 } from './server/resources/audit-log.ts'

@@ -45,8 +45,9 @@ export async function perform(argv: string[], options: Interfaces.LoadOptions): 
     failure = error
     process.exitCode = failure?.oclif?.exit ?? 1
     const { stdout, stderr } = process
+    const isJson = json && broken === undefined
     // A command that only sets its exit code has printed why.
-    if (failure?.code !== 'EEXIT') (json ? stdout : stderr).write(failureText(error, json))
+    if (failure?.code !== 'EEXIT') (isJson ? stdout : stderr).write(failureText(error, isJson))
   }
   const written = (stream: NodeJS.WriteStream) =>
     new Promise(resolve => void stream.write('', resolve))

@@ -6,8 +6,6 @@ import { measureWork, Streams } from '../load.ts'
 import type { Entry, Figures, Row } from '../measure.ts'
 import type { Server } from '../server.ts'
 
-const settleMs = 2000
-
 /** Scene updates to many open streams, each sent when all have heard the one before. */
 export async function fanOutRow(bench: Bench): Promise<Row> {
   const count = 200
@@ -46,7 +44,8 @@ export async function memoryRow(bench: Bench): Promise<Row> {
     await server.postScene(makeSceneText(0))
     const before = await server.usage('residentBytes')
     const streams = await Streams.open(server, count)
-    await delay(settleMs)
+    // The heap settles.
+    await delay(2000)
     const after = await server.usage('residentBytes')
     await streams.update(server, 1)
     streams.close()

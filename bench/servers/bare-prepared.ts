@@ -43,7 +43,7 @@ async function onPost(request: IncomingMessage, response: ServerResponse): Promi
     response.setHeader('Mcp-Session-Id', session)
     return sendResult(response, id, method, () => initializeResult)
   }
-  const session = find(request)
+  const session = sessionOf(request)
   if (session === undefined) return void response.writeHead(404).end()
   if (id === undefined) return void response.writeHead(202).end()
   const uri = params?.uri ?? ''
@@ -52,14 +52,14 @@ async function onPost(request: IncomingMessage, response: ServerResponse): Promi
 }
 
 function openStream(request: IncomingMessage, response: ServerResponse): void {
-  const session = find(request)
+  const session = sessionOf(request)
   if (session === undefined) return void response.writeHead(404).end()
   openEventStream(response)
   session.stream = response
   response.on('close', () => delete session.stream)
 }
 
-function find(request: IncomingMessage): Session<ServerResponse> | undefined {
+function sessionOf(request: IncomingMessage): Session<ServerResponse> | undefined {
   return sessions.get(String(request.headers['mcp-session-id']))
 }
 

@@ -2,7 +2,7 @@ import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
 import { isSafeFetchUrl, OAuthConfig } from '../lib/auth/oauth-config.ts'
-import { checkSecretText, readSecretFile } from '../lib/auth/secret-file.ts'
+import { parseSecret, readSecretFile } from '../lib/auth/secret-file.ts'
 import { keysPath } from '../lib/config/paths.ts'
 import { isLoopback, withoutBrackets } from '../lib/util/net.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
@@ -155,7 +155,7 @@ export async function findApiKey(
 ): Promise<string | null> {
   if (file !== undefined) return readSecretFile(file, '--api-key-file')
   const key = new ApiKeyConfig().resolve(env)
-  return key === null ? null : checkSecretText(key, keyVariable)
+  return key === null ? null : parseSecret(key, keyVariable)
 }
 
 function readOAuth(flags: AuthFlags): OAuthSettings {

@@ -1,6 +1,6 @@
 import type { Interfaces } from '@oclif/core'
 import { join } from 'node:path'
-import { ownerFile } from '../lib/instances/files.ts'
+import { ownerFile } from '../lib/instances/state-directory.ts'
 import { findNextRun, liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import type { InstanceRecord } from '../lib/instances/record.ts'
 import { selectInstances } from '../lib/instances/select-instance.ts'
@@ -51,21 +51,16 @@ export async function findEndpoint(
       const own = isLocal ? await ownServers(registryDir, log) : []
       return ok({ url, ownerFile: own.find(server => server.url === url.href)?.ownerFile })
     }
-    const found = { url: shownUrl(url) }
-    return { locate, key, found }
+    return { locate, key, found: { url: shownUrl(url) } }
   }
   if (word === gatewayWord) {
     const { url, aggregate } = await findGateway(registryDir)
-    const locate: Locate = async () => {
-      try {
-        const gateway = await findGateway(registryDir)
-        return ok({ url: new URL(gateway.url), ownerFile: gateway.ownerFile })
-      } catch (error) {
-        return fail(messageOf(error))
-      }
-    }
-    const found = { url, aggregate }
-    return { locate, key, found }
+    const locate: Locate = () =>
+      findGateway(registryDir).then(
+        gateway => ok({ url: new URL(gateway.url), ownerFile: gateway.ownerFile }),
+        error => fail(messageOf(error)),
+      )
+    return { locate, key, found: { url, aggregate } }
   }
   const live = () => liveInstances(registryDir, log)
   const first = chooseInstance(await live(), word, naming)

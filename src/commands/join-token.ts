@@ -1,6 +1,6 @@
-import { parseToken, readTokenFile } from '../lib/accounts/token.ts'
+import { parseSecret, readSecretFile } from '../lib/auth/secret-file.ts'
 import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
-import type { Secret } from '../lib/util/secret.ts'
+import { Secret } from '../lib/util/secret.ts'
 import { checkPath } from './path-flags.ts'
 
 /**
@@ -12,12 +12,12 @@ export function readJoinToken(
   env: NodeJS.ProcessEnv,
 ): (() => Promise<Secret>) | null {
   const file = checkPath('join-token-file', flags['join-token-file'])
+  if (file !== undefined) {
+    const settings = { mounted: true }
+    return async () => new Secret(await readSecretFile(file, '--join-token-file', settings))
+  }
   const { SERVICE_JOIN_TOKEN: variable } = env
-  if (file === undefined && !variable) return null
-  return async () =>
-    file === undefined
-      ? parseToken(variable ?? '', 'SERVICE_JOIN_TOKEN')
-      : readTokenFile(file, '--join-token-file')
+  return variable ? async () => new Secret(parseSecret(variable, 'SERVICE_JOIN_TOKEN')) : null
 }
 
 /** The address of a gateway to join, without `/mcp`. Throws `usage_invalid`. */

@@ -1,9 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AccountCommand } from '../lib/cli/base-command.ts'
-import { parseToken, tokenExpiry } from '../lib/accounts/token.ts'
+import { tokenExpiry } from '../lib/accounts/token.ts'
+import { parseSecret } from '../lib/auth/secret-file.ts'
 import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
 import { usage } from '../lib/util/errors.ts'
+import { Secret } from '../lib/util/secret.ts'
 import { type AccountContext, openAccount, saveLogin } from './account/context.ts'
 import { readPassword, readText, passwordFlags } from './account/password-input.ts'
 
@@ -43,7 +45,7 @@ export default class Login extends AccountCommand {
 
 async function saveToken(context: AccountContext): Promise<void> {
   const text = await readSecretFromStdin(process.stdin, '--token-stdin')
-  const accessToken = parseToken(text.reveal(), '--token-stdin')
+  const accessToken = new Secret(parseSecret(text.reveal(), '--token-stdin'))
   const { username, email } = await context.client.me(accessToken)
   // A service token says no end and is never refreshed.
   const accessExpiresAtMs = tokenExpiry(accessToken)

@@ -14,12 +14,7 @@ import { selectInstances } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
 import { type Client, clients, scopes } from '../lib/mcp/settings/clients.ts'
 import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
-import {
-  entriesWith,
-  findSettings,
-  whySwitchedOff,
-  writeEntry,
-} from '../lib/mcp/settings/settings-file.ts'
+import { findSettings, writeEntry } from '../lib/mcp/settings/settings-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import { isLoopback } from '../lib/util/net.ts'
 import { userAgent } from '../lib/util/version.ts'
@@ -155,12 +150,6 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
     await output.result(snippet.trimEnd(), facts)
     if (own !== undefined) output.note(`Or: ${own}`)
   }
-  const why = file === null ? null : await whySwitchedOff(client, file, name)
-  if (why !== null) output.warn(`${title} does not use the entry ${name}: ${why} in ${file}`)
-  const same = file === null ? [] : await entriesWith(url, client, file)
-  for (const other of same.filter(each => each !== name)) {
-    output.warn(`the entry ${other} is for ${url}, too: with both, ${title} has every tool twice`)
-  }
   for (const note of made.notes) output.note(note)
 }
 
@@ -256,15 +245,9 @@ async function findTarget(
  * counts as one that requires the key there is.
  */
 async function asksForKey(url: string): Promise<boolean> {
-  try {
-    const answer = await fetch(url, {
-      redirect: 'manual',
-      signal: AbortSignal.timeout(2000),
-      headers: { 'user-agent': userAgent },
-    })
-    await answer.body?.cancel()
-    return answer.status === 401
-  } catch {
-    return Boolean(process.env[keyVariable])
-  }
+  const signal = AbortSignal.timeout(2000)
+  const headers = { 'user-agent': userAgent }
+  const answer = await fetch(url, { redirect: 'manual', signal, headers }).catch(() => null)
+  await answer?.body?.cancel()
+  return answer === null ? Boolean(process.env[keyVariable]) : answer.status === 401
 }

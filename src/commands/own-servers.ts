@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { ownerFile } from '../lib/instances/files.ts'
+import { ownerFile } from '../lib/instances/state-directory.ts'
 import { liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Logger } from '../lib/util/logger.ts'
@@ -17,13 +17,10 @@ async function runningGateways(registryDir: string) {
   const { gatewayOwnerFile, listActiveGateways } =
     await import('../server/gateway/active-gateway.ts')
   const found = await listActiveGateways(registryDir)
+  const isOther = ({ port }: { port: number }) => Number(port !== defaultPorts.gateway)
   return found
-    .toSorted((left, right) => usualFirst(left.port) - usualFirst(right.port))
+    .toSorted((left, right) => isOther(left) - isOther(right))
     .map(({ port, active }) => ({ ...active, ownerFile: gatewayOwnerFile(registryDir, port) }))
-}
-
-function usualFirst(port: number): number {
-  return port === defaultPorts.gateway ? 0 : 1
 }
 
 /** The first of the running gateways. Throws `network_failed` when none runs. */

@@ -46,7 +46,7 @@ and an invitation code when the accounts server requires one.`
         return client.register(names, password, invite)
       })
       output.note(`registered ${username}`)
-      return made ?? client.login(username, password)
+      return made
     })
     await saveLogin(context, { username, email, ...login })
   }

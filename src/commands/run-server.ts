@@ -39,7 +39,7 @@ export async function runServer<Settings, Handle extends Stoppable>(
 ): Promise<void> {
   const { json, quiet } = flags
   const colour = hasColour(process.stderr)
-  const log = createLog({ level: levelOf(flags), readable: process.stderr.isTTY, colour })
+  const log = createLog({ level: levelOf(flags) })
   const signals = watchStopSignals()
   try {
     const cancel = new AbortController()

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Interfaces } from '@oclif/core'
-import { checkSecretText } from '../lib/auth/secret-file.ts'
+import { parseSecret } from '../lib/auth/secret-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import type { ServeOptions } from '../server/host/serve-options.ts'
 import { defaultPorts } from './default-ports.ts'
@@ -42,7 +42,7 @@ export async function readServeSettings(
     resources: flags['no-resources'] !== true,
     notes: flags['no-notes'] !== true,
     name: checkLine('name', flags.name),
-    hostTokenEnv: hostToken ? checkSecretText(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
+    hostTokenEnv: hostToken ? parseSecret(hostToken, 'SERVICE_HOST_TOKEN') : undefined,
   }
 }
 

@@ -34,7 +34,7 @@ import { type Handlers, ServerSocket, type Stoppable, stoppable } from './http/s
 import { guardUpgrades, type Upgrade } from './http/upgrade.ts'
 import { activityGauges } from './mcp/endpoint.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
-import { refusalText } from './mcp/send.ts'
+import { refuseUnread } from './mcp/send.ts'
 import { Page } from './page/page.ts'
 
 /** Everything `gateway` decided before it starts: checked values, no flags, no environment. */
@@ -133,7 +133,7 @@ export async function startGateway(
   const before = await winPort({
     ...options,
     registryDir,
-    bind: () => socket.bind(waitingFor(ready.promise, options)),
+    bind: () => socket.bind(waitingFor(ready.promise, options, limits.rejoinMs)),
     notify(news) {
       remember(news)
       const event = news.event === 'contention' ? 'standby' : news.event
@@ -202,7 +202,7 @@ export async function startGateway(
   const app = createApp({
     reach: options,
     auth: page?.auth ?? policy,
-    mcp: { handle: (...asked) => views.handle(...asked), refusal: refusalText },
+    mcp: { handle: (...asked) => views.handle(...asked), refuse: refuseUnread },
     own: page?.routes,
     guarded: aggregate ? { '/instances/*': (...asked) => views.download(...asked) } : {},
     metrics,
@@ -228,11 +228,8 @@ interface Ready {
   readonly acceptJoin: Upgrade | undefined
 }
 
-/** Instances that were joined before a restart are back within this time. */
-const rejoinMs = 3000
-
 /** Handlers for a socket that is bound before there is anything to serve. */
-function waitingFor(ready: Promise<Ready>, options: GatewayOptions): Handlers {
+function waitingFor(ready: Promise<Ready>, options: GatewayOptions, rejoinMs: number): Handlers {
   // Joins are accepted first, so that no client is told that an instance is unknown which comes back.
   const rejoined = options.acceptJoins && ready.then(() => delay(rejoinMs, null, { ref: false }))
   const complete = Promise.all([ready, rejoined])

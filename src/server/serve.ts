@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { documentsPath, selectStateDirectory } from '../lib/config/paths.ts'
-import { tokenFile } from '../lib/instances/files.ts'
+import { tokenFile, openStateDirectory } from '../lib/instances/state-directory.ts'
 import { newOwnerToken, withGatewayAccess, withOwnerAccess } from './auth/account-access.ts'
 import { createAuth } from './auth/auth.ts'
 import { openBucket } from './artefacts/bucket.ts'
@@ -33,7 +33,6 @@ import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
 import { McpHttpServer } from './mcp/mcp-http-server.ts'
 import { reapInstances } from '../lib/instances/record-files.ts'
-import { openStateDirectory } from '../lib/instances/state-directory.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
 import { Notes } from './notes/notes.ts'
@@ -88,7 +87,7 @@ export async function startServe(
   const gatewaysToo = withGatewayAccess(auth.policy, { instanceId, hostToken: token.secret })
   const ownerToken = newOwnerToken()
   opened.defer(() => auth.close())
-  const audit = new AuditLog({})
+  const audit = new AuditLog()
   // Without resources no client can read the picture, so the window is not captured.
   const capture =
     options.resources && options.capture !== undefined
@@ -231,6 +230,8 @@ export async function startServe(
       scene: registry.scene,
       maxBytes: limits.maxMessageBytes,
       log,
+      onProblem: problem =>
+        void record.update({ metadata: problem === null ? {} : { scene_file: problem } }),
     })
     opened.defer(() => watcher.stop())
     registry.listen({ resourceUpdated: () => watcher.checkPause() })

@@ -1,3 +1,4 @@
+import { expect } from 'chai'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -7,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
 import { until } from '../helpers/until.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { type Script, ScriptedServer, token } from './scripted-server.ts'
 
 const program = fileURLToPath(new URL('python/driver.py', import.meta.url))
 
@@ -142,4 +144,45 @@ export class PythonApp {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill('SIGKILL')
     await this.exited
   }
+}
+
+/** Starts servers and applications for the tests of a suite; they end after each test. */
+export function useLinkedApps() {
+  const servers: ScriptedServer[] = []
+  const apps: PythonApp[] = []
+
+  before(function () {
+    needPython(this)
+  })
+  afterEach(async () => {
+    const ended = apps.splice(0)
+    for (const app of ended) await app.kill()
+    for (const server of servers.splice(0)) await server.stop()
+    for (const { output } of ended) {
+      expect(output).not.to.contain(token)
+      expect(output).not.to.contain('Traceback')
+    }
+  })
+
+  async function serve(script?: Script): Promise<ScriptedServer> {
+    const server = await ScriptedServer.start(script)
+    servers.push(server)
+    return server
+  }
+
+  function launch(env?: Record<string, string>): PythonApp {
+    const app = new PythonApp(env)
+    apps.push(app)
+    return app
+  }
+
+  /** A server that behaves by the script, and an application that is linked to it. */
+  async function link(script?: Script, args: object = {}, options: LinkOptions = {}) {
+    const server = await serve(script)
+    const app = launch()
+    await app.link({ url: server.url, token, ...args }, options)
+    return { server, app }
+  }
+
+  return { serve, launch, link }
 }

@@ -62,55 +62,6 @@ describe('the Python link beside a real serve', () => {
     expect(upload).to.deep.equal({ done: true, uri: `artefact://sha256/${hash}`, error: null })
   })
 
-  it('makes notes, takes actions on them, and says what became of each', async () => {
-    const kept = async (count: number): Promise<any> => {
-      await until(async () => (await app.get('kept')).length === count, `${count} answers`)
-      return (await app.get('kept'))[count - 1]
-    }
-    await app.call('set_scene', { objects: [{ id: 'Lamp', name: 'Lamp' }] })
-    await app.tell({
-      call: 'add_note',
-      args: ['Too bright'],
-      kwargs: {
-        author: 'ada',
-        targets: ['Lamp'],
-        position: [1, 2, 3],
-        view: { zoom: 8 },
-        frame: 7,
-      },
-    })
-    const { note, error, is_main } = await kept(1)
-    expect({ number: note.number, state: note.state, error, is_main }).to.deep.equal({
-      number: 1,
-      state: 'open',
-      error: null,
-      is_main: true,
-    })
-    const made = await read(`notes://${note.id}`)
-    const said = { text: 'Too bright', author: 'ada', position: [1, 2, 3], view: { zoom: 8 } }
-    expect(made).to.deep.include({ ...said, frame: 7, targets: [{ id: 'Lamp', name: 'Lamp' }] })
-    const act = (...args: string[]) =>
-      app.tell({ call: 'act_on_note', args: [note.id, ...args], kwargs: { by: 'ada' } })
-    await act('answer', 'Dimmed')
-    expect((await kept(2)).note.state).to.equal('answered')
-    await act('accept')
-    expect((await kept(3)).note.state).to.equal('accepted')
-    await act('accept')
-    expect(await kept(4))
-      .to.deep.include({ note: null })
-      .and.property('error')
-      .contains('accepted')
-    await app.tell({ call: 'add_note', args: [''] })
-    expect((await kept(5)).error).to.contain('text')
-    await app.tell({ call: 'add_checkpoint', args: ['before lights'] })
-    expect((await kept(6)).error).to.equal(null)
-    const names = (await read('scene://checkpoints')).checkpoints.map((each: any) => each.name)
-    expect(names).to.include('before lights')
-    const { entries } = await read(`notes://${note.id}`)
-    const actions = entries.map(({ action, by }: any) => `${action} ${by}`)
-    expect(actions).to.deep.equal(['answer ada', 'accept ada'])
-  })
-
   it('answers the readers of its own scheme, and says what goes wrong', async () => {
     await app.call('register', 'thing', [{ uri: 'thing://one', name: 'one' }])
     await app.call('flush', 5)
@@ -140,20 +91,6 @@ describe('the Python link beside a real serve', () => {
       expect((await app.call('flush', 5)).result).to.equal(true)
       expect(await read('scene://current')).to.deep.equal(next)
     }
-  })
-
-  it('shows readers a scene of 60 MiB, and a change of it', async () => {
-    const pad = 'x'.repeat(600)
-    const ids = Array.from({ length: 100_000 }, (_, at) => `Prop.${at}`)
-    const objects = Object.fromEntries(ids.map(id => [id, JSON.stringify({ id, pad })]))
-    await app.call('patch_scene', { frame: 1 }, objects, true)
-    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
-    await app.call('patch_scene', { frame: 2 }, { 'Prop.7': '{"id":"Prop.7"}' })
-    expect((await app.call('flush', 30)).result, app.output).to.equal(true)
-    const scene = await read('scene://current?ids=Prop.7,Prop.99999')
-    expect(scene.items).to.deep.equal([{ id: 'Prop.7' }, { id: 'Prop.99999', pad }])
-    const { result } = await ask('resources/read', { uri: 'scene://delta' })
-    expect(result.contents[0].text).to.have.length.below(1000).and.contain('frame')
   })
 
   it('loses no note that was made while the server was away', async () => {
@@ -203,29 +140,6 @@ describe('the Python link beside a real serve', () => {
       expect(JSON.stringify(await read('scene://current'))).to.contain('hammer')
     } finally {
       child.kill('SIGKILL')
-    }
-  })
-
-  it('keeps the link through a silence that it announced', async () => {
-    const bounds = ['--bound=linkPingMs=100', '--bound=linkSilenceMs=500']
-    const strict = await serveInProcess({ flags: bounds })
-    const silent = new PythonApp()
-    const cuts = () => strict.output().stderr.split('application disconnected').length - 1
-    try {
-      await silent.link({ url: strict.hostUrl, token: strict.token })
-      await silent.untilState('connected')
-      const before = cuts()
-      await silent.call('set_busy', 'recomputing', 600)
-      await silent.tell({ freeze: 1.5 })
-      await silent.call('set_scene', { frame: 1 })
-      expect((await silent.call('flush', 10)).result).to.equal(true)
-      expect(cuts()).to.equal(before)
-      await silent.call('set_busy', 'recomputing', 0.001)
-      await silent.tell({ freeze: 1.5 })
-      await until(() => cuts() > before, 'the cut of a silence that was not announced')
-    } finally {
-      await silent.kill()
-      await strict.stop()
     }
   })
 

@@ -46,8 +46,6 @@ export interface Program {
   call: (entry: string, tool: string, args: object) => Call
   /** Its own tool that reads a resource. */
   read?: (server: string, uri: string) => Call
-  /** Its own search for tools, where it has one that runs here. */
-  search?: (query: string) => Call
   /** Pictures reach no model in this set-up. */
   isBlind?: true
 }
@@ -89,13 +87,11 @@ export const programs: Program[] = [
     args: '-p go --allowedTools ReadMcpResourceTool mcp__blender mcp__keyed mcp__bridged',
     read: (server, uri) => ({ name: 'ReadMcpResourceTool', args: { server, uri } }),
     call: (entry, tool, args) => ({ name: `mcp__${entry}__${tool}`, args }),
-    search: query => ({ name: 'ToolSearch', args: { query, max_results: 2 } }),
   },
   {
     ...codex('Codex, gpt-5.5', 'gpt-5.5'),
     call: (entry, name, args) => ({ name, namespace: `mcp__${entry}`, args }),
     read: (server, uri) => ({ name: 'read_mcp_resource', args: { server, uri } }),
-    search: query => ({ name: 'tool_search', args: { query, limit: 2 } }),
   },
   {
     ...codex('Codex, gpt-6-sol (calls from JavaScript)', 'gpt-6-sol'),
@@ -123,7 +119,6 @@ export const programs: Program[] = [
       name: 'tool_call',
       args: { name: `mcp__${entry}__${tool}`, arguments: args },
     }),
-    search: query => ({ name: 'tool_search', args: { query, max_results: 2 } }),
   },
   {
     title: 'opencode',

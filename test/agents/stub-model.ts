@@ -14,7 +14,6 @@ export interface Call {
 /** What reached the stub: parts of the conversation behind the last call. */
 export interface Turn {
   arrived: unknown[]
-  request: any
 }
 
 export interface StubModel {
@@ -99,9 +98,6 @@ const openAiResponses: WireFormat = {
 function calledItem({ name, namespace, args }: Call, id: number): object {
   const call_id = `call_${id}`
   if (typeof args === 'string') return { type: 'custom_tool_call', call_id, name, input: args }
-  if (name === 'tool_search') {
-    return { type: 'tool_search_call', call_id, execution: 'client', arguments: args }
-  }
   return { type: 'function_call', call_id, name, namespace, arguments: JSON.stringify(args) }
 }
 
@@ -138,7 +134,7 @@ export async function startStubModel(
     // Titles and the like are asked for without tools; Codex may have them among the parts.
     const isTurn = request.tools?.length > 0 || parts.some(part => part.tools !== undefined)
     if (isTurn) {
-      turns[made] = { arrived: parts.slice(parts.findLastIndex(format.isCall) + 1), request }
+      turns[made] = { arrived: parts.slice(parts.findLastIndex(format.isCall) + 1) }
       await before(made)
     }
     const events = format.answer((isTurn && script[made]) || null, made)

@@ -12,14 +12,12 @@ import { skipBecause } from '../helpers/skip.ts'
 
 /** Each is a file of Python tests that runs inside Blender, with the add-on as it is installed. */
 const suites: readonly [file: string, about: string][] = [
-  ['pure.py', 'rounds, names, waits and cuts as its decisions say'],
+  ['pure.py', 'rounds, names, cuts and scales as its decisions say'],
   ['lifecycle.py', 'connects only when asked and leaves nothing behind'],
   ['snapshot_facts.py', 'says what is in the scene, also when there is too much of it'],
   ['identities.py', 'knows which object is which'],
   ['changes_seen.py', 'notices what happens, once'],
   ['random_changes.py', 'tells after any changes what a fresh look finds'],
-  ['sharing.py', 'sends files when somebody asks'],
-  ['picture_taking.py', 'takes pictures that fit, when it may'],
 ]
 
 describe('the Blender add-on, installed from its zip', function () {

@@ -121,11 +121,6 @@ for (const { mode, needs, args, command } of blenderModes) {
       await until(async () => (await record())['dcc_type'] === 'blender', 'Blender in the record')
     })
 
-    it('is told of a move', async () => {
-      await tell('move')
-      await comes(scene, moved)
-    })
-
     it('reads what was changed a moment ago, also while nobody follows the scene', async () => {
       await client.unsubscribeResource({ uri: 'scene://current' })
       for (let x = 1; x <= 5; x++) {
@@ -163,14 +158,6 @@ for (const { mode, needs, args, command } of blenderModes) {
       expect(loaded.objects?.map(({ name }) => name)).to.have.members(['Cube', 'Light', 'Camera'])
       // Without a window Blender itself says that an undo step of before is a change of this file.
       if (mode === 'gui') expect(loaded.document.modified).to.equal(false)
-    })
-
-    it('sees the new document of a template', async () => {
-      await tell('rename')
-      await comes(names, found => found.includes('Hero'))
-      await tell('new_from_template')
-      await comes(scene, ({ objects }) => objects?.some(({ name }) => name === 'Stroke') === true)
-      await confirmed()
     })
 
     it('reads why the scene is gone when Blender loaded its factory settings', async () => {
@@ -240,18 +227,18 @@ for (const { mode, needs, args, command } of blenderModes) {
         )
         expect(moved?.params).to.deep.include({ value: [0, 0, 2] })
       })
-    }
 
-    it('says that Blender is busy when its main thread is', async () => {
-      let isFrozen = true
-      const frozen = tell('freeze').then(() => (isFrozen = false))
-      const failed = await refusal(client, 'blender-object://Cube')
-      expect(failed).to.deep.include({ code: -32603 })
-      expect(failed?.data).to.deep.include({ reason: 'host_busy' })
-      expect(isFrozen).to.equal(true)
-      await frozen
-      expect(await readJson(client, 'blender-object://Cube')).to.include({ id: 'Cube' })
-    })
+      it('says that Blender is busy when its main thread is', async () => {
+        let isFrozen = true
+        const frozen = tell('freeze').then(() => (isFrozen = false))
+        const failed = await refusal(client, 'blender-object://Cube')
+        expect(failed).to.deep.include({ code: -32603 })
+        expect(failed?.data).to.deep.include({ reason: 'host_busy' })
+        expect(isFrozen).to.equal(true)
+        await frozen
+        expect(await readJson(client, 'blender-object://Cube')).to.include({ id: 'Cube' })
+      })
+    }
 
     it('finds what a script printed', async () => {
       await tell('talk')

@@ -7,6 +7,9 @@ import type { Capture, CaptureTarget } from '../../src/server/capture/backend.ts
 import { checkCompositor } from '../../src/server/capture/compositor.ts'
 import { nativeBackend } from '../../src/server/capture/native-backend.ts'
 import { pictureFacts } from '../../src/server/capture/pictures.ts'
+import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { LinkClient } from '../helpers/link.ts'
+import { RawSession } from '../helpers/mcp.ts'
 import {
   Desktop,
   differingPixels,
@@ -84,6 +87,23 @@ describe('windows on a real display', function () {
     expect(await differingPixels(desktop, made, program.id, folder)).to.equal(0)
     expect(await probed({ pid: program.pid, title: null })).to.equal('found')
     expect(await reason(2 ** 22 - 1)).to.equal('no_window')
+  })
+
+  it('are read through a server by the process of the linked application, until that goes', async () => {
+    const uri = 'capture://current_window'
+    const serve = await serveInProcess({ flags: ['--capture', 'native'] })
+    const session = await RawSession.open(serve.url)
+    const isListed = async () =>
+      JSON.stringify((await session.call('resources/list')).result).includes(uri)
+    const said = { dcc_type: 'maya', mode: 'gui', pid: program.pid }
+    const app = await LinkClient.connect(serve, { app: said })
+    await eventually(isListed, 'the window in the list')
+    const { result } = await session.call('resources/read', { uri })
+    const png = Buffer.from(result.contents[0].blob, 'base64')
+    expect(await differingPixels(desktop, { png }, program.id, folder)).to.equal(0)
+    await app.bye()
+    await eventually(async () => !(await isListed()), 'the list without it')
+    await serve.stop()
   })
 
   it('are found by a part of their title where they tell no process', async () => {

@@ -107,33 +107,6 @@ describe('service-cli against its own registry', () => {
     expect(given).to.include({ token: 'svc_given', source: 'variable' })
   })
 
-  it('reads SERVICE_TOKEN_FILE', async () => {
-    const path = join(home.folder, 'token')
-    const env = { SERVICE_TOKEN_FILE: path }
-    writeFileSync(path, `${savedAccess()}\n`, { mode: 0o600 })
-    expect(await json(['whoami'], env)).to.include({ source: 'token_file', username: 'alice' })
-    writeFileSync(path, '')
-    expect((await home.run(['whoami'], { env })).code).to.equal(2)
-  })
-
-  it('takes a token as people copy it', async () => {
-    for (const text of [
-      ` ${savedAccess()}\n`,
-      `\ufeff${savedAccess()}`,
-      `Bearer ${savedAccess()}`,
-    ]) {
-      const path = join(home.folder, 'token')
-      writeFileSync(path, text, { mode: 0o600 })
-      expect((await home.run(['whoami', '--token', text])).code).to.equal(0)
-      expect((await home.run(['whoami'], { env: { SERVICE_TOKEN: text } })).code).to.equal(0)
-      expect((await home.run(['whoami'], { env: { SERVICE_TOKEN_FILE: path } })).code).to.equal(0)
-      const other = createAccountHome(passage.url)
-      const ended = await other.run(['login', '--token-stdin'], { input: text })
-      other.remove()
-      expect(ended.code, ended.stderr).to.equal(0)
-    }
-  })
-
   it('needs no home folder and no valid config.toml for a given token', async () => {
     const token = savedAccess()
     const path = join(home.folder, 'token')
@@ -219,15 +192,6 @@ describe('service-cli against its own registry', () => {
     expect(home.config()).to.contain('username = "bob"').and.contain('email = "bob@studio.example"')
     await login(home, ['--registry', passage.url.replace('127.0.0.1', 'localhost')])
     expect(home.config()).to.contain('username = "alice"').and.contain('username = "bob"')
-  })
-
-  it('saves who logged in with an email address by the user name, in place of the one before', async () => {
-    const args = ['login', 'alice@studio.example', '--password-stdin']
-    expect((await home.run(args, { input: password })).stderr).to.contain(
-      'as alice\nthe token expires in',
-    )
-    const { stdout } = await home.run(['whoami'])
-    expect(stdout).to.match(/^username: alice\nemail:    alice@studio.example\n/)
   })
 })
 

@@ -27,17 +27,6 @@ describe('service-cli adapter', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('alone shows both commands, and hints at the one that was meant', async () => {
-    const { code, stdout } = await runCommand(['adapter'])
-    expect(code).to.equal(0)
-    expect(stdout).to.match(/^ {2}adapter blender {2}/m)
-    expect(stdout).to.match(/^ {2}adapter python {3}/m)
-    const mistyped = await runCommand(['adapter', 'blendr'])
-    expect(mistyped.code).to.equal(2)
-    const hint = 'command adapter blendr not found\nhint: did you mean adapter blender?'
-    expect(mistyped.stderr).to.contain(hint)
-  })
-
   it('blender writes the add-on, and says what to do next', async () => {
     const { code, stdout, stderr } = await runCommand(['adapter', 'blender'])
     expect([code, stderr]).to.deep.equal([0, ''])

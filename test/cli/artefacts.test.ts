@@ -88,18 +88,6 @@ describe('service-cli artefacts', () => {
     }
   })
 
-  it('says why the server refuses a file, though it has not read all of it', async () => {
-    const small = await serveInProcess({ flags: ['--limit', 'maxArtefactBytes=1000'] })
-    try {
-      const put = ['artefacts', 'put', path('shot.exr'), `--registry-dir=${small.registryDir}`]
-      const { code, stdout, stderr } = await runCommand(put)
-      expect([code, stdout]).to.deep.equal([3, ''])
-      expect(stderr).to.match(/^error: the server refuses the request: .*1000 bytes/)
-    } finally {
-      await small.stop()
-    }
-  })
-
   it('replaces no file unless it is told to', async () => {
     await serve.store('one')
     await writeFile(path('mine'), 'mine')

@@ -128,12 +128,6 @@ describe('service-cli connect', () => {
     })
   }
 
-  it('goes to no instance of another machine', async () => {
-    const id = await instance({ hostname: 'elsewhere' })
-    expect((await refused())[0]).to.equal(5)
-    expect((await refused(id))[0]).to.equal(5)
-  })
-
   it('names a proxy variable that cannot be used', async () => {
     const [code, { message }] = await refused('https://x.invalid/mcp', {}, { HTTPS_PROXY: 'x:1' })
     expect(code).to.equal(2)

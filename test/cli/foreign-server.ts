@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +7,6 @@ import {
   McpServer,
   ResourceNotFoundError,
   ResourceTemplate,
-  WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 
 /** A server of the official SDK with one text, one picture and a template. */
@@ -22,8 +20,8 @@ export interface ForeignServer {
 export const noteUri = 'note://today'
 export const pictureBytes = Buffer.from([0x89, 0x50, 0, 255])
 
-/** `sessions`: revisions up to 2025-11-25, answered as streams. `stateless`: 2026-07-28 alone. */
-export async function startForeign(transport: 'sessions' | 'stateless'): Promise<ForeignServer> {
+/** Serves 2026-07-28 alone. */
+export async function startForeign(): Promise<ForeignServer> {
   let note = 'first\nsecond'
 
   function create(): McpServer {
@@ -41,26 +39,11 @@ export async function startForeign(transport: 'sessions' | 'stateless'): Promise
     mcp.registerResource('user', template, {}, url => {
       throw new ResourceNotFoundError(url.href)
     })
-    mcp.server.setRequestHandler('resources/subscribe', () => ({}))
     return mcp
   }
 
   const modern = createMcpHandler(create, { legacy: 'reject' })
-  const transports = new Map<string, WebStandardStreamableHTTPServerTransport>()
-
-  async function inSession(request: Request): Promise<Response> {
-    const known = transports.get(request.headers.get('mcp-session-id') ?? '')
-    if (known !== undefined) return known.handleRequest(request)
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: id => void transports.set(id, transport),
-    })
-    await create().connect(transport)
-    return transport.handleRequest(request)
-  }
-
-  const serve = (request: Request) =>
-    transport === 'sessions' ? inSession(request) : modern.fetch(request)
+  const serve = (request: Request) => modern.fetch(request)
   const server = createServer(getRequestListener(serve, { overrideGlobalObjects: false }))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -73,7 +56,6 @@ export async function startForeign(transport: 'sessions' | 'stateless'): Promise
     },
     async close() {
       await modern.close()
-      for (const transport of transports.values()) await transport.close()
       const over = once(server, 'close')
       server.close()
       server.closeAllConnections()

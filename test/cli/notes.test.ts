@@ -6,8 +6,6 @@ import { PassThrough } from 'node:stream'
 import { userName } from '../../src/lib/util/posix.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { LinkClient } from '../helpers/link.ts'
-import { RawSession } from '../helpers/mcp.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('service-cli notes and checkpoint', () => {
@@ -60,36 +58,6 @@ describe('service-cli notes and checkpoint', () => {
     expect(stderr).to.contain('note 1 is closed: answer does not apply')
   })
 
-  it('makes none once the application has ended the sharing', async () => {
-    const app = await LinkClient.connect(serve, { document })
-    await app.done({ type: 'scene.set', scene: { objects: [{ id: 'Cube' }] } })
-    await notes('add', 'Too dark')
-    const named = await RawSession.open(serve.url)
-    const head = async () =>
-      (await named.call('tools/call', { name: 'list_notes', arguments: {} })).result.content[0].text
-    expect(await head()).to.match(/^1 open note of .+\n1 \(/)
-    app.say({ type: 'bye', clear: true })
-    await app.closed
-    const refused = await notes('add', 'Too bright')
-    expect(refused.code).not.to.equal(0)
-    expect(refused.stderr).to.contain('no document is shared')
-    expect((await notes('list')).stderr).to.equal('no document is shared\n')
-    for (const words of [
-      ['show', '1'],
-      ['answer', '1', 'done'],
-      ['accept', '1'],
-    ]) {
-      expect((await notes(...words)).stderr).to.contain('no document is shared')
-    }
-    expect(await head()).to.match(/^no open notes; no document is shared/)
-    const unnamed = await LinkClient.connect(serve)
-    await unnamed.done({ type: 'scene.set', scene: { objects: [{ id: 'Cube' }] } })
-    await notes('add', 'Too small')
-    unnamed.say({ type: 'bye', clear: true })
-    await unnamed.closed
-    expect((await notes('list', '--all')).stdout).to.equal('')
-  })
-
   it('warns of an object that the scene does not have, and makes the note all the same', async () => {
     await serve.post('scene', { objects: [{ id: 'Light' }] })
     const made = await notes('add', 'Too bright', '--object', 'Lamp', '--object', 'Light')
@@ -102,23 +70,6 @@ describe('service-cli notes and checkpoint', () => {
     const unlisted = await notes('add', 'Too bright', '--object', 'Lamp')
     expect(unlisted.stdout).to.contain(': Too bright (Lamp)\n')
     expect(unlisted.stderr).to.equal('')
-  })
-
-  it('warns of no object that the application sends when it is asked', async () => {
-    const app = await LinkClient.connect(serve, { scene_refresh: true, document })
-    const sceneOf = (...ids: string[]) => ({
-      type: 'scene.set',
-      scene: { objects: ids.map(id => ({ id })) },
-    })
-    await app.done(sceneOf('Light'))
-    app.answer = ({ type }) => {
-      if (type !== 'refresh') return undefined
-      app.say(sceneOf('Light', 'Lamp'))
-      return {}
-    }
-    const { stderr } = await notes('add', 'Too bright', '--object', 'Lamp')
-    await app.bye()
-    expect(stderr).to.equal('')
   })
 
   it('wraps notes on a terminal', async () => {

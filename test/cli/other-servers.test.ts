@@ -13,7 +13,7 @@ describe('service-cli resources at a server of the SDK', () => {
   afterEach(() => server.close())
 
   it('lists, reads text and bytes, and watches with 2026-07-28', async () => {
-    server = await startForeign('stateless')
+    server = await startForeign()
     const list = await run('list')
     expect(list.stdout, list.stderr).to.contain(noteUri).and.contain('file:///a/shot.png')
     expect((await run('list', '--templates')).stdout).to.contain('user://{id}')
@@ -38,18 +38,5 @@ describe('service-cli resources at a server of the SDK', () => {
     process.emit('SIGHUP')
     expect((await watching).code).to.equal(0)
     expect(screen.lines()[1]).to.match(/ {2}13 B of text\/plain$/)
-  })
-
-  it('says that a server which needs a session does not serve 2026-07-28', async () => {
-    server = await startForeign('sessions')
-    for (const command of [['list'], ['read', noteUri], ['watch', noteUri]]) {
-      const { code, stdout, stderr } = await run(...command)
-      expect([code, stdout]).to.deep.equal([3, ''])
-      const [error = '', hint] = stderr.split('\n')
-      expect(error).to.contain(`${server.url} does not serve MCP 2026-07-28 (HTTP 400)`)
-      expect(hint).to.equal(
-        'hint: the commands need a server of that revision: update it, or connect an AI client to it',
-      )
-    }
   })
 })

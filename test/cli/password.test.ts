@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import {
   type AccountHome,
   type Passage,
@@ -138,35 +137,5 @@ describe('service-cli password', () => {
     expect(again.code).to.equal(4)
     expect(await whoami(home)).to.equal(0)
     expect(await login(elsewhere, third)).to.equal(0)
-  })
-
-  it('says that the password is set before a login that cannot be saved', async () => {
-    const { code } = await owner.ask(['users', 'reset-code', 'alice'])
-    const broken = createAccountHome(passage.url)
-    try {
-      mkdirSync(join(dirname(broken.configPath), 'config.lock'), { recursive: true, mode: 0o700 })
-      const args = ['password', 'alice', '--code', '--password-stdin']
-      const { code: exit, stderr } = await broken.run(args, { input: `${code}\n${fourth}` })
-      expect(exit).to.equal(1)
-      expect(stderr).to.contain('the password of alice is set')
-    } finally {
-      broken.remove()
-    }
-    expect(await login(home, fourth)).to.equal(0)
-  })
-
-  it('takes the command that the owner sees, and asks for the new password twice', async () => {
-    const { stdout, stderr: told } = await owner.run(['users', 'reset-code', 'alice'])
-    const [, ...words] = /service-cli (\w+) (alice) (--code)/.exec(told) ?? []
-    const { code, stderr } = await home.run(words, {
-      typed: [
-        { await: 'Reset code:', send: ` ${stdout.trim()} \r` },
-        { await: 'New password:', send: `${third}\r` },
-        { await: 'again:', send: `${third}\r` },
-      ],
-    })
-    expect(code, stderr).to.equal(0)
-    expect(stderr).to.contain('logged in')
-    expect(await whoami(home)).to.equal(0)
   })
 })

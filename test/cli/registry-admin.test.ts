@@ -1,8 +1,5 @@
 import { expect } from 'chai'
-import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
-import { withFileLock } from '../../src/lib/config/private-file.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import {
   type AccountsOwner,
@@ -48,22 +45,6 @@ describe('administration of a registry that runs', () => {
     expect(await caller.me(alice.access)).to.equal('401 token-revoked')
     expect(await caller.me(alice.token)).to.equal('401 token-revoked')
     expect((await caller.login('alice')).status).to.equal(200)
-  })
-
-  it('makes a code that sets a new password once, and ends logins and tokens at once', async () => {
-    const { access, token } = await member('carol')
-    const reset = (code: string, new_password: string) =>
-      caller.call('POST', '/reset', undefined, { username: 'carol', code, new_password })
-    const made = await owner.run(['users', 'reset-code', 'carol'])
-    const code = made.stdout.trimEnd()
-    expect(code).to.match(/^[0-9a-f]{32}$/)
-    expect(made.stderr).to.contain('service token "ci"').and.not.contain(code)
-    expect(await caller.me(access)).to.equal('401 token-revoked')
-    expect(await caller.me(token)).to.equal('401 token-revoked')
-    expect((await reset(code, 'another honest phrase')).status).to.equal(200)
-    expect((await reset(code, 'a third honest phrase')).status).to.equal(401)
-    expect((await caller.login('carol', 'another honest phrase')).status).to.equal(200)
-    expect((await caller.login('carol')).status).to.equal(401)
   })
 
   it('makes a code for a new user once, and for no user that is there', async () => {
@@ -135,35 +116,6 @@ describe('administration of a registry that runs', () => {
     expect(await caller.me(access)).to.equal('200')
     expect(new Set(answers)).to.deep.equal(new Set(['200']))
     expect(await published()).to.have.members([next.kid, before])
-  })
-
-  it('waits for another rotate-key, and sees what that did', async () => {
-    const file = join(registry.dataDir, 'signing-keys.json')
-    const text = await readFile(file, 'utf8')
-    const stored = JSON.parse(text)
-    const waiting = await withFileLock(`${file}.lock`, async () => {
-      const ending = owner.run(['rotate-key'])
-      await setTimeout(200)
-      await writeFile(file, JSON.stringify({ ...stored, next: stored.previous }))
-      return { ending }
-    })
-    const { code, stderr } = await waiting.ending
-    expect(code).to.equal(3)
-    expect(stderr).to.contain('published already')
-    await writeFile(file, text)
-  })
-
-  it('logs a damaged key file once, and goes on with the keys it has', async () => {
-    const file = join(registry.dataDir, 'signing-keys.json')
-    const text = await readFile(file, 'utf8')
-    const warnings = () => registry.stderr().match(/signing keys were not reloaded/g)?.length ?? 0
-    await writeFile(file, '{')
-    await until(() => warnings() > 0, 'a warning')
-    // The server looks at the file every second.
-    await setTimeout(1200)
-    expect(warnings()).to.equal(1)
-    expect((await caller.login('erin')).status).to.equal(200)
-    await writeFile(file, text)
   })
 
   it('deletes an account after a question on the terminal, or with --yes', async () => {

@@ -97,34 +97,6 @@ describe('service-cli registry', () => {
     )
   })
 
-  for (const flags of [
-    ['--host', '0.0.0.0'],
-    ['--trusted-proxy', '127.0.0.1'],
-  ]) {
-    it(`refuses common passwords with ${flags.join(' ')}, which lets others in`, () =>
-      serving(
-        async (_, caller) => {
-          const body = { username: 'alice', email: 'alice@x.example', password: 'password123' }
-          const { json } = await caller.call('POST', '/register', undefined, body)
-          expect(json.code).to.equal('password-blocked')
-        },
-        ...flags,
-        '--registration',
-        'open',
-      ))
-  }
-
-  it('needs an invitation behind a trusted proxy', () =>
-    serving(
-      async (_, caller) => {
-        const body = { username: 'alice', email: 'alice@x.example', password: 'a fine phrase' }
-        const { json } = await caller.call('POST', '/register', undefined, body)
-        expect(json.code).to.equal('registration-closed')
-      },
-      '--trusted-proxy',
-      '127.0.0.1',
-    ))
-
   it('names whoever holds the port', () =>
     serving(async ({ port }) => {
       const args = ['registry', '--port', String(port), '--data-dir', join(folder, 'other')]

@@ -40,8 +40,8 @@ describe('service-cli resources', () => {
     expect(read).to.deep.equal({ code: 0, stdout: '{"frame":7}', stderr: '' })
   })
 
-  it('says that the scene may be older than the screen, except of two past scenes', async () => {
-    const app = await LinkClient.connect(serve, { scene_refresh: true })
+  it('says that the application is gone, except of two past scenes', async () => {
+    const app = await LinkClient.connect(serve)
     await app.done({ type: 'scene.set', scene: { frame: 8 } })
     const { stderr: set } = await runCommand(['checkpoint', 'eight', folder()])
     expect(set).to.equal('')
@@ -49,10 +49,11 @@ describe('service-cli resources', () => {
     await runCommand(['checkpoint', 'nine', folder()])
     const read = (query: string) =>
       runCommand(['resources', 'read', `scene://delta?since=eight${query}`, folder()])
-    expect((await read('')).stderr).to.match(/has not confirmed its scene since 20/)
+    await app.bye()
+    await until(async () => (await read('')).stderr !== '', 'the remark')
+    expect((await read('')).stderr).to.match(/^the application is gone since .*Z/)
     const past = await read('&until=nine')
     expect([past.code, past.stderr]).to.deep.equal([0, ''])
-    await app.bye()
   })
 
   it('says why there is no picture of the window', async () => {
@@ -85,52 +86,4 @@ describe('service-cli resources', () => {
       expect(stderr).to.contain(`no resource at ${uri}`)
     })
   }
-
-  it('says of an application that left without a scene that there is none', async () => {
-    const own = await serveInProcess()
-    try {
-      await (await LinkClient.connect(own)).bye()
-      const read = () => runCommand(['resources', 'read', 'scene://current', `--url=${own.url}`])
-      await until(async () => (await read()).stderr !== '', 'the remark')
-      const { stdout, stderr } = await read()
-      expect(JSON.parse(stdout)).to.include({ status: 'no_snapshot' })
-      expect(stderr).to.match(/^the application is gone since .*Z; it left no scene\n$/)
-    } finally {
-      await own.stop()
-    }
-  })
-
-  it('asks one of several instances by its id, and says what to do when none runs', async () => {
-    const second = await start()
-    await second.post('scene', { frame: 1 })
-    const list = () => runCommand(['resources', 'list', folder(), '--dcc-type=maya'])
-    await until(async () => / set \d+ s ago\n/.test((await list()).stderr), 'the time of its scene')
-    const unclear = await list()
-    expect(unclear.code).to.equal(2)
-    expect(unclear.stderr)
-      .to.contain(serve.instanceId.slice(0, 8))
-      .and.match(/: --instance ID\n/)
-    const named = ['resources', 'list', '--json', folder(), `--instance=${second.instanceId}`]
-    expect(JSON.parse((await runCommand(named)).stdout).url).to.equal(second.url)
-    await second.stop()
-    await serve.stop()
-    const none = await runCommand(['resources', 'list', folder()])
-    expect(none.code).to.equal(5)
-    expect(none.stderr).to.contain('service-cli serve')
-    serve = await start()
-  })
-
-  it('asks for the key, and takes it from the variable', async () => {
-    const keyed = await serveInProcess({ env: { SERVICE_MCP_API_KEY: 'k'.repeat(32) } })
-    try {
-      const args = ['resources', 'list', `--url=${keyed.url}`]
-      const { code, stderr } = await runCommand(args)
-      expect(code).to.equal(4)
-      expect(stderr).to.contain('SERVICE_MCP_API_KEY').and.contain('--api-key-file')
-      const env = { ...process.env, SERVICE_MCP_API_KEY: 'k'.repeat(32) }
-      expect((await runCommand(args, { env })).code).to.equal(0)
-    } finally {
-      await keyed.stop()
-    }
-  })
 })

@@ -6,7 +6,6 @@ import { silentLogger } from '../../src/lib/util/logger.ts'
 import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { startServe } from '../../src/server/serve.ts'
 import { runCommand } from '../helpers/in-process.ts'
-import { at, startAggregating } from '../server/gateway/aggregating.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { runningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
@@ -78,34 +77,27 @@ describe('service-cli resources watch', () => {
     }
   }
 
-  for (const flags of [[], ['--json']]) {
-    it(`prints events by cursor, over a restart of the server ${flags.join()}`, async () => {
-      const session = flags.length === 0 ? 'text' : 'json'
-      const append = (...messages: string[]) =>
-        serve.post(`events/${session}`, {
-          events: messages.map(message => ({ source: 'bpy', stream: 'stdout', message })),
-        })
-      await append(...Array.from({ length: 12 }, (_, at) => `old ${at}`))
-      const watched = await watch(`events://session/${session}`, ...flags)
-      const messages = () =>
-        watched.lines().flatMap(line => {
-          const [, text] = /info {5}bpy\/stdout {2}(.*)/.exec(line) ?? []
-          if (session === 'text') return text ?? []
-          return (JSON.parse(line).events ?? []).map(({ message }: any) => message)
-        })
-      const has = (count: number) => until(() => messages().length === count, `${count} events`)
-      await has(10)
-      await append('new')
-      await has(11)
-      await restart()
-      await append('after the restart')
-      await has(12)
-      const old = Array.from({ length: 10 }, (_, at) => `old ${at + 2}`)
-      expect(messages()).to.deep.equal([...old, 'new', 'after the restart'])
-      expect(watched.lines().join()).to.contain('events are missing')
-      await watched.end()
-    })
-  }
+  it('prints events by cursor, over a restart of the server', async () => {
+    const append = (...messages: string[]) =>
+      serve.post('events/text', {
+        events: messages.map(message => ({ source: 'bpy', stream: 'stdout', message })),
+      })
+    await append(...Array.from({ length: 12 }, (_, at) => `old ${at}`))
+    const watched = await watch('events://session/text')
+    const messages = () =>
+      watched.lines().flatMap(line => /info {5}bpy\/stdout {2}(.*)/.exec(line)?.[1] ?? [])
+    const has = (count: number) => until(() => messages().length === count, `${count} events`)
+    await has(10)
+    await append('new')
+    await has(11)
+    await restart()
+    await append('after the restart')
+    await has(12)
+    const old = Array.from({ length: 10 }, (_, at) => `old ${at + 2}`)
+    expect(messages()).to.deep.equal([...old, 'new', 'after the restart'])
+    expect(watched.lines().join()).to.contain('events are missing')
+    await watched.end()
+  })
 
   it('combines changes and loses none: each line goes on from the one before', async () => {
     await serve.post('scene', { frame: 0 })
@@ -125,20 +117,6 @@ describe('service-cli resources watch', () => {
         .map(({ after }) => after),
     ])
     expect(watched.json().at(-1).lines[1]).to.match(/^- frame \d+ → 100$/)
-  })
-
-  it('prints the changes of a scene at a gateway as those of the scene at its server', async () => {
-    const gateway = await startAggregating(registryDir)
-    try {
-      await serve.post('scene', { objects: [{ name: 'Cube', translate: [0, 0, 0] }] })
-      const watched = await watch(at(handle), `--url=${gateway.url}`)
-      await serve.post('scene', { objects: [{ name: 'Cube', translate: [0, 1, 0] }] })
-      await watched.has(3)
-      await watched.end()
-      expect(watched.lines().join('\n')).to.match(/revision \d+ → \d+[^]+Cube moved 1\.00 along y/)
-    } finally {
-      await gateway.stop()
-    }
   })
 
   it('prints one line for a burst with --settle', async () => {
@@ -187,19 +165,6 @@ describe('service-cli resources watch', () => {
     expect(read.stderr).to.match(/^the application is gone since .*Z; the scene is its last\n$/)
   })
 
-  it('says why it knows no changes when the add-on starts anew', async () => {
-    const before = await LinkClient.connect(serve)
-    await before.done({ type: 'scene.set', scene: { frame: 1 } })
-    await before.bye()
-    const watched = await watch('scene://current')
-    const anew = await LinkClient.connect(serve, { instance_id: 'anew' })
-    await anew.done({ type: 'scene.set', scene: { frame: 2 } })
-    const why = /; what changed is not known: the scene was shared anew/
-    await until(() => watched.lines().some(line => why.test(line)), 'the reason')
-    await watched.end()
-    await anew.bye()
-  })
-
   it('says that the server is away, and goes on with the next one', async () => {
     const watched = await watch('scene://current', '--json')
     const before = serve.url
@@ -214,29 +179,6 @@ describe('service-cli resources watch', () => {
     expect([first.url, restarted.url]).to.deep.equal([before, serve.url])
     expect(restarted).to.include({ reason: away.reason }).and.have.property('away_ms')
     expect(change.revision).to.be.a('number')
-  })
-
-  it('says why an application did not answer, and when it answers again', async () => {
-    let isBusy = false
-    const application = await LinkClient.connect(serve)
-    application.answer = ({ type, uri }) => {
-      if (type !== 'read') return undefined
-      if (isBusy) return { code: 'busy', message: 'it renders' }
-      return { contents: [{ uri, text: 'a cube' }] }
-    }
-    const resources = [{ uri: 'app://Cube', name: 'Cube' }]
-    await application.done({ type: 'producer.register', scheme: 'app', resources })
-    const watched = await watch('app://Cube')
-    isBusy = true
-    await application.done({ type: 'resource.updated', uri: 'app://Cube' })
-    await watched.has(2)
-    isBusy = false
-    await watched.has(3)
-    await watched.end()
-    await application.bye()
-    const [, busy, answered] = watched.lines()
-    expect(busy).to.match(/cannot be read \(.*the application is busy.*\); trying again$/)
-    expect(answered).to.contain('could not be read').and.contain('watching again at')
   })
 
   it('refuses a --settle that is not a time or for a polled resource, and a missing resource', async () => {

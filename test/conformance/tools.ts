@@ -1,10 +1,5 @@
 import { z } from 'zod'
-import {
-  type Caller,
-  textResult,
-  type Tool,
-  type ToolResult,
-} from '../../src/server/mcp/tools/tool.ts'
+import { type Caller, textResult, type Tool } from '../../src/server/mcp/tools/tool.ts'
 import { greyPng } from '../helpers/pictures.ts'
 
 /** The tools that the suite calls by name, as tools of the server are made. */
@@ -25,19 +20,6 @@ export const suiteTools: readonly Tool[] = [
   tool('test_streaming_elicitation', () => textResult('done')),
   tool('test_logging_tool', () => textResult('done')),
 ]
-
-/** Answers when its caller has left, and tells of both. */
-export function waitingTool(tell: (event: 'began' | 'left') => void): Tool {
-  return tool('test_waiting', ({ signal }) => {
-    const { promise, resolve } = Promise.withResolvers<ToolResult>()
-    tell('began')
-    signal.addEventListener('abort', () => {
-      tell('left')
-      resolve(textResult('left'))
-    })
-    return promise
-  })
-}
 
 function tool(name: string, call: (caller: Caller) => ReturnType<Tool['call']>): Tool {
   const description = 'A tool of the suite'

@@ -35,12 +35,6 @@ describe('ApiKeyConfig', () => {
     expect(config.resolve(env)).to.equal('two')
   })
 
-  it('reads the environment of the process when resolve is called', () => {
-    const config = new ApiKeyConfig()
-    const env = { ...process.env, SERVICE_MCP_API_KEY: 'late' }
-    return withEnv(env, async () => expect(config.resolve()).to.equal('late'))
-  })
-
   it('resolves to null with neither, and with an empty variable', () => {
     expect(new ApiKeyConfig().resolve({})).to.equal(null)
     expect(new ApiKeyConfig().resolve({ SERVICE_MCP_API_KEY: '' })).to.equal(null)

@@ -69,13 +69,6 @@ describe('artefact://', () => {
     })
   })
 
-  it('is listed with its declared MIME type', async () => {
-    for (const mime of ['image/png', 'text/plain; charset=utf-8', 'application/x-maya']) {
-      const { uri } = await put(mime, { mime })
-      expect(await listed(uri)).to.include({ mimeType: mime })
-    }
-  })
-
   it('is listed with its size, time and download address', async () => {
     const ref = await put('12345', { mime: 'text/plain' })
     const hex = hexOf(ref)

@@ -125,9 +125,7 @@ describe('completion/complete', () => {
   it('knows the values of each variable', async () => {
     const { digest } = await artefactPutBytes(Buffer.from('c'), { root: section.root })
     const hex = digest.slice('sha256:'.length)
-    const revision = section.server.resources().setScene({})
     const table: [string, string, string, string[]][] = [
-      ['scene://delta{?since,run}', 'since', `${revision}`, [`${revision}`]],
       [eventsTemplate, 'session_id', 'ren', ['render 12']],
       ['artefact://sha256/{hex}', 'hex', hex.slice(0, 6), [hex]],
       ['artefact://sha256/{hex}{?as,offset,limit,max_width}', 'hex', hex, [hex]],

@@ -73,7 +73,6 @@ describe('scene://current', () => {
     ['an array', [1]],
     ['more than 64 levels', nested(65)],
     ['a reference to itself', cycle],
-    ['more than 64 MiB', { t: 'x'.repeat(64 * 1024 * 1024) }],
   ]
   for (const [what, value] of refused) {
     it(`refuses ${what} with a TypeError, keeps the old scene and sends no update`, async () => {
@@ -87,11 +86,9 @@ describe('scene://current', () => {
     })
   }
 
-  it('takes 64 levels and 64 MiB', async () => {
+  it('takes 64 levels', async () => {
     setScene(nested(64))
     expect(await section.session.readJson(scene)).to.deep.equal(nested(64))
-    setScene({ n: 1, t: 'x'.repeat(64 * 1024 * 1024 - '{"n":1,"t":""}'.length) })
-    expect(await section.session.readJson(`${scene}?pointer=/n`)).to.include({ value: 1 })
   })
 })
 

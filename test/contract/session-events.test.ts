@@ -94,18 +94,6 @@ describe('events://session/<session_id>', () => {
     expect(all).to.include({ retained_count: 3, dropped_count: 4, oldest_cursor: 5 })
   })
 
-  it('is an empty page before the first event', async () => {
-    expect(await page(filled(0))).to.deep.equal({
-      cursor: 0,
-      next_cursor: 0,
-      oldest_cursor: null,
-      newest_cursor: 0,
-      retained_count: 0,
-      dropped_count: 0,
-      events: [],
-    })
-  })
-
   it('has 100 events by default, at least 1 and at most 1000; 1000 are retained by default', async () => {
     const buffer = filled(1001)
     for (const [query, length] of [

@@ -5,7 +5,6 @@ import {
   ListResourceTemplatesResultSchema,
   ReadResourceResultSchema,
 } from '@modelcontextprotocol/sdk/types.js'
-import { z } from 'zod'
 import {
   artefactPutBytes,
   AuditLog,
@@ -16,49 +15,6 @@ import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { callStateless, stateless } from '../helpers/stateless.ts'
 import { useArtefacts } from './support.ts'
-
-/**
- * The shapes of a revision's schema, in our words: which members it has, of which type. Older ones
- * let further members pass, as their schemas do; the newest knows every member that we send.
- */
-function shapesOf(revision: string) {
-  const newest = revision === stateless
-  const object = <Shape extends z.ZodRawShape>(shape: Shape) =>
-    newest ? z.strictObject(shape) : z.looseObject(shape)
-  const since = (first: string, shape: z.ZodRawShape) => (revision >= first ? shape : {})
-  const meta = { _meta: z.record(z.string(), z.unknown()).optional() }
-  const text = z.string()
-  const annotations = object({
-    audience: z.array(z.enum(['user', 'assistant'])).optional(),
-    priority: z.number().min(0).max(1).optional(),
-    ...since('2025-06-18', { lastModified: z.iso.datetime({ offset: true }).optional() }),
-  })
-  const entry = {
-    name: text,
-    description: text.optional(),
-    mimeType: text.optional(),
-    annotations: annotations.optional(),
-    ...since('2025-06-18', { title: text.optional(), ...meta }),
-  }
-  const resource = object({ uri: z.url(), size: z.int().min(0).optional(), ...entry })
-  const template = object({ uriTemplate: text, ...entry })
-  const part = { uri: text, mimeType: text, ...since('2025-06-18', meta) }
-  const content = z.union([object({ ...part, text }), object({ ...part, blob: z.base64() })])
-  const completion = object({ values: z.array(text).max(100), hasMore: z.boolean().optional() })
-  const result = since(stateless, { resultType: z.literal('complete'), ...meta })
-  const ttlMs = z.int().min(0)
-  const kept = {
-    ...result,
-    ...since(stateless, { ttlMs, cacheScope: z.enum(['public', 'private']) }),
-  }
-  const nextCursor = text.optional()
-  return {
-    list: object({ resources: z.array(resource), nextCursor, ...kept }),
-    templates: object({ resourceTemplates: z.array(template), nextCursor, ...kept }),
-    read: object({ contents: z.array(content), ...kept }),
-    complete: object({ completion, ...result }),
-  }
-}
 
 const photos: ResourceProducer = {
   scheme: 'photo',
@@ -110,20 +66,16 @@ async function callAs(url: string, revision: string): Promise<Call> {
 
 async function checkShapes(url: string, revision: string): Promise<void> {
   const result = await callAs(url, revision)
-  const shapes = shapesOf(revision)
 
   const listed = await result('resources/list')
-  shapes.list.parse(listed)
   ListResourcesResultSchema.parse(listed)
   expect(listed.resources).to.have.length(6)
 
   const templates = await result('resources/templates/list')
-  shapes.templates.parse(templates)
   ListResourceTemplatesResultSchema.parse(templates)
 
   for (const { uri, size, mimeType } of listed.resources) {
     const read = await result('resources/read', { uri })
-    shapes.read.parse(read)
     ReadResourceResultSchema.parse(read)
     const [first] = read.contents
     if (mimeType !== undefined) expect(first.mimeType, uri).to.equal(mimeType)
@@ -138,7 +90,6 @@ async function checkShapes(url: string, revision: string): Promise<void> {
       const argument = { name, value: '' }
       const asked = { ref: { type: 'ref/resource', uri }, argument, context: { arguments: {} } }
       const completed = await result('completion/complete', asked)
-      shapes.complete.parse(completed)
       CompleteResultSchema.parse(completed)
     }
   }

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { expect } from 'chai'
 import { AuditLog } from '../../src/index.ts'
 import { ask, postHeaders, RawSession, rpc } from '../helpers/mcp.ts'
-import { audit, failure, listen, many, scene, useArtefacts, useServer } from './support.ts'
+import { failure, listen, many, scene, useArtefacts, useServer } from './support.ts'
 
 describe('a subscription of a session', () => {
   const log = new AuditLog()
@@ -89,32 +89,6 @@ describe('a subscription of a session', () => {
     await events.until(() => events.updates.length === 2)
     expect(events.updates).to.have.members(uris)
   })
-
-  it('is one for several spellings, in the last one; unsubscribing any of them ends it', async () => {
-    const events = await listen(section.session, scene, 'SCENE://%63urrent', audit)
-    setScene({})
-    await events.until(() => events.updates.length === 1)
-    expect(events.updates).to.deep.equal(['SCENE://%63urrent'])
-    await call('unsubscribe', 'Scene://current')
-    setScene({})
-    log.record({ action: 'after' })
-    await events.until(() => events.updates.length === 2)
-    expect(events.updates[1]).to.equal(audit)
-  })
-
-  it('is one of 1000 a session; the next one is refused, and the others stay', async () => {
-    const events = await listen(section.session)
-    for (let from = 0; from < 1000; from += 50) {
-      const uris = Array.from({ length: 50 }, (_, n) => `notes://${from + n}`)
-      await Promise.all(uris.map(uri => call('subscribe', uri)))
-    }
-    const error = await failure(section.session, 'resources/subscribe', { uri: 'notes://1000' })
-    expect(error.data).to.include({ reason: 'subscription_limit' })
-    section.server.resources().notifyUpdated('notes://1000')
-    section.server.resources().notifyUpdated('notes://999')
-    await events.until(() => events.updates.length > 0)
-    expect(events.updates).to.deep.equal(['notes://999'])
-  })
 })
 
 describe('a subscription with artefacts', () => {
@@ -137,19 +111,6 @@ describe('a subscription with artefacts', () => {
   })
 })
 
-describe('the subscriptions that DELETE drops', () => {
-  const section = useServer({ limits: { maxSubscriptions: 1 } })
-
-  it('make room for others', async () => {
-    await listen(section.session, scene)
-    const other = await RawSession.open(section.url)
-    const full = await failure(other, 'resources/subscribe', { uri: scene })
-    expect(full.data).to.include({ reason: 'subscription_limit' })
-    await section.session.delete()
-    await listen(other, scene)
-  })
-})
-
 describe('an event stream', () => {
   const section = useServer()
 
@@ -165,20 +126,6 @@ describe('an event stream', () => {
     expect(data).to.have.length(3)
     for (const line of data) expect(line).to.match(/^data: \{"jsonrpc"/)
     expect(lines.filter(line => !/^(data|event):|^:|^$/.test(line))).to.deep.equal([])
-  })
-
-  it('resumes nothing after Last-Event-ID, with the subscriptions of the session', async () => {
-    const events = await listen(section.session, scene)
-    section.server.resources().setScene({ n: 1 })
-    await events.until(() => events.updates.length === 1)
-    events.close()
-    await events.untilEnded()
-    section.server.resources().setScene({ n: 2 })
-    const { text, until } = await rawStream(section.session, { 'Last-Event-ID': '1' })
-    section.server.resources().setScene({ n: 3 })
-    await until(() => text().includes(scene))
-    await section.session.call('ping')
-    expect(text().split(scene)).to.have.length(2)
   })
 })
 

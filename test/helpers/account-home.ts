@@ -11,33 +11,20 @@ export interface Said extends Ended {
   readonly args: readonly string[]
 }
 
+export type AccountHome = ReturnType<typeof createAccountHome>
+
 /** One person's machine: a configuration folder, and all that the program said there. */
-export interface AccountHome {
-  readonly folder: string
-  readonly configPath: string
-  env(extra?: NodeJS.ProcessEnv): NodeJS.ProcessEnv
-  /** Runs the command in this process. */
-  run(args: readonly string[], options?: RunOptions): Promise<Said>
-  start(args: readonly string[], options?: RunOptions): ChildProcess
-  /** Takes what was said elsewhere (on a terminal) into account. */
-  remember(said: Said): void
-  config(): string
-  /** Where one of the secrets stands in any output, or in a file that is not the configuration. */
-  leaks(secrets: readonly string[]): string[]
-  remove(): void
-}
-
-/** A program has an `input` alone, a command in this process has a `stdout`, too. */
-export type RunOptions = CommandOptions
-
-export function createAccountHome(registry: string): AccountHome {
+export function createAccountHome(registry: string) {
   const folder = mkdtempSync(join(tmpdir(), 'account-'))
   const configPath = join(folder, 'service-cli', 'config.toml')
   const said: Said[] = []
   const env = (extra: NodeJS.ProcessEnv = {}) =>
     cleanEnv({ HOME: folder, XDG_CONFIG_HOME: folder, SERVICE_REGISTRY: registry, ...extra })
 
-  function start(args: readonly string[], { env: extra, input }: RunOptions = {}): ChildProcess {
+  function start(
+    args: readonly string[],
+    { env: extra, input }: CommandOptions = {},
+  ): ChildProcess {
     const child = spawn(process.execPath, ['bin/run.js', ...args], {
       cwd: root,
       env: env(extra),
@@ -54,14 +41,17 @@ export function createAccountHome(registry: string): AccountHome {
     configPath,
     env,
     start,
-    async run(args, { env: extra, ...options } = {}) {
+    /** Runs the command in this process. */
+    async run(args: readonly string[], { env: extra, ...options }: CommandOptions = {}) {
       const ended = { args, ...(await runCommand(args, { ...options, env: env(extra) })) }
       said.push(ended)
       return ended
     },
-    remember: ended => void said.push(ended),
+    /** Takes what was said elsewhere (on a terminal) into account. */
+    remember: (ended: Said) => void said.push(ended),
     config: () => readFileSync(configPath, 'utf8'),
-    leaks: secrets => [
+    /** Where one of the secrets stands in any output, or in a file that is not the configuration. */
+    leaks: (secrets: readonly string[]) => [
       ...said.flatMap(({ args, stdout, stderr }) =>
         found(secrets, stdout + stderr, `output of ${args[0]}`),
       ),
@@ -83,32 +73,18 @@ function filesBelow(folder: string): string[] {
     .filter(path => statSync(path).isFile())
 }
 
+export type LiteralAccounts = Awaited<ReturnType<typeof startLiteralAccounts>>
+
 /**
  * A registry that answers what the specification states and not a member more: login gives
- * `access_token` alone, registration has no body, refresh takes the access token as Bearer, the
+ * `access_token` alone, as does registration, refresh takes the access token as Bearer, the
  * current user is `username` and `email`. Everything else is a bare 404.
  */
-export interface LiteralAccounts {
-  readonly url: string
-  /** `POST /api/v1/auth/login`, in order. */
-  readonly asked: readonly string[]
-  /** Every password and token that it saw or made. */
-  readonly secrets: readonly string[]
-  /** Every token stops working. */
-  forgetTokens(): void
-  /** The next request is answered so, whatever it asks. */
-  refuseNext(status: number, headers?: Record<string, string>): void
-  /** From now on this path is one that it does not know. */
-  withhold(path: string): void
-  close(): Promise<void>
-}
-
-export async function startLiteralAccounts(): Promise<LiteralAccounts> {
+export async function startLiteralAccounts() {
   const accounts = new Map<string, { email: string; password: string }>()
   const tokens = new Map<string, string>()
   const asked: string[] = []
   const secrets: string[] = []
-  const withheld = new Set<string>()
   let made = 0
   let refusal: { status: number; headers: Record<string, string> } | null = null
 
@@ -130,7 +106,7 @@ export async function startLiteralAccounts(): Promise<LiteralAccounts> {
         secrets.push(password)
         if (accounts.has(username)) return { status: 409 }
         accounts.set(username, { email, password })
-        return { status: 204 }
+        return { status: 201, json: { access_token: makeToken(username) } }
       }
       case 'POST /api/v1/auth/login': {
         const { username, password } = JSON.parse(body)
@@ -164,8 +140,7 @@ export async function startLiteralAccounts(): Promise<LiteralAccounts> {
       return
     }
     const bearer = (req.headers.authorization ?? '').replace(/^Bearer /, '')
-    const known = !withheld.has(req.url ?? '')
-    const { status, json } = known ? answer(route, body, bearer) : { status: 404 }
+    const { status, json } = answer(route, body, bearer)
     res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
     res.end(json === undefined ? undefined : JSON.stringify(json))
   })
@@ -174,11 +149,14 @@ export async function startLiteralAccounts(): Promise<LiteralAccounts> {
 
   return {
     url: `http://127.0.0.1:${port}`,
+    /** `POST /api/v1/auth/login`, in order. */
     asked,
+    /** Every password and token that it saw or made. */
     secrets,
     forgetTokens: () => tokens.clear(),
-    refuseNext: (status, headers = {}) => void (refusal = { status, headers }),
-    withhold: path => void withheld.add(path),
+    /** The next request is answered so, whatever it asks. */
+    refuseNext: (status: number, headers: Record<string, string> = {}) =>
+      void (refusal = { status, headers }),
     async close() {
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))
@@ -186,18 +164,13 @@ export async function startLiteralAccounts(): Promise<LiteralAccounts> {
   }
 }
 
-/** Passes requests on to `target`, and remembers them. */
-export interface Passage {
-  readonly url: string
-  readonly asked: readonly string[]
-  close(): Promise<void>
-}
+export type Passage = Awaited<ReturnType<typeof openPassage>>
 
-/** `refuses`: answers such a request with 503 instead. */
+/** Passes requests on to `target`, and remembers them. `refuses`: answers such a request with 503 instead. */
 export async function openPassage(
   target: string,
   refuses: (asked: IncomingMessage) => boolean = () => false,
-): Promise<Passage> {
+) {
   const asked: string[] = []
   const server = createServer((incoming, outgoing) => {
     asked.push(`${incoming.method} ${incoming.url}`)

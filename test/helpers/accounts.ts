@@ -118,21 +118,15 @@ export async function startAccountsProcess(
   }
 }
 
-/** Whoever owns the files of a registry, and all that the program said to them. */
-export interface AccountsOwner {
-  /** `registry <words> --data-dir <the folder>`; another folder may be named. */
-  run(words: readonly string[], dataDir?: string): Promise<Ended>
-  /** The same with `--json`, parsed. Throws unless the command ended well. */
-  ask(words: readonly string[], dataDir?: string): Promise<any>
-  /** Everything said so far, but what is on stdout of a command that makes a code. */
-  said(): string
-}
+export type AccountsOwner = ReturnType<typeof createAccountsOwner>
 
 const makesCode = new Set(['reset-code', 'add'])
 
-export function createAccountsOwner(usualDir: string): AccountsOwner {
+/** Whoever owns the files of a registry, and all that the program said to them. */
+export function createAccountsOwner(usualDir: string) {
   let said = ''
 
+  /** `registry <words> --data-dir <the folder>`; another folder may be named. */
   async function run(words: readonly string[], dataDir = usualDir): Promise<Ended> {
     const args = ['registry', ...words, '--data-dir', dataDir]
     const ended = await runCommand(args, { env: cleanEnv({ HOME: usualDir }) })
@@ -142,11 +136,13 @@ export function createAccountsOwner(usualDir: string): AccountsOwner {
 
   return {
     run,
-    async ask(words, dataDir) {
+    /** The same with `--json`, parsed. Throws unless the command ended well. */
+    async ask(words: readonly string[], dataDir?: string): Promise<any> {
       const { code, stdout, stderr } = await run([...words, '--json'], dataDir)
       if (code !== 0) throw new Error(`${words.join(' ')}: ${code} ${stdout}${stderr}`)
       return JSON.parse(stdout)
     },
+    /** Everything said so far, but what is on stdout of a command that makes a code. */
     said: () => said,
   }
 }

@@ -1,4 +1,4 @@
-import { type Serving, cleanEnvironment, startServe } from '../clients/serve.ts'
+import { cleanEnvironment, startServe } from '../clients/serve.ts'
 import { runProgram } from './program.ts'
 import { skipBecause } from './skip.ts'
 import { until } from './until.ts'
@@ -124,16 +124,9 @@ interface Said {
   found?: any
 }
 
-/** A Blender with the add-on that does what it is told. */
-export interface Remote {
-  readonly run: BlenderRun
-  /** Resolves with the wall-clock time, in ms, at which Blender began to do it. */
-  tell(word: string): Promise<number>
-  /** The same; resolves with what Blender found. */
-  ask(word: string): Promise<any>
-  quit(): Promise<number | null>
-}
+export type Remote = Awaited<ReturnType<typeof startRemote>>
 
+/** A Blender with the add-on that does what it is told. */
 export async function startRemote(
   addon: InstalledAddon,
   settings: {
@@ -143,7 +136,7 @@ export async function startRemote(
     /** A Python file with more that it can be told. */
     words?: string
   },
-): Promise<Remote> {
+) {
   const { args, env, command, words } = settings
   const script = join(insideBlender, 'remote.py')
   const files = words === undefined ? [] : [words]
@@ -172,8 +165,10 @@ export async function startRemote(
   await next()
   return {
     run,
-    tell: async word => (await ask(word)).at ?? 0,
-    ask: async word => (await ask(word)).found,
+    /** Resolves with the wall-clock time, in ms, at which Blender began to do it. */
+    tell: async (word: string) => (await ask(word)).at ?? 0,
+    /** The same; resolves with what Blender found. */
+    ask: async (word: string) => (await ask(word)).found,
     async quit() {
       run.child.stdin?.write('quit\n')
       return run.exited
@@ -181,17 +176,7 @@ export async function startRemote(
   }
 }
 
-/** A server, and a Blender with a window whose add-on is connected to it. */
-export interface LinkedBlender {
-  readonly addon: InstalledAddon
-  readonly serving: Serving
-  readonly blender: Remote
-  stopServing(): Promise<unknown>
-  /** A server of the same state directory and data folder. */
-  serveAgain(): Promise<Serving>
-  /** Ends all; throws when Blender failed. */
-  stop(): Promise<void>
-}
+export type LinkedBlender = Awaited<ReturnType<typeof startLinkedBlender>>
 
 const linkMs = 30_000
 const gui = blenderModes.find(({ mode }) => mode === 'gui')!
@@ -204,8 +189,11 @@ export function needWindowedBlender(context: Mocha.Context, ...tools: string[]):
   }
 }
 
-/** A Blender that runs for longer than `deadlineMs` is ended. */
-export async function startLinkedBlender({ deadlineMs = 100_000 } = {}): Promise<LinkedBlender> {
+/**
+ * A server, and a Blender with a window whose add-on is connected to it. A Blender that runs for
+ * longer than `deadlineMs` is ended.
+ */
+export async function startLinkedBlender({ deadlineMs = 100_000 } = {}) {
   const addon = await installAddon(deadlineMs)
   const registryDir = join(addon.folder, 'registry')
   await mkdir(registryDir, { mode: 0o700 })
@@ -221,7 +209,9 @@ export async function startLinkedBlender({ deadlineMs = 100_000 } = {}): Promise
     serving: first,
     blender,
     stopServing: () => serving.stop(),
+    /** A server of the same state directory and data folder. */
     serveAgain: async () => (serving = await serve()),
+    /** Ends all; throws when Blender failed. */
     async stop() {
       const left = await blender.quit()
       await serving.stop()

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
@@ -12,30 +12,31 @@ export interface Pair {
 interface PairOptions {
   /** Names and IPv4 addresses it is for. */
   readonly names?: readonly string[]
-  readonly until?: Date
 }
 
 const hourMs = 60 * 60 * 1000
 
-export function makePair(options: PairOptions = {}): Pair {
-  const { names = ['localhost', '127.0.0.1'] } = options
-  const from = new Date(Date.now() - hourMs)
-  const { until = new Date(Date.now() + 24 * hourMs) } = options
+export function makePair({ names = ['localhost', '127.0.0.1'] }: PairOptions = {}): Pair {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const name = sequence(set(sequence(oid(commonName), utf8(names[0] ?? ''))))
+  const text = tagged(0x0c, Buffer.from(names[0] ?? ''))
+  const name = sequence(tagged(0x31, sequence(oid(commonName), text)))
   const signed = sequence(
-    tagged(0xa0, integer(Buffer.of(2))),
-    integer(Buffer.concat([Buffer.of(1), randomBytes(8)])),
+    tagged(0xa0, tagged(0x02, Buffer.of(2))),
+    tagged(0x02, Buffer.of(1), randomBytes(8)),
     sequence(oid(ecdsaWithSha256)),
     name,
-    sequence(time(from), time(until)),
+    sequence(time(Date.now() - hourMs), time(Date.now() + 24 * hourMs)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(alternativeNames(names), isAuthority)),
   )
-  const bits = Buffer.concat([Buffer.of(0), sign('sha256', signed, privateKey)])
-  const der = sequence(signed, sequence(oid(ecdsaWithSha256)), tagged(0x03, bits))
-  return { cert: pem('CERTIFICATE', der), key: pemOf(privateKey) }
+  const signature = tagged(0x03, Buffer.of(0), sign('sha256', signed, privateKey))
+  const der = sequence(signed, sequence(oid(ecdsaWithSha256)), signature).toString('base64')
+  const lines = der.replace(/.{64}/g, '$&\n').trimEnd()
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
+    key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
+  }
 }
 
 /** Both as files of the folder, as `--tls-cert` and `--tls-key` take them. */
@@ -80,33 +81,12 @@ function sequence(...parts: readonly Uint8Array[]): Buffer {
   return tagged(0x30, ...parts)
 }
 
-function set(...parts: readonly Uint8Array[]): Buffer {
-  return tagged(0x31, ...parts)
-}
-
-function integer(bytes: Buffer): Buffer {
-  return tagged(0x02, bytes)
-}
-
 function oid(hex: string): Buffer {
   return tagged(0x06, Buffer.from(hex, 'hex'))
 }
 
-function utf8(text: string): Buffer {
-  return tagged(0x0c, Buffer.from(text))
-}
-
 /** GeneralizedTime, which reaches beyond 2049. */
-function time(date: Date): Buffer {
-  const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '')
+function time(atMs: number): Buffer {
+  const digits = new Date(atMs).toISOString().replace(/[-:T]|\.\d+/g, '')
   return tagged(0x18, Buffer.from(digits))
-}
-
-function pem(label: string, der: Buffer): string {
-  const lines = der.toString('base64').replace(/.{64}/g, '$&\n').trimEnd()
-  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----\n`
-}
-
-function pemOf(key: KeyObject): string {
-  return String(key.export({ type: 'pkcs8', format: 'pem' }))
 }

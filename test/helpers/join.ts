@@ -84,17 +84,7 @@ export function toldRecord(instanceId: string, more: object = {}): object {
   }
 }
 
-/** A real server behind a real link of its own, whose record the test writes. */
-export interface JoinedInstance {
-  readonly id: string
-  readonly server: McpHttpServer
-  readonly link: HostileInstance['link']
-  /** Tells its record anew. */
-  tell(changes: object): void
-  setScene(scene: object): void
-  /** Says that it stops, and stops. */
-  leave(): Promise<void>
-}
+export type JoinedInstance = Awaited<ReturnType<typeof joinInstance>>
 
 interface JoinOptions {
   readonly gateway: string
@@ -104,7 +94,8 @@ interface JoinOptions {
   readonly id?: string
 }
 
-export async function joinInstance(options: JoinOptions): Promise<JoinedInstance> {
+/** A real server behind a real link of its own, whose record the test writes. */
+export async function joinInstance(options: JoinOptions) {
   const { gateway, token, id = randomUUID() } = options
   const named = { instance_id: id, dcc_type: 'maya', display_name: 'scripted', scene: null }
   const instance = () => named
@@ -121,11 +112,13 @@ export async function joinInstance(options: JoinOptions): Promise<JoinedInstance
     id,
     server,
     link,
-    tell(changes) {
+    /** Tells its record anew. */
+    tell(changes: object) {
       record = { ...record, ...changes }
       link.sendText(JSON.stringify(record))
     },
-    setScene: scene => void server.resources().setScene(scene),
+    setScene: (scene: object) => void server.resources().setScene(scene),
+    /** Says that it stops, and stops. */
     async leave() {
       link.close(1001, 'the instance stops')
       await link.ended

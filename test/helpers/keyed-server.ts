@@ -18,46 +18,28 @@ export function newKey(): string {
   return `smk_${generateApiKey()}`
 }
 
-/** Keys of an account of their own. */
-export interface TestKeys {
-  /** Its XDG_CONFIG_HOME, and what else a test puts there. */
-  readonly folder: string
-  /** The keys file. */
-  readonly path: string
-  /** Returns the key. */
-  create(name: string, other?: Partial<ClientKey>): Promise<string>
-  revoke(name: string): Promise<void>
-  off(): Promise<void>
-  remove(): Promise<void>
-}
+export type TestKeys = Awaited<ReturnType<typeof makeKeys>>
 
-export async function makeKeys(): Promise<TestKeys> {
+/** Keys of an account of their own. */
+export async function makeKeys() {
   const folder = await mkdtemp(join(tmpdir(), 'keys-'))
   const path = join(folder, 'service-cli', 'client-keys.json')
   return {
+    /** Its XDG_CONFIG_HOME, and what else a test puts there. */
     folder,
+    /** The keys file. */
     path,
-    async create(name, { scope = 'write', expires_at } = {}) {
+    async create(name: string, { scope = 'write', expires_at }: Partial<ClientKey> = {}) {
       return (await addClientKey(path, { name, scope, expires_at })).key
     },
-    revoke: name =>
+    revoke: (name: string) =>
       updateClientKeys(path, ({ keys }) => ({ keys: keys.filter(key => key.name !== name) })),
     off: () => updateClientKeys(path, () => ({ open: true, keys: [] })),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }
 
-export interface KeyedServer {
-  readonly url: string
-  readonly base: string
-  readonly audit: AuditLog
-  /** Of `events://session/s`. */
-  readonly events: SessionEventBuffer
-  setScene(scene: object): void
-  /** Stores an artefact; returns its hash. */
-  store(text: string): Promise<string>
-  stop(): Promise<void>
-}
+export type KeyedServer = Awaited<ReturnType<typeof startKeyedServer>>
 
 /**
  * A server in mode `api-key` on these keys, or one that is open until there are any, with everything
@@ -79,7 +61,7 @@ export async function startKeyedServer(
     /** Of all but the keys. */
     clock?: Clock
   } = {},
-): Promise<KeyedServer> {
+) {
   const auth = await createAuth(
     { mode, keysFile: keys.path, ...(key !== undefined && { key }) },
     {
@@ -105,9 +87,11 @@ export async function startKeyedServer(
     url: running.url,
     base: running.base,
     audit,
+    /** Of `events://session/s`. */
     events,
-    setScene: scene => void running.server.resources().setScene(scene),
-    async store(text) {
+    setScene: (scene: object) => void running.server.resources().setScene(scene),
+    /** Stores an artefact; returns its hash. */
+    async store(text: string) {
       const root = join(keys.folder, 'dcc-mcp-artefacts')
       return (await artefactPutBytes(Buffer.from(text), { root })).uri.slice(-64)
     },

@@ -48,6 +48,8 @@ export class LinkClient {
   drain: (message: any) => boolean = () => false
   answer: Answering = () => undefined
   #lastId = 0
+  /** Not taken by `next` yet; answers to `ask` never are. */
+  readonly #unseen: any[] = []
   readonly #asked = new Map<string, (reply: any) => void>()
   #waiting: (() => void)[] = []
   #isClosed = false
@@ -94,15 +96,16 @@ export class LinkClient {
         const { code, reason } = await client.closed
         throw Object.assign(new Error(reason), { code })
       })
-    client.welcome = client.messages[0]
+    client.welcome = await client.next()
     return client
   }
 
   say(message: object | string): void {
-    this.ws.send(typeof message === 'string' ? message : JSON.stringify(message))
+    const isData = typeof message === 'string' || Buffer.isBuffer(message)
+    this.ws.send(isData ? message : JSON.stringify(message))
   }
 
-  /** Sends with an id; resolves with the reply, `ok` or `error`. */
+  /** Sends with an id; resolves with the reply, `ok` or `error`, without the id. */
   ask(message: object): Promise<any> {
     const id = `t${++this.#lastId}`
     const { promise, resolve, reject } = Promise.withResolvers<any>()
@@ -117,6 +120,17 @@ export class LinkClient {
     const reply = await this.ask(message)
     if (reply.type !== 'ok') throw new Error(`${JSON.stringify(message)}: ${reply.message}`)
     return reply
+  }
+
+  /** Resolves once the server has handled all that was sent before. */
+  async settled(): Promise<void> {
+    await this.done({ type: 'app.update' })
+  }
+
+  /** The message that came next. */
+  async next(): Promise<any> {
+    await this.until(() => this.#unseen.length > 0, 'a message')
+    return this.#unseen.shift()
   }
 
   ofType(type: string): any[] {
@@ -165,13 +179,15 @@ export class LinkClient {
   }
 
   #arrived(message: any): void {
-    if (!this.drain(message)) this.messages.push(message)
-    if (message.type === 'ok' || message.type === 'error') {
-      this.#asked.get(message.id)?.(message)
-      this.#asked.delete(message.id)
-    } else if (['read', 'refresh', 'capture'].includes(message.type)) {
-      void this.#reply(message)
+    const { id, ...reply } = message
+    const asked = this.#asked.get(id)
+    this.#asked.delete(id)
+    asked?.(reply)
+    if (!this.drain(message)) {
+      this.messages.push(message)
+      if (asked === undefined) this.#unseen.push(message)
     }
+    if (['read', 'refresh', 'capture'].includes(message.type)) void this.#reply(message)
     this.#wake()
   }
 
@@ -189,24 +205,15 @@ export class LinkClient {
   }
 }
 
-export const opcodes = { more: 0, text: 1, binary: 2 } as const
+export const opcodes = { text: 1, binary: 2 } as const
 
-/** One masked frame, whole or not. `declared`: told in place of the true length. */
-export function frameOf(
-  payload: Buffer | string,
-  { opcode = opcodes.text, fin = true, declared = -1 }: FrameForm = {},
-): Buffer {
+/** One masked frame. */
+export function frameOf(payload: Buffer | string, opcode: number = opcodes.text): Buffer {
   const bytes = Buffer.from(payload)
   const head = Buffer.alloc(10)
-  head.set([(fin ? 0x80 : 0) | opcode, 0x80 | 127])
-  head.writeBigUInt64BE(BigInt(declared === -1 ? bytes.length : declared), 2)
+  head.set([0x80 | opcode, 0x80 | 127])
+  head.writeBigUInt64BE(BigInt(bytes.length), 2)
   const key = randomBytes(4)
   const masked = bytes.map((byte, index) => byte ^ (key[index % 4] ?? 0))
   return Buffer.concat([head, key, masked])
-}
-
-interface FrameForm {
-  opcode?: number
-  fin?: boolean
-  declared?: number
 }

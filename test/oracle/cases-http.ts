@@ -1,7 +1,6 @@
 import {
   bothTypes,
   type Case,
-  initialize,
   message,
   newestSession,
   product,
@@ -38,16 +37,14 @@ const contentTypes = [
   'application/x-www-form-urlencoded',
 ]
 
-/** Accept x Content-Type, on a live session and without one. */
-export const mediaCases: readonly Case[] = (['live', 'none'] as const).flatMap(session =>
-  product(acceptHeaders, contentTypes).map(([accept, type]) =>
+/** Accept x Content-Type. */
+export const mediaCases: readonly Case[] = product(acceptHeaders, contentTypes).map(
+  ([accept, type]) =>
     sessionPost({
-      name: `media, ${session} session: Accept ${shown(accept)}, Content-Type ${shown(type)}`,
-      session,
+      name: `media: Accept ${shown(accept)}, Content-Type ${shown(type)}`,
       headers: { Accept: accept, 'Content-Type': type },
       body: request('ping'),
     }),
-  ),
 )
 
 const versionHeaders = [
@@ -156,65 +153,3 @@ function bare(
 ): Case {
   return { name, method, session, revision: newestSession, headers: withHeaders({}, headers) }
 }
-
-const hosts = [
-  'localhost',
-  'localhost:80',
-  'LOCALHOST',
-  '127.0.0.1',
-  '[::1]',
-  '[::1]:8765',
-  'evil.example',
-  'evil.example:8765',
-  'localhost.evil.example',
-  '127.0.0.1.nip.io',
-  '0.0.0.0',
-  '192.168.1.1',
-  'localhost:x',
-]
-
-const origins = [
-  'http://localhost',
-  'https://localhost:3000',
-  'http://127.0.0.1:1',
-  'http://[::1]:8765',
-  'HTTP://LOCALHOST',
-  'null',
-  'http://evil.example',
-  'http://localhost.evil.example',
-  'http://localhost@evil.example',
-  'moz-extension://localhost',
-  'file://',
-  'garbage',
-  '',
-]
-
-/** What keeps web pages away: both headers, on a request that would be served and on a GET. */
-export const originCases: readonly Case[] = [
-  ...hosts.map(host =>
-    sessionPost({
-      name: `Host: ${shown(host)}`,
-      session: 'none',
-      headers: { Host: host },
-      body: initialize(),
-    }),
-  ),
-  ...origins.map(origin =>
-    sessionPost({
-      name: `Origin: ${shown(origin)}`,
-      session: 'none',
-      headers: { Origin: origin },
-      body: initialize(),
-    }),
-  ),
-  ...product(['GET', 'DELETE', 'OPTIONS'], ['http://localhost', 'http://evil.example', 'null']).map(
-    ([method, origin]) => ({
-      ...sessionPost({
-        name: `Origin, ${method}: ${origin}`,
-        session: 'own',
-        headers: { Origin: origin },
-      }),
-      method,
-    }),
-  ),
-]

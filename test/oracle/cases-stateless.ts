@@ -24,21 +24,16 @@ const metas: [string, Record<string, unknown> | null][] = [
   ['no version', { [versionKey]: undefined }],
   ['no capabilities', { [capabilitiesKey]: undefined }],
   ['no clientInfo', { [clientKey]: undefined }],
-  ['a numeric version', { [versionKey]: 20260728 }],
   ['a null version', { [versionKey]: null }],
   ['list capabilities', { [capabilitiesKey]: [] }],
   ['null capabilities', { [capabilitiesKey]: null }],
-  ['text capabilities', { [capabilitiesKey]: 'x' }],
   ['unknown capabilities', { [capabilitiesKey]: { other: { a: 1 }, sampling: {} } }],
   ['a text as clientInfo', { [clientKey]: 'x' }],
-  ['an empty clientInfo', { [clientKey]: {} }],
   ['a clientInfo without version', { [clientKey]: { name: 'a' } }],
   ['a log level', { [logLevelKey]: 'info' }],
   ['an unknown log level', { [logLevelKey]: 'loud' }],
-  ['a numeric log level', { [logLevelKey]: 1 }],
   ['a progress token', { progressToken: 'p' }],
   ['a boolean progress token', { progressToken: true }],
-  ['a trace', { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }],
   ['keys of others', { 'example.com/x': 1, 'io.modelcontextprotocol/other': {} }],
 ]
 
@@ -59,15 +54,12 @@ const otherBodies: [string, string][] = [
   ['a stateless batch', `[${statelessPost({ name: '' }).body}]`],
   ['an empty batch', '[]'],
   ['a result', message({ id: 1, result: {} })],
-  ['an error', message({ id: 1, error: { code: -1, message: 'x' } })],
   ['no JSON', '{'],
-  ['nothing', ''],
   ['null', 'null'],
   ['no method', message({ id: 1, params: {} })],
   ['array params', request('server/discover', [])],
   ['null params', request('server/discover', null)],
   ['no params', request('server/discover')],
-  ['text _meta', request('server/discover', { _meta: 'x' })],
   ['null _meta', request('server/discover', { _meta: null })],
 ]
 
@@ -144,10 +136,6 @@ export const statelessCases: readonly Case[] = [
     statelessPost({ name: `stateless with the header of a session that is ${session}`, session }),
   ),
   statelessPost({ name: 'stateless with Last-Event-ID', headers: { 'Last-Event-ID': '1' } }),
-  statelessPost({ name: 'stateless, Host evil', headers: { Host: 'evil.example' } }),
-  statelessPost({ name: 'stateless, Host localhost', headers: { Host: 'localhost:1' } }),
-  statelessPost({ name: 'stateless, Origin evil', headers: { Origin: 'http://evil.example' } }),
-  statelessPost({ name: 'stateless, Origin localhost', headers: { Origin: 'http://localhost' } }),
   sessionPost({
     name: 'stateless body in a session, no version header',
     body: statelessPost({ name: '' }).body ?? '',
@@ -181,48 +169,33 @@ const names: [string, string | null][] = [
   ['the URI', uri],
   ['the URI with white space around', `  ${uri}\t`],
   ['another URI', 'test://static-binary'],
-  ['the URI in upper case', uri.toUpperCase()],
   ['empty', ''],
   ['base64 of the URI', sentinel(uri)],
   ['base64 of another URI', sentinel('test://static-binary')],
-  ['base64 without padding', `=?base64?${base64(uri).replace(/=+$/, '')}?=`],
   ['base64 with a wrong letter', '=?base64?dGVzd*==?='],
   ['base64 with white space', `=?base64? ${base64(uri)}?=`],
-  ['base64url letters', '=?base64?-_-_?='],
-  ['base64 of nothing', '=?base64??='],
   ['base64 of no UTF-8', `=?base64?${Buffer.from([0xff, 0xfe]).toString('base64')}?=`],
-  ['the marker in upper case', `=?BASE64?${base64(uri)}?=`],
-  ['the marker unfinished', `=?base64?${base64(uri)}`],
-  ['the marker alone', '=?base64?='],
-  ['another encoding', `=?utf-8?B?${base64(uri)}?=`],
   ['percent-encoded', encodeURIComponent(uri)],
 ]
 
 const otherNames: [string, string, string | null][] = [
   ['not ASCII, base64', unicode, sentinel(unicode)],
   ['not ASCII, Latin-1', 'test://é', 'test://\xe9'],
-  ['not ASCII, as bytes of UTF-8', unicode, Buffer.from(unicode).toString('latin1')],
   ['not ASCII, percent-encoded', unicode, encodeURI(unicode)],
   ['spaces at the ends, base64', ' test://x ', sentinel(' test://x ')],
-  ['spaces at the ends, plain', ' test://x ', 'test://x'],
   ['itself like a marker, base64', sentinel('x'), sentinel(sentinel('x'))],
-  ['itself like a marker, plain', sentinel('x'), sentinel('x')],
-  ['a line break, base64', 'test://a\nb', sentinel('test://a\nb')],
 ]
 
 const nameless: [string, Record<string, unknown>][] = [
   ['no uri', {}],
   ['a numeric uri', { uri: 7 }],
   ['a null uri', { uri: null }],
-  ['an empty uri', { uri: '' }],
 ]
 
 const notes: [string, Record<string, unknown> | null, Record<string, string | null>][] = [
   ['as clients send it', null, { 'Mcp-Method': null }],
   ['with Mcp-Method', null, {}],
-  ['with another Mcp-Method', null, { 'Mcp-Method': 'notifications/other' }],
   ['with _meta', {}, {}],
-  ['with _meta, no headers', {}, { 'Mcp-Method': null, 'MCP-Protocol-Version': null }],
   ['with _meta of another version', { [versionKey]: '2099-01-01' }, {}],
   [
     'with _meta and header of another version',
@@ -235,7 +208,6 @@ const notes: [string, Record<string, unknown> | null, Record<string, string | nu
     { 'MCP-Protocol-Version': null },
   ],
   ['with a numeric version', { [versionKey]: 7 }, {}],
-  ['with _meta without capabilities', { [capabilitiesKey]: undefined }, {}],
 ]
 
 const filters: [string, Record<string, unknown>][] = [
@@ -251,7 +223,6 @@ const filters: [string, Record<string, unknown>][] = [
     },
   ],
   ['list changes', { notifications: { resourcesListChanged: true } }],
-  ['list changes off', { notifications: { resourcesListChanged: false } }],
   ['tools alone', { notifications: { toolsListChanged: true } }],
   ['nothing', { notifications: {} }],
   ['no URI', { notifications: { resourceSubscriptions: [] } }],
@@ -267,11 +238,8 @@ const filters: [string, Record<string, unknown>][] = [
   ['a URI that is not there', { notifications: { resourceSubscriptions: ['test://not-yet'] } }],
   ['a URI of an unknown scheme', { notifications: { resourceSubscriptions: ['unheard://of'] } }],
   ['no URI at all', { notifications: { resourceSubscriptions: ['no uri'] } }],
-  ['a number as URI', { notifications: { resourceSubscriptions: [7] } }],
   ['a text for URIs', { notifications: { resourceSubscriptions: 'test://x' } }],
-  ['a text for a flag', { notifications: { resourcesListChanged: 'yes' } }],
   ['unknown members', { notifications: { other: true } }],
-  ['an array', { notifications: [] }],
   ['null', { notifications: null }],
   ['no filter', {}],
 ]

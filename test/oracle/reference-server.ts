@@ -15,7 +15,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Caller, Tool, ToolResult } from '../../src/server/mcp/tools/tool.ts'
+import type { Caller, ToolResult } from '../../src/server/mcp/tools/tool.ts'
 import { ids, producer } from '../conformance/producer.ts'
 import { suiteTools } from '../conformance/tools.ts'
 
@@ -28,18 +28,17 @@ export interface ReferenceServer {
  * The official SDK, wired as its documentation says for a server of both kinds of revisions: sessions where a
  * request does not claim 2026-07-28, the handler per request where it does. Every answer is the SDK's own.
  */
-export async function startReference(more: readonly Tool[] = []): Promise<ReferenceServer> {
-  const createOne = () => createMcp([...suiteTools, ...more])
-  const stateless = createMcpHandler(createOne, { legacy: 'reject' })
+export async function startReference(): Promise<ReferenceServer> {
+  const stateless = createMcpHandler(createMcp, { legacy: 'reject' })
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
-  const strangers = await openTransport(createOne(), new Map())
+  const strangers = await openTransport(createMcp(), new Map())
   await strangers.handleRequest(initializeRequest())
 
   /** A session that does not exist is refused by one that does: it compares the ids itself. */
   async function withSessions(request: Request): Promise<Response> {
     const id = request.headers.get('mcp-session-id')
     const transport =
-      id === null ? await openTransport(createOne(), sessions) : (sessions.get(id) ?? strangers)
+      id === null ? await openTransport(createMcp(), sessions) : (sessions.get(id) ?? strangers)
     return transport.handleRequest(request)
   }
 
@@ -86,7 +85,7 @@ async function openTransport(
 }
 
 /** The same resources as the product's fixture: what its producer lists, reads and completes. */
-function createMcp(tools: readonly Tool[]): McpServer {
+function createMcp(): McpServer {
   const mcp = new McpServer(
     { name: 'reference', version: '1' },
     { capabilities: { resources: { subscribe: true, listChanged: true } } },
@@ -99,20 +98,17 @@ function createMcp(tools: readonly Tool[]): McpServer {
     const template = new ResourceTemplate(uriTemplate, { list: undefined, complete })
     mcp.registerResource(name, template, { mimeType }, url => read(url.href))
   }
-  for (const { name, title, description, call } of tools) {
+  for (const { name, title, description, call } of suiteTools) {
     const settings = { title, description, inputSchema: z.object({}).strict() }
-    mcp.registerTool(name, settings, async (_, { mcpReq: { signal } }) =>
-      toolResult(await call({}, callerOf(signal))),
-    )
+    mcp.registerTool(name, settings, async () => toolResult(await call({}, caller)))
   }
   mcp.server.setRequestHandler('resources/subscribe', () => ({}))
   mcp.server.setRequestHandler('resources/unsubscribe', () => ({}))
   return mcp
 }
 
-function callerOf(signal: AbortSignal): Caller {
-  return { signal, progress: null, principal: 'caller', mayAnswer: true }
-}
+const { signal } = new AbortController()
+const caller: Caller = { signal, progress: null, principal: 'caller', mayAnswer: true }
 
 function toolResult({ content, isError }: ToolResult): CallToolResult {
   const encoded = content.map(item =>

@@ -1,8 +1,5 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { createServer as createHttpServer } from 'node:http'
-import type { Server, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../helpers/free-port.ts'
@@ -102,19 +99,6 @@ describe('the election of a gateway', () => {
     expect(await readEvents(url)).to.include.members(['contention', 'takeover'])
   })
 
-  it('takes over although nobody reads any more what it says', async () => {
-    const active = start()
-    const { url } = await active.line('listening')
-    const standby = startProcess()
-    await standby.line('standby')
-    standby.child.stdout?.destroy()
-    await active.stop()
-    const answers = () => readEvents(url).catch((): string[] => [])
-    await until(async () => (await answers()).includes('takeover'), 'it takes over')
-    await standby.stop()
-    expect(await standby.exited).to.deep.equal({ code: 0, signal: null })
-  })
-
   it('ends with 0 when stopped while it stands by, with 1 where it is not to stand by', async () => {
     const active = start()
     const { url, instance_id } = await active.line('listening')
@@ -130,25 +114,5 @@ describe('the election of a gateway', () => {
     await standby.stop()
     expect(await standby.exited).to.deep.equal({ code: 0, signal: null })
     expect((await fetch(new URL('/readyz', url))).status).to.equal(200)
-  })
-
-  describe('on a port of another program', () => {
-    async function occupy(server: Server): Promise<void> {
-      const sockets = new Set<Socket>()
-      server.on('connection', (socket: Socket) => sockets.add(socket)).listen(port, '127.0.0.1')
-      await once(server, 'listening')
-      ends.push(() => {
-        for (const socket of sockets) socket.destroy()
-        server.close()
-      })
-    }
-
-    it('ends with 1', async () => {
-      await occupy(createHttpServer((_req, res) => res.end('{"status":"ok"}')))
-      const args = ['gateway', `--port=${port}`, `--registry-dir=${registryDir}`]
-      const { code, stderr } = await runCommand(args)
-      expect(code).to.equal(1)
-      expect(stderr).to.contain(`port ${port} on 127.0.0.1 is in use`).and.contain('--port 0')
-    })
   })
 })

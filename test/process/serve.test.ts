@@ -110,14 +110,6 @@ describe('the program serve', () => {
     expect(await records()).to.deep.equal([])
   })
 
-  it('stops while its stderr is full', async () => {
-    const { child, serve } = await start(['--log-level', 'debug'])
-    child.stderr?.pause()
-    await makeNoise(serve.base)
-    child.kill('SIGTERM')
-    expect(await exitOf(child)).to.equal(0)
-  })
-
   it('shows a command that posts a scene, links to its page and that of the gateway, and goes on while its terminal is stopped', async function () {
     if (!existsSync('/usr/bin/curl') || !existsSync('/usr/bin/script'))
       skipBecause(this, 'needs curl and script')

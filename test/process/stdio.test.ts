@@ -3,19 +3,16 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { expect } from 'chai'
 import type { ChildProcess } from 'node:child_process'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { findEndpoint } from '../../src/commands/find-endpoint.ts'
-import { JoinOrServe } from '../../src/commands/stdio/join-or-serve.ts'
-import { createLog } from '../../src/lib/cli/log.ts'
 import { runBridge } from '../../src/lib/mcp/bridge/bridge.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { loadSdk, type Sdk, type StatelessClient, Updates } from '../clients/client-face.ts'
 import { checkPush, readJson } from '../clients/scenario.ts'
 import type { Serving } from '../clients/serve.ts'
-import { runCommand } from '../helpers/in-process.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { cleanEnv, exitOf, root, startProgram } from '../helpers/program.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
@@ -150,12 +147,6 @@ describe('service-cli over stdio', () => {
       const told = '"method":"DELETE","path":"/mcp","status":204'
       await until(() => server.output().stderr.includes(told), 'the farewell')
     })
-
-    it('exits 5 without output on stdout when no server runs', async () => {
-      const ended = await runCommand(['connect', '--registry-dir', folder])
-      expect(ended).to.deep.include({ code: 5, stdout: '' })
-      expect(ended.stderr).to.contain('found no running service-cli serve of yours')
-    })
   })
 
   describe('with an MCP client', () => {
@@ -247,48 +238,6 @@ describe('service-cli over stdio', () => {
       expect((await readJson(client, scene)).objects).to.deep.equal([])
       const open = await Promise.race([subscription.closed, Promise.resolve('open')])
       expect(open).to.equal('open')
-    })
-
-    it('serves itself when the server that it joined stays away', async () => {
-      const first = await serve()
-      let said = ''
-      const write = (line: string) => void (said += line)
-      const log = createLog({ level: 'info', readable: false, colour: false, write })
-      const upstream = new JoinOrServe(folder, undefined, () => serve(), log, 100)
-      await upstream.open()
-      const [input, output] = [new PassThrough(), new PassThrough()]
-      const stop = new AbortController()
-      const parts = { input, output, locate: upstream.locate, key: null, env: {}, log }
-      const ended = runBridge(parts, stop.signal)
-      ends.push(async () => {
-        stop.abort()
-        await ended
-        await upstream.stop()
-      })
-      const client = await openV1()
-      const updates = new Updates(client)
-      await client.connect(new StdioServerTransport(output, input))
-      await client.subscribeResource({ uri: scene })
-      await first.stop()
-      await until(() => said.includes('the server answers'), 'the other server')
-      await updates.until(scene, 1)
-      expect(said).to.contain('started a server that ends with this client')
-      expect((await client.readResource({ uri: scene })).contents).to.have.length(1)
-    })
-
-    it('sends the key of --api-key-file', async () => {
-      const file = join(folder, 'key')
-      await writeFile(file, 'k'.repeat(40), { mode: 0o600 })
-      await serve('--api-key-file', file)
-      const client = await openV1()
-      await client.connect(connect(file))
-      expect((await client.listResources()).resources).to.not.have.length(0)
-      const keyless = await openV1()
-      const error = await keyless.connect(connect()).then(
-        () => expect.fail('it was let in'),
-        (cause: Error) => cause,
-      )
-      expect(error.message).to.contain('requires a key or token')
     })
   })
 })

@@ -81,6 +81,7 @@ describe('the isolation of users at a gateway, by a random model', function () {
         '--auth',
         'accounts',
         '--bound=joinTokenCheckMs=50',
+        '--bound=rejoinMs=100',
       ],
       env: { SERVICE_MCP_API_KEY: key },
     })

@@ -37,55 +37,29 @@ const by = fc.nat(owners.length - 1)
 const spelling = fc.constantFrom<string>(...Object.values(changing).flat())
 const unpushed = fc.constantFrom('events://session/none', 'capture://current_window')
 
+/** Operations of a kind, as often as the weight says. */
+const ops = (weight: number, op: Op['op'], fields: Record<string, fc.Arbitrary<unknown>> = {}) => ({
+  weight,
+  arbitrary: fc.record({ op: fc.constant(op), ...fields }) as fc.Arbitrary<Op>,
+})
+const methods = ['resources/subscribe', 'resources/unsubscribe', 'resources/read', 'GET', 'DELETE']
+
 const someOps: fc.Arbitrary<readonly Op[]> = fc.array(
   fc.oneof(
-    {
-      weight: 6,
-      arbitrary: fc.record({ op: fc.constant('subscribe' as const), by, uri: spelling }),
-    },
-    {
-      weight: 6,
-      arbitrary: fc.record({
-        op: fc.constant('change' as const),
-        what: fc.constantFrom(...(Object.keys(changing) as Changing[])),
-      }),
-    },
-    {
-      weight: 3,
-      arbitrary: fc.record({ op: fc.constant('unsubscribe' as const), by, uri: spelling }),
-    },
-    { weight: 3, arbitrary: fc.record({ op: fc.constant('read' as const), by, uri: spelling }) },
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        op: fc.constant('steal' as const),
-        of: by,
-        method: fc.constantFrom(
-          'resources/subscribe',
-          'resources/unsubscribe',
-          'resources/read',
-          'GET',
-          'DELETE',
-        ),
-        uri: spelling,
-      }),
-    },
-    {
-      weight: 1,
-      arbitrary: fc.record({ op: fc.constant('subscribe' as const), by, uri: unpushed }),
-    },
-    { weight: 1, arbitrary: fc.record({ op: fc.constant('reconnect' as const), by }) },
-    { weight: 1, arbitrary: fc.record({ op: fc.constant('end' as const), by }) },
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        op: fc.constant('listen' as const),
-        uris: fc.array(fc.oneof(spelling, unpushed), { maxLength: 4 }),
-        list: fc.boolean(),
-      }),
-    },
-    { weight: 1, arbitrary: fc.record({ op: fc.constant('hang up' as const), at: fc.nat(5) }) },
-    { weight: 1, arbitrary: fc.constant({ op: 'list' as const }) },
+    ops(6, 'subscribe', { by, uri: spelling }),
+    ops(6, 'change', { what: fc.constantFrom(...Object.keys(changing)) }),
+    ops(3, 'unsubscribe', { by, uri: spelling }),
+    ops(3, 'read', { by, uri: spelling }),
+    ops(3, 'steal', { of: by, method: fc.constantFrom(...methods), uri: spelling }),
+    ops(1, 'subscribe', { by, uri: unpushed }),
+    ops(1, 'reconnect', { by }),
+    ops(1, 'end', { by }),
+    ops(3, 'listen', {
+      uris: fc.array(fc.oneof(spelling, unpushed), { maxLength: 4 }),
+      list: fc.boolean(),
+    }),
+    ops(1, 'hang up', { at: fc.nat(5) }),
+    ops(1, 'list'),
   ),
   { minLength: 1, maxLength: 40, size: 'max' },
 )

@@ -1,15 +1,9 @@
-import { request } from 'node:http'
 import { expect } from 'chai'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { ok } from '../../src/lib/util/result.ts'
-import { noApplication } from '../../src/server/capture/target.ts'
-import { WindowCapture } from '../../src/server/capture/window-capture.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { type Answering, type LinkAnswer, LinkClient } from '../helpers/link.ts'
-import { type Events, RawSession, rpc, startServer, type TestServer } from '../helpers/mcp.ts'
-import { MemoryBackend, pngOf } from '../helpers/pictures.ts'
+import { type Answering, LinkClient } from '../helpers/link.ts'
+import { type Events, RawSession } from '../helpers/mcp.ts'
+import { pngOf } from '../helpers/pictures.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
-import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 
 const uri = 'capture://current_window'
@@ -128,24 +122,6 @@ describe('capture://current_window, taken by the application itself', () => {
     expect((await shotAt('camera=Camera')).message).to.include('only as it is on the screen')
   })
 
-  it('says why there is none, also of what is no picture', async () => {
-    const answers: [answer: LinkAnswer, reason: string][] = [
-      [{ code: 'minimised', message: '' }, 'minimised'],
-      [{ code: 'internal', message: 'a secret' }, 'failed'],
-      [{ png: Buffer.from('<html>') }, 'failed'],
-    ]
-    let at = 0
-    await begin(window, () => answers[at]?.[0] ?? { png: pngOf(1, 1) })
-    for (const [, expected] of answers) {
-      const { error } = await read('?max_width=64')
-      expect(error?.data?.reason, String(at)).to.equal(expected)
-      expect(error.code).to.equal(-32603)
-      expect(JSON.stringify(error)).not.to.contain('secret')
-      at++
-    }
-    expect((await read('?max_width=64')).error).to.equal(undefined)
-  })
-
   it('says in the words of the application why it has left with its scene', async () => {
     const other = await serveInProcess({})
     const reader = await RawSession.open(other.url)
@@ -158,69 +134,5 @@ describe('capture://current_window, taken by the application itself', () => {
         'ask the person to connect it again',
     )
     await other.stop()
-  })
-
-  it('is gone with the application, and while it waits for it', async () => {
-    await begin(window, () => undefined)
-    const reading = read()
-    await app.until(() => app.ofType('capture').length > 0, 'the request')
-    await app.bye()
-    expect((await reading).error.data.reason).to.be.oneOf(['host_disconnected', 'no_window'])
-    await until(async () => !(await isListed()), 'its going')
-  })
-})
-
-describe('reads of the window by many clients', () => {
-  let backend: MemoryBackend
-  let capture: WindowCapture
-  let server: TestServer
-  before(async () => {
-    backend = new MemoryBackend()
-    backend.held = true
-    const parts = { backends: [backend], captureMs: 10_000, log: silentLogger }
-    capture = new WindowCapture(parts, noApplication)
-    capture.aim(ok({ pid: 4711, title: null }))
-    await capture.look()
-    server = await startServer({}, { captureSource: capture })
-  })
-  after(async () => {
-    capture.close()
-    await server.stop()
-  })
-
-  const readers = (count: number) =>
-    until(() => capture.waiting === count, `${count} readers that wait`)
-
-  it('end with the last of them: one cancels, the other hangs up', async () => {
-    const session = await RawSession.open(server.url)
-    const cancelled = session.post(rpc('resources/read', { uri }, 'one'))
-    await readers(1)
-    const method = 'resources/read'
-    const headers = statelessHeaders(method, { uri })
-    const other = request(server.url, { method: 'POST', headers })
-    other.on('error', () => {})
-    other.end(JSON.stringify(statelessRequest(method, { uri })))
-    await readers(2)
-    const { signal } = backend.takings[0]?.form ?? expect.fail('not taken')
-    const params = { requestId: 'one' }
-    const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
-    await session.post(JSON.stringify(notice))
-    await cancelled
-    await readers(1)
-    expect(signal.aborted).to.equal(false)
-    other.destroy()
-    await readers(0)
-    expect(signal.aborted).to.equal(true)
-    expect(backend.takings).to.have.length(1)
-  })
-
-  it('are refused with a wrong parameter, and so are subscriptions', async () => {
-    const session = await RawSession.open(server.url)
-    for (const method of ['resources/read', 'resources/subscribe']) {
-      const { error } = await session.call(method, { uri: `${uri}?max_width=0` })
-      expect(error?.code, method).to.equal(-32602)
-    }
-    const { result } = await session.call('resources/subscribe', { uri: `${uri}?max_width=640` })
-    expect(result).to.deep.equal({})
   })
 })

@@ -12,21 +12,18 @@ const uri = 'server://clients'
 
 /** A client of the stateless transport by this name. */
 function statelessClient(url: string, name: string, extra: Record<string, string> = {}) {
-  const request = (method: string, params: Record<string, unknown>) => ({
-    headers: { ...statelessHeaders(method, params), ...extra },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method,
-      params: { ...params, _meta: statelessMeta({ clientInfo: { name, version: '7' } }) },
-    }),
-  })
+  const request = (method: string, given: Record<string, unknown>) => {
+    const _meta = statelessMeta({ clientInfo: { name, version: '7' } })
+    const params = { ...given, _meta }
+    const headers = { ...statelessHeaders(method, given), ...extra }
+    return { headers, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) }
+  }
   return {
     async call(method: string, params: Record<string, unknown> = {}): Promise<any> {
       return (await ask(url, { method: 'POST', ...request(method, params) })).json
     },
-    async listen(...uris: string[]): Promise<Events> {
-      const notifications = { resourceSubscriptions: uris }
+    async listen(uri: string): Promise<Events> {
+      const notifications = { resourceSubscriptions: [uri] }
       const { headers, body } = request('subscriptions/listen', { notifications })
       const events = await Events.open(url, headers, body)
       await events.until(() => events.messages.length > 0, 'the acknowledgement')

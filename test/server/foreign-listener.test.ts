@@ -2,12 +2,9 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
-import { Agent, get } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HttpLink } from '../../src/lib/mcp/bridge/http-link.ts'
-import { refuseForeignListeners } from '../../src/lib/util/net.ts'
 import { Secret } from '../../src/lib/util/secret.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
 import { LocalTransport } from '../../src/server/gateway/relay/local-transport.ts'
@@ -77,18 +74,4 @@ describe('the key of a client, and that of the reads of a gateway', () => {
       expect(keys).to.have.length(uid === 0 ? 4 : 0)
     })
   }
-})
-
-describe('refuseForeignListeners', () => {
-  it('fails a request whose server closes the connection at once', async () => {
-    const server = createServer(socket => socket.end()).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const agent = new Agent({ keepAlive: true })
-    refuseForeignListeners(agent, () => new Error('foreign'))
-    const { port } = server.address() as AddressInfo
-    const request = get({ host: '127.0.0.1', port, agent })
-    const [error] = await once(request, 'error').catch((reason: Error) => [reason])
-    expect(error.code).to.equal('ECONNRESET')
-    server.close()
-  })
 })

@@ -1,8 +1,12 @@
 import { expect } from 'chai'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { silentLogger } from '../../src/lib/util/logger.ts'
+import { startServe } from '../../src/server/serve.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
+import { frameOf, LinkClient, opcodes } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { openFilesOf, type RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
@@ -94,16 +98,67 @@ describe('stopping a server', () => {
     await expectCleanStop(stopped)
   })
 
-  it('cuts readers that stopped reading, and uploads that stopped coming', async () => {
+  it('closes every link with 1001', async () => {
+    await start()
+    const app = await LinkClient.connect(serve)
+    const silent = await LinkClient.open(serve)
+    const stopped = serve.stop()
+    expect(await app.closed).to.deep.equal({ code: 1001, reason: 'the server stops' })
+    expect(await silent.closed).to.include({ code: 1001 })
+    await expectCleanStop(stopped)
+  })
+
+  it('answers calls that wait for an object, and reads that wait for the application', async () => {
+    await start()
+    const app = await LinkClient.connect(serve)
+    app.answer = ({ type, uri }) =>
+      type === 'read' && uri === 'app://a' ? { contents: [{ uri, text: '{}' }] } : undefined
+    await app.done({ type: 'producer.register', scheme: 'app' })
+    const session = await RawSession.open(serve.url)
+    const wait = { name: 'wait_for_change', arguments: { uris: ['app://a'] } }
+    const waiting = session.call('tools/call', wait)
+    const reading = session.call('resources/read', { uri: 'app://b' })
+    // The call waits before it looks at the object.
+    await app.until(() => app.ofType('read').length === 2, 'both questions')
+    const stopped = serve.stop()
+    const { content } = (await waiting).result
+    expect(content[0].text).to.match(/^no change: the server is stopping\n/)
+    expect((await reading).error.data.reason).to.equal('host_disconnected')
+    await expectCleanStop(stopped)
+  })
+
+  it('cuts who stopped reading, and uploads that stopped coming', async () => {
     await start(500)
     const { read } = await beginRead()
+    const silent = await LinkClient.connect(serve, { instance_id: 'silent' })
+    silent.ws.pause()
     const upload = await RawSocket.open(serve.port)
     const lines = ['POST /host/v1/artefacts HTTP/1.1', 'Host: localhost', 'Content-Length: 99999']
     upload.write(requestText([...lines, `Authorization: Bearer ${serve.token}`], 'begun'))
+    const link = await LinkClient.connect(serve, { instance_id: 'silent' })
+    link.say({ type: 'artefact.put', id: 'a', mime: 'image/png', size: MiB })
+    link.socket.write(frameOf(randomBytes(65_536), opcodes.binary))
     const unfinished = join(registryDir, 'dcc-mcp-artefacts', 'tmp')
-    const begun = () => openFilesOf(process.pid).some(path => path.startsWith(unfinished))
-    await until(begun, 'the upload has begun')
+    const begun = () => openFilesOf(process.pid).filter(path => path.startsWith(unfinished))
+    await until(() => begun().length === 2, 'the uploads have begun')
     await expectCleanStop(serve.stop())
+    await until(async () => (await readdir(unfinished)).length === 0, 'no file is left')
     read.disconnect()
+    silent.reset()
+    link.reset()
+  })
+
+  it('leaves nothing behind when the start is cancelled', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'cancelled-'))
+    const where = { port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }
+    const what = { dccType: 'unknown', registryDir: folder, artefacts: true, resources: true }
+    const cancel = new AbortController()
+    const options = { ...where, ...what, accessLog: () => {}, log: silentLogger }
+    const starting = startServe(options, cancel.signal).catch((error: unknown) => error)
+    const reason = new Error('cancelled')
+    cancel.abort(reason)
+    expect(await starting).to.equal(reason)
+    expect(await readdir(join(folder, 'instances'))).to.deep.equal([])
+    await rm(folder, { recursive: true, force: true })
   })
 })

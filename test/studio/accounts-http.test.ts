@@ -2,15 +2,7 @@ import { database } from '../server/accounts/harness.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
 /** Those in which every kind of statement of the store, and every limit, is used. */
-const suites = [
-  'hostile-texts',
-  'http',
-  'login',
-  'login-limits',
-  'passwords-and-tokens',
-  'registration',
-  'sessions',
-]
+const suites = ['http', 'login', 'login-limits', 'passwords-and-tokens', 'registration', 'sessions']
 
 let postgres: Postgres
 const inFiles = database.url

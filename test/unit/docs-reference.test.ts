@@ -6,6 +6,7 @@ import { defaultLimits } from '../../src/lib/config/limits.ts'
 import { type ErrorCode, errorTable, ServiceError } from '../../src/lib/util/errors.ts'
 import { Secret } from '../../src/lib/util/secret.ts'
 import { problemTable } from '../../src/server/accounts/problems.ts'
+import { toProblem } from '../../src/server/http/problem.ts'
 import { rpcCodes, toRpcError } from '../../src/server/mcp/errors.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { root } from '../helpers/program.ts'
@@ -86,8 +87,9 @@ async function errorRows(): Promise<string> {
     const error = new ServiceError(code, '')
     const numbers = [toRpcError(error, 'session').code, toRpcError(error, 'stateless').code]
     const rpc = [...new Set(numbers)].filter(number => number !== rpcCodes.internalError)
-    const { status = '', meaning } = errorTable[code]
-    return [`\`${code}\``, status, rpc.join(', '), error.oclif.exit, meaning]
+    const { status, meaning } = errorTable[code]
+    const http = status === undefined ? '' : toProblem(error).status
+    return [`\`${code}\``, http, rpc.join(', '), error.oclif.exit, meaning]
   })
   const exits = await accountsExits()
   // A code that both kinds of servers use alike has one row.

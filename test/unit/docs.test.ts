@@ -38,13 +38,21 @@ describe('the documentation', () => {
     expect(missing).to.deep.equal([])
   })
 
-  it('names files that exist in docs/contributing.md', () => {
+  it('names files and functions that exist in docs/contributing.md', () => {
     const folders = ['', 'src', 'src/lib', 'src/server', 'src/server/accounts', 'test']
-    const named = proseOf('docs/contributing.md').matchAll(/`([\w./-]+\/(?:[\w.-]+\.\w+)?)`/g)
+    const placeOf = (path: string) =>
+      folders.map(folder => join(root, folder, path)).find(place => existsSync(place))
+    const text = proseOf('docs/contributing.md')
+    const named = text.matchAll(/`([\w./-]+\/(?:[\w.-]+\.\w+)?)`/g)
     const missing = Array.from(named, ([, path = '']) => path)
       .filter(path => !/NAME|^dist\//.test(path))
-      .filter(path => !folders.some(folder => existsSync(join(root, folder, path))))
+      .filter(path => placeOf(path) === undefined)
     expect(missing).to.deep.equal([])
+    const functions = [...text.matchAll(/`(?:\w+\.)?(\w+)`\s(?:\(|in )`([\w./-]+\.ts)`/g)]
+    expect(functions).to.have.length.above(10)
+    for (const [, name = '', path = ''] of functions) {
+      expect(readFileSync(placeOf(path)!, 'utf8'), path).to.match(new RegExp(`\\b${name}\\b`))
+    }
   })
 
   it('shows commands that exist, with flags that they have', () => {

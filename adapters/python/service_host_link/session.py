@@ -13,7 +13,8 @@ SILENCE_SECONDS = 30.0
 AWAY_SECONDS = 2.0  # the main thread counts as busy for the server when it was not here for longer
 MAX_UPLOAD_TRIES = 3
 PASSING_CODES = ("limit", "busy", "internal")  # the server may take it later
-RETRY_SECONDS = 1.0
+RETRY_SECONDS = 1.0  # doubled with each refusal in a row, up to MAX_RETRY_SECONDS
+MAX_RETRY_SECONDS = 60.0
 
 DEFAULT_LIMITS = {
     "max_message_bytes": 64 * 1024 * 1024,
@@ -38,7 +39,7 @@ class Session(object):
         self._is_scene_sent = False  # and not answered
         self._base = None  # the revision of the scene that the server has
         self._counter = 0
-        self._batches_from = 0.0  # no batch is sent before
+        self._refused = {}  # feed -> (how often in a row, no batch is sent before)
         self._waiting = {}  # id -> on_answer
         self._upload = None  # (file, id of its message, bytes left) of the artefact under way
         self._bye = False
@@ -273,17 +274,20 @@ class Session(object):
     def _send_batch(self, feed):
         link, limits = self.link, self.link.limits
         with link._lock:
-            if feed.in_flight or not len(feed) or time.monotonic() < self._batches_from:
+            if feed.in_flight or not len(feed) or time.monotonic() < self._refused.get(feed, (0, 0.0))[1]:
                 return False
             session, texts = feed.take(limits["max_batch"], limits["max_message_bytes"] - 1024)
 
         def on_answer(answer, error):
             if error is None:
                 feed.in_flight = []
+                self._refused.pop(feed, None)
             elif error.caused_by_us:
                 link._fail(feed.name, "the server refused %s: %s" % (feed.name, error.text))
                 if error.code in PASSING_CODES:
-                    self._batches_from = time.monotonic() + RETRY_SECONDS
+                    times, _ = self._refused.get(feed, (0, 0.0))
+                    wait = min(RETRY_SECONDS * 2 ** min(times, 9), MAX_RETRY_SECONDS)
+                    self._refused[feed] = (times + 1, time.monotonic() + wait)
                 elif error.code == "invalid" and len(feed.in_flight) > 1:
                     feed.alone = len(feed.in_flight)
                 else:

@@ -8,13 +8,7 @@ import {
 } from '../../lib/accounts/token.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
-import {
-  type Config,
-  emptyConfig,
-  onlyLogin,
-  withLogin,
-  ConfigStore,
-} from '../../lib/config/config-file.ts'
+import { type Config, emptyConfig, withLogin, ConfigStore } from '../../lib/config/config-file.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -79,15 +73,14 @@ async function readSettings(output: Output): Promise<{ config: Config; path: str
 }
 
 /**
- * The server is that of `--registry`, `SERVICE_REGISTRY`, `default_registry` of the file, its only
- * login, or the one of this machine. An empty text counts as absent.
+ * The server is that of `--registry`, `SERVICE_REGISTRY`, `default_registry` of the file, or the one
+ * of this machine. An empty text counts as absent.
  */
 async function connect(flags: AccountFlags, config: Config, path: string) {
   const named: [text: string | undefined, source: string][] = [
     [flags.registry, '--registry'],
     [process.env.SERVICE_REGISTRY, 'SERVICE_REGISTRY'],
     [config.defaultServer, `default_registry in ${path}`],
-    [onlyLogin(config), `the only login in ${path}`],
   ]
   const [text = `http://127.0.0.1:${defaultPorts.registry}`, source = ''] =
     named.find(([value = '']) => value.trim()) ?? []

@@ -1,6 +1,6 @@
 import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
-import { type Prompt, requirePrompt } from '../../lib/cli/prompt.ts'
+import { requirePrompt } from '../../lib/cli/prompt.ts'
 import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
 import { passwordChars } from '../../lib/accounts/protocol.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
@@ -36,16 +36,14 @@ export async function readText(
 ): Promise<string> {
   if (given !== undefined && given.trim() !== '') return given.trim()
   const hint = `write it as in service-cli ${example}`
-  return promptFor(label, hint, flags).askText(`${label}:`)
+  const prompt = requirePrompt(`the ${label.toLowerCase()}`, hint, flags['no-input'])
+  return prompt.askText(`${label}:`)
 }
 
 /** A secret that can only be asked for. `hint`: another way. */
 export async function askSecret(flags: InputFlags, label: string, hint: string): Promise<Secret> {
-  return promptFor(label, hint, flags).askSecret(`${label}:`)
-}
-
-function promptFor(label: string, hint: string, flags: InputFlags): Prompt {
-  return requirePrompt(`the ${label.toLowerCase()}`, hint, flags['no-input'])
+  const prompt = requirePrompt(`the ${label.toLowerCase()}`, hint, flags['no-input'])
+  return prompt.askSecret(`${label}:`)
 }
 
 /** The password of an account that exists: given, or asked for. */
@@ -107,7 +105,7 @@ export async function withNewPassword<T>(
 }
 
 async function askNewPassword(flags: InputFlags): Promise<Secret> {
-  const prompt = promptFor('Password', passwordHint, flags)
+  const prompt = requirePrompt('the password', passwordHint, flags['no-input'])
   const { least } = passwordChars
   for (;;) {
     const first = await prompt.askSecret(

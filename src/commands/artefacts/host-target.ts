@@ -4,7 +4,7 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { HostTarget } from '../../lib/mcp/client/host-request.ts'
 import { Secret } from '../../lib/util/secret.ts'
-import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
+import { parseSecret, readSecretFile } from '../../lib/auth/secret-file.ts'
 import type { ClientFlags } from '../resources/client.ts'
 import { readStateDirectory } from '../path-flags.ts'
 import { liveInstances } from '../../lib/instances/live-instances.ts'
@@ -42,7 +42,7 @@ export async function findHost(flags: HostFlags, log: Logger): Promise<HostTarge
 function foundAt(hostUrl: string, token: string, source: string): HostTarget {
   const url = URL.parse(hostUrl.replace(/^ws:/, 'http:'))
   if (url?.protocol === 'http:' && url.username + url.password === '' && isOwnHost(url)) {
-    return { url, token: new Secret(checkSecretText(token, 'the host token')) }
+    return { url, token: new Secret(parseSecret(token, 'the host token')) }
   }
   throw usage(
     `the host url of ${source} is not on this machine`,

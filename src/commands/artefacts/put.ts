@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
@@ -12,7 +11,7 @@ import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { jsonFault } from '../../lib/mcp/json-fault.ts'
 import { artefactUri } from '../../lib/mcp/uris.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
-import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
+import { readProblem, usage } from '../../lib/util/errors.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 import { findHost } from './host-target.ts'
@@ -64,34 +63,25 @@ ${hostEnvironment}`
       parameters.set('metadata', metadata)
     }
     const target = await findHost(flags, warningsTo(output))
-    const hash = createHash('sha256')
     let size = 0
-    async function* bytes(): AsyncGenerator<Buffer> {
-      for await (const chunk of bytesOf(file)) {
-        hash.update(chunk)
-        size += chunk.length
-        yield chunk
-      }
-    }
-    const body = Readable.from(bytes())
+    const body = Readable.from(bytesOf(file, piece => (size += piece.length)))
     const path = `v1/artefacts?${parameters}`
     const answer = await hostRequest(target, { method: 'POST', path, type, body })
-    if (typeof answer.sha256 !== 'string') throw unexpectedAnswer(target.url, 'v1/artefacts')
-    const sha256 = hash.digest('hex')
-    if (answer.sha256 !== sha256) {
-      throw new ServiceError('artefact_corrupt', 'the server received other bytes than were sent')
-    }
+    const { sha256 } = answer
+    if (typeof sha256 !== 'string') throw unexpectedAnswer(target.url, 'v1/artefacts')
     const uri = artefactUri(sha256)
     const existed = answer.existed === true
-    const facts = { put_ok: true, uri, sha256, size_bytes: size, existed }
-    await output.result(uri, facts)
+    await output.result(uri, { put_ok: true, uri, sha256, size_bytes: size, existed })
     output.note(existed ? 'already stored' : `stored ${sizeText(size)}`)
   }
 }
 
-async function* bytesOf(file: string): AsyncGenerator<Buffer> {
+async function* bytesOf(file: string, onPiece: (piece: Buffer) => void): AsyncGenerator<Buffer> {
   try {
-    yield* file === '-' ? process.stdin : createReadStream(file)
+    for await (const piece of file === '-' ? process.stdin : createReadStream(file)) {
+      onPiece(piece)
+      yield piece
+    }
   } catch (error) {
     throw usage(`${file} cannot be read: ${readProblem(error)}`)
   }

@@ -1,5 +1,5 @@
-import { ownerFile, readOwnerToken } from '../../lib/instances/files.ts'
-import { absenceText } from '../../lib/instances/instance.ts'
+import { ownerFile, readOwnerToken } from '../../lib/instances/state-directory.ts'
+import { absenceText } from '../../lib/instances/process.ts'
 import { shortId } from '../../lib/instances/select-instance.ts'
 import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
@@ -38,6 +38,11 @@ export async function checkInstance(
       const hint =
         'make the state directory writable, so that gateways and commands find the instance'
       return found('warn', `${answer}, but its record is ${health}: ${reason}`, hint)
+    }
+    const { scene_file: fileProblem } = record.metadata
+    if (fileProblem !== undefined) {
+      const hint = 'correct the file of --scene-file; until then clients read the scene before it'
+      return found('warn', `${answer}, but its ${fileProblem}`, hint)
     }
     if (scene === 'refused' && apiKey !== null) {
       const hint = 'set it to a key of this server; service-cli keys create makes one'

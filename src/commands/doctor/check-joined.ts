@@ -12,7 +12,7 @@ import { type Finding, finding } from './finding.ts'
 
 /** Whether a gateway that an instance joins answers, with a certificate that is accepted here. */
 export async function checkGateway(gateway: string, env: NodeJS.ProcessEnv): Promise<Finding> {
-  const { default: got, HTTPError, RequestError } = await import('got')
+  const { default: got, RequestError } = await import('got')
   const agentOptions = proxyAgentOptions(proxyFor(new URL(gateway), env))
   const { host } = new URL(gateway)
   const name = `the joined gateway ${host}`
@@ -27,18 +27,16 @@ export async function checkGateway(gateway: string, env: NodeJS.ProcessEnv): Pro
     })
     return found('ok', 'answers')
   } catch (error) {
-    if (error instanceof HTTPError) {
-      const hint = 'check the address, and the log of the gateway'
-      return found('fail', `is not ready (HTTP ${error.response.statusCode})`, hint)
-    }
     if (!(error instanceof RequestError)) throw error
-    const reason = connectionReason(error.code)
-    if (isTlsError(error.code)) {
+    const { code, response } = error
+    if (isTlsError(code)) {
       const hint = 'name the certificate authority of the studio in NODE_EXTRA_CA_CERTS'
-      return found('fail', `has a certificate that is not accepted: ${reason}`, hint)
+      const what = `has a certificate that is not accepted: ${connectionReason(code)}`
+      return found('fail', what, hint)
     }
-    const hint = 'check the address, the network, the firewall, and that the gateway runs'
-    return found('fail', `cannot be reached: ${reason}`, hint)
+    const reason = response ? `HTTP ${response.statusCode}` : connectionReason(code)
+    const hint = 'check the address, the network, the firewall, and the log of the gateway'
+    return found('fail', `does not answer: ${reason}`, hint)
   }
 }
 

@@ -148,8 +148,7 @@ async function checkBlender(
     if ((await access(program, constants.X_OK).catch(() => false)) === false) continue
     const start = isServing ? '' : 'start a server: service-cli serve --dcc-type blender; then, '
     const hint = `${start}in Blender, press Connect; service-cli adapter blender writes the add-on if it is missing`
-    const summary = `Blender is installed (${program}) but not connected`
-    return finding('blender', 'warn', summary, hint)
+    return finding('blender', 'warn', `Blender is installed (${program}) but not connected`, hint)
   }
   return finding('blender', 'ok', 'Blender is not in PATH')
 }

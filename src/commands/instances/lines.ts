@@ -1,6 +1,6 @@
 import { columns, wrapWords } from '../../lib/cli/format.ts'
 import { terminalWidth } from '../../lib/cli/output.ts'
-import { absenceText } from '../../lib/instances/instance.ts'
+import { absenceText } from '../../lib/instances/process.ts'
 import { ageText, counted } from '../../lib/util/amounts.ts'
 import { cleanText } from '../../lib/util/text.ts'
 

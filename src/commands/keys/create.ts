@@ -60,8 +60,7 @@ machine need none.`
     // Instance records do not say which file a server follows.
     if (servers.length > 0)
       output.note('running now, unless started with another key file or --auth:')
-    const width = Math.max(...servers.map(({ name }) => name.length))
-    for (const { name, url } of servers) output.note(`  ${name.padEnd(width)}   ${url}`)
+    for (const { name, url } of servers) output.note(`  ${name}: ${url}`)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Interfaces } from '@oclif/core'
 import { type Output, processOutput, warningsTo } from '../../lib/cli/output.ts'
-import { readOwnerToken } from '../../lib/instances/files.ts'
+import { readOwnerToken } from '../../lib/instances/state-directory.ts'
 import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
 import type { McpServer } from '../../lib/mcp/client/call.ts'
 import { ServiceError } from '../../lib/util/errors.ts'

@@ -48,12 +48,11 @@ working folder; a pipe or a file gets exactly the bytes that the server sent.`
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ResourcesRead)
-    const { uri } = args
     await withServer(flags, async (server, output) => {
-      const { contents, raw } = await readResource(server, uri)
+      const { contents, raw } = await readResource(server, args.uri)
       if (flags.json) return writeStdout(jsonLine(raw))
       await show(contents, flags, output)
-      for (const { meta } of isPast(uri) ? [] : contents) {
+      for (const { meta } of isPast(args.uri) ? [] : contents) {
         const stale = staleReason(meta)
         if (stale !== null) output.note(cleanText(stale, 200))
       }

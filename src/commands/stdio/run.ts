@@ -1,5 +1,4 @@
 import { createLog, type ProgramLog } from '../../lib/cli/log.ts'
-import { hasColour } from '../../lib/cli/output.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { runBridge } from '../../lib/mcp/bridge/bridge.ts'
 import type { Locate } from '../../lib/mcp/bridge/context.ts'
@@ -25,12 +24,8 @@ export async function runStdio(
   if (flags.json) {
     throw usage('--json cannot be used here: the client reads every line of stdout as a message')
   }
-  const { stdin: input, stdout: output, stderr, env } = process
-  const log = createLog({
-    level: levelOf(flags),
-    readable: stderr.isTTY,
-    colour: hasColour(stderr),
-  })
+  const { stdin: input, stdout: output, env } = process
+  const log = createLog({ level: levelOf(flags) })
   const signals = watchStopSignals()
   void signals.received.then(signal => log.info({ signal }, 'stopping'))
   let server: StdioServer | null = null

@@ -5,7 +5,7 @@ import { openToken } from '../account/context.ts'
 
 export default class TokenList extends TokenCommand {
   static override summary = 'List your tokens for pipelines, agents and workstations'
-  static override description = 'Shows name, id, scopes, expiry and last use of each.'
+  static override description = 'Shows name, id, scopes and expiry of each.'
   static override examples = ['<%= config.bin %> token list']
 
   override async run(): Promise<void> {
@@ -17,9 +17,8 @@ export default class TokenList extends TokenCommand {
   }
 }
 
-/** `token "ci" (ID): read, publish; expires in 29 days; last used TIME`. */
+/** `token "ci" (ID): read, publish; expires in 29 days`. */
 export function describeToken(token: ServiceTokenView): string {
   const expiry = expiryText(Date.parse(token.expires_at), Date.now())
-  const used = token.last_used_at === null ? '' : `; last used ${token.last_used_at}`
-  return `token "${token.name}" (${token.id}): ${token.scopes.join(', ')}; ${expiry}${used}`
+  return `token "${token.name}" (${token.id}): ${token.scopes.join(', ')}; ${expiry}`
 }

@@ -67,15 +67,13 @@ export class AccountsClient {
     })
   }
 
-  /** Null from a server that makes the account and answers without a token. */
   async register(
     names: { username: string; email: string },
     password: Secret,
     invite?: Secret,
-  ): Promise<Login | null> {
+  ): Promise<Login> {
     const json = { ...names, password: password.reveal(), invite: invite?.reveal() }
-    const { data } = login.safeParse(await this.#ask(z.unknown(), 'POST', 'register', { json }))
-    return data === undefined ? null : loginOf(data)
+    return loginOf(await this.#ask(login, 'POST', 'register', { json }))
   }
 
   async login(username: string, password: Secret): Promise<Login> {

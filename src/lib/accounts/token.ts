@@ -1,5 +1,4 @@
-import { readSecretText } from '../auth/secret-file.ts'
-import { isTokenText } from '../auth/validate-bearer-token.ts'
+import { parseSecret, readSecretFile } from '../auth/secret-file.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import { type Config, type ConfigStore, withLogin } from '../config/config-file.ts'
 import { ServiceError } from '../util/errors.ts'
@@ -30,31 +29,16 @@ export async function readGivenToken(
   { SERVICE_TOKEN: variable = '', SERVICE_TOKEN_FILE: path = '' }: NodeJS.ProcessEnv,
 ): Promise<GivenToken | null> {
   if (option.trim() !== '') {
-    return { source: 'option', source_name: '--token', token: parseToken(option, '--token') }
+    const token = new Secret(parseSecret(option, '--token'))
+    return { source: 'option', source_name: '--token', token }
   }
   if (variable.trim() !== '') {
-    const token = parseToken(variable, 'SERVICE_TOKEN')
+    const token = new Secret(parseSecret(variable, 'SERVICE_TOKEN'))
     return { source: 'variable', source_name: 'SERVICE_TOKEN', token }
   }
   if (path.trim() === '') return null
-  const token = await readTokenFile(path, 'SERVICE_TOKEN_FILE')
+  const token = new Secret(await readSecretFile(path, 'SERVICE_TOKEN_FILE', { mounted: true }))
   return { source: 'token_file', source_name: `SERVICE_TOKEN_FILE ${path}`, token }
-}
-
-/** The token in a file that `setting` names. It may be a pipe, or mounted by a container platform. */
-export async function readTokenFile(path: string, setting: string): Promise<Secret> {
-  const text = await readSecretText(path, setting, { mounted: true })
-  return parseToken(text, `${setting} ${path}`)
-}
-
-/** Takes a token as people copy it: with spaces around it, a byte order mark, `Bearer`. */
-export function parseToken(text: string, place: string): Secret {
-  // `trim` removes a byte order mark, too.
-  const token = text.trim().replace(/^Bearer(?:\s+|$)/i, '')
-  if (isTokenText(token)) return new Secret(token)
-  const what = token === '' ? 'has no token' : 'has spaces or characters that are in no token'
-  const hint = 'copy the token again, whole and alone'
-  throw new ServiceError('config_invalid', `${place} ${what}`, { hint })
 }
 
 /**

@@ -155,7 +155,6 @@ const serviceToken = z.object({
   scopes: z.array(z.enum(serviceScopes)),
   created_at: time,
   expires_at: time,
-  last_used_at: time.nullable(),
 })
 
 /** The only time that `token` is shown. */

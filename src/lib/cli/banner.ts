@@ -35,5 +35,5 @@ export function dirFlag({ namedDir }: Shown): string {
 export function clientText(facts: Shown, choice: string): string {
   return `${paint(facts.colour, 'bold', 'Connect a client')}
   service-cli mcp-config claude-code --write${choice}${dirFlag(facts)}
-  (also: claude-desktop, cursor, vscode, gemini-cli, codex, inspector, …)`
+  (also: claude-desktop, cursor, vscode, gemini-cli, codex, opencode, …)`
 }

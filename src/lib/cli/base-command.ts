@@ -1,7 +1,5 @@
 import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
-import { jsonLine } from '../util/text.ts'
-import { describeFailure } from './output.ts'
 import { usageError } from './usage-errors.ts'
 
 /** Flags of every command; they may also stand before it (`service-cli --json serve`). */
@@ -17,21 +15,12 @@ export const globalFlags = {
   }),
 }
 
-/** Base of every command. Its errors about arguments are plain, its JSON is one line. */
+/** Base of every command. Its errors about arguments are plain. */
 export abstract class BaseCommand extends Command {
-  static override enableJsonFlag = true
   static override baseFlags = globalFlags
 
   protected override async catch(error: Error): Promise<unknown> {
     return super.catch(usageError(error, this.ctor))
-  }
-
-  protected override toErrorJson(error: unknown): object {
-    return { error: describeFailure(error) }
-  }
-
-  override logJson(json: object): void {
-    process.stdout.write(jsonLine(json))
   }
 }
 

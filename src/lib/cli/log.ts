@@ -1,17 +1,17 @@
 import { once } from 'node:events'
-import { constants, openSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
 import type { AccessEntry, InstanceAccess, Logger } from '../util/logger.ts'
 import { printable } from '../util/text.ts'
-import { paint, type Style } from './output.ts'
+import { hasColour, paint, type Style } from './output.ts'
 
 export interface LogOptions {
   level: Level
-  /** Readable lines instead of JSON. */
-  readable: boolean
-  colour: boolean
+  /** Readable lines instead of JSON. Default: on a terminal. */
+  readable?: boolean
+  /** Default: on a terminal that has colours. */
+  colour?: boolean
   /** In place of stderr. */
   write?: (text: string) => void
 }
@@ -35,15 +35,15 @@ const closeMs = 500
 const secrets = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token', 'api_key']
 
 /** The log of a running server. It never waits for its reader. */
-export function createLog({ level, readable, colour, write }: LogOptions): ProgramLog {
+export function createLog({
+  level,
+  readable = process.stderr.isTTY,
+  colour = hasColour(process.stderr),
+  write,
+}: LogOptions): ProgramLog {
   const stderr = write
     ? null
-    : pino.destination({
-        dest: openStderr(),
-        sync: false,
-        maxLength: maxQueuedBytes,
-        maxWrite: 64 * 1024,
-      })
+    : pino.destination({ dest: 2, sync: false, maxLength: maxQueuedBytes, maxWrite: 64 * 1024 })
   let isOpen = true
   const put = write ?? ((text: string) => void (isOpen && stderr?.write(text)))
   let gathered: string[] = []
@@ -82,7 +82,7 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
   )
   /** Not by pino: nothing here is a secret, and the search for them costs more than the entry. */
   const writeEntry = (fields: object, msg: string) => {
-    const line = JSON.stringify({ level: 'info', time: isoTime(), ...fields, msg })
+    const line = JSON.stringify({ level: 'info', time: new Date().toISOString(), ...fields, msg })
     gather(format(line))
   }
   return Object.assign(logger, {
@@ -121,30 +121,6 @@ export function createLog({ level, readable, colour, write }: LogOptions): Progr
       stderr.destroy()
     },
   })
-}
-
-let lastMs = 0
-let lastTime = ''
-
-/** Now, formatted once in a millisecond: many requests end within one. */
-function isoTime(): string {
-  const nowMs = Date.now()
-  if (nowMs !== lastMs) {
-    lastMs = nowMs
-    lastTime = new Date(nowMs).toISOString()
-  }
-  return lastTime
-}
-
-/** A write to a terminal that is stopped would keep the process from ending, unless opened like this. */
-function openStderr(): number {
-  const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants
-  if (!process.stderr.isTTY) return 2
-  try {
-    return openSync('/dev/stderr', O_WRONLY | O_NONBLOCK | O_NOCTTY)
-  } catch {
-    return 2
-  }
 }
 
 /** Other members of an error may hold requests and headers. */

@@ -19,19 +19,17 @@ function whyNoPrompt(noInput: boolean): string | null {
 
 export type Prompt = typeof prompt
 
-/** All throw `cancelled` on Ctrl-C and Ctrl-D. */
+/** All throw `cancelled` on Ctrl-C and Ctrl-D, and after Ctrl-Z. */
 const prompt = {
   async askText(question: string): Promise<string> {
     const { input } = await import('@inquirer/prompts')
-    const text = await asked(question, context =>
-      input({ message: question, required: true }, context),
-    )
+    const text = await asked(context => input({ message: question, required: true }, context))
     return text.trim()
   },
   /** An empty line means no. */
   async askYes(question: string): Promise<boolean> {
     const { confirm } = await import('@inquirer/prompts')
-    return asked(question, context => confirm({ message: question, default: false }, context))
+    return asked(context => confirm({ message: question, default: false }, context))
   },
   /** Never shows the input. `check` returns true or what is wrong. */
   async askSecret(
@@ -40,7 +38,7 @@ const prompt = {
   ): Promise<Secret> {
     const { password } = await import('@inquirer/prompts')
     const validate = (text: string) => (text === '' ? 'Nothing was typed' : check(text))
-    const text = await asked(question, context =>
+    const text = await asked(context =>
       // Without `toggleMask: false`, Ctrl-T shows the password.
       password({ message: question, mask: false, toggleMask: false, validate }, context),
     )
@@ -49,32 +47,14 @@ const prompt = {
 }
 
 async function asked<T>(
-  question: string,
   ask: (context: { output: NodeJS.WriteStream; signal: AbortSignal }) => Promise<T>,
 ): Promise<T> {
   const { stdin, stderr } = process
   const abort = new AbortController()
-  let isContinued = false
-  // On Ctrl-D the prompt pauses stdin and never settles: the program would exit with 0.
-  const onPause = (): void => {
-    if (!isContinued) setImmediate(() => abort.abort())
-  }
-  // After Ctrl-Z and `fg` stdin is paused too, and the shell has reset the terminal: without raw
-  // mode the rest of a password would be visible.
-  const onContinue = (): void => {
-    isContinued = true
-    setImmediate(() => {
-      isContinued = false
-      // Node skips setting the mode that it believes to be set.
-      stdin.setRawMode(false)
-      stdin.setRawMode(true)
-      stdin.resume()
-      stderr.write(`${question} `)
-    })
-  }
+  // On Ctrl-D, and on Ctrl-Z and `fg`, the prompt pauses stdin and never settles: the program would
+  // exit with 0.
+  const onPause = (): void => void setImmediate(() => abort.abort())
   stdin.on('pause', onPause)
-  // Must precede the listener that the prompt adds on Ctrl-Z.
-  process.on('SIGCONT', onContinue)
   try {
     return await ask({ output: stderr, signal: abort.signal })
   } catch (error) {
@@ -84,6 +64,5 @@ async function asked<T>(
     throw error
   } finally {
     stdin.off('pause', onPause)
-    process.off('SIGCONT', onContinue)
   }
 }

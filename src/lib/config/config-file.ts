@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { type ServiceError, unusableFile } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 import { toRfc3339 } from '../util/time.ts'
-import { parseAccountsUrl } from './accounts-url.ts'
 import { readPrivateFile, withFileLock, writePrivateFile } from './private-file.ts'
 
 /** The content of the configuration file; logins are keyed by `AccountsUrl.url`. */
@@ -45,16 +44,9 @@ const login = z
 /** A saved login. Times are milliseconds since the epoch. */
 export type SavedLogin = Readonly<Partial<z.output<typeof login>>>
 
-const address = z.string().transform((name, context) => {
-  const parsed = parseAccountsUrl(name)
-  if (parsed.ok) return parsed.value.url
-  context.addIssue(parsed.failure)
-  return z.NEVER
-})
-
 const configFile = z.strictObject({
   default_registry: text,
-  registries: z.record(address, login).default({}),
+  registries: z.record(z.string(), login).default({}),
 })
 
 const head = '# Managed by service-cli: comments are not kept. Holds tokens: do not share it.\n'
@@ -74,8 +66,6 @@ export function parseConfig(content: string, path: string): Config {
     return { defaultServer, logins: new Map(Object.entries(registries)) }
   }
   const [issue] = error.issues
-  // The name may hold a password.
-  if (issue?.code === 'invalid_key') throw invalid(path, 'has an invalid address in registries')
   const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
   const place = z.core.toDotPath([...(issue?.path ?? []), ...keys])
   throw invalid(path, `has ${keys.length > 0 ? 'an unknown key' : 'an invalid value'}: ${place}`)
@@ -103,27 +93,19 @@ export function formatConfig({ defaultServer, logins }: Config): string {
   return head + stringify(table)
 }
 
-/** The only accounts server with a login; it is the default where none is named. */
-export function onlyLogin({ logins }: Config): string | undefined {
-  const live = Array.from(logins).filter(([, { accessToken }]) => accessToken !== undefined)
-  return live.length === 1 ? live[0]?.[0] : undefined
-}
-
 /** Replaces the login. The first accounts server becomes the default. */
 export function withLogin(config: Config, url: string, saved: SavedLogin): Config {
   const logins = new Map(config.logins).set(url, saved)
   return { defaultServer: config.defaultServer ?? url, logins }
 }
 
-/** Removes a login. Its server stays the default for the next one, unless others are left. */
+/** Removes a login. Its server stays the default unless there is a login to another one. */
 export function withoutLogin(config: Config, url: string): Config {
   const logins = new Map(config.logins)
   if (!logins.delete(url)) return config
   const { defaultServer } = config
-  return {
-    defaultServer: defaultServer === url && logins.size > 0 ? undefined : defaultServer,
-    logins,
-  }
+  const [other] = logins.keys()
+  return { defaultServer: defaultServer === url && other ? other : defaultServer, logins }
 }
 
 /** The configuration file of one user, shared by all commands that run at the same time. */

@@ -107,19 +107,22 @@ export const noPictures: PictureOffer = { targets: [], shots: undefined, denied:
 
 export const appPost = z.object({ document, dcc_type: optional(dccType) })
 
-const outcome = z.union(
-  [
-    z.enum(['success', 'timeout']),
-    z.object({ denied: z.object({ reason: z.string() }) }),
-    z.object({ error: z.object({ message: z.string() }) }),
-  ],
-  'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
-)
+/** What came of an action; `text` is of a reason or message. */
+export function outcomeOf(text: z.ZodType<string, string>) {
+  return z.union(
+    [
+      z.enum(['success', 'timeout']),
+      z.object({ denied: z.object({ reason: text }) }),
+      z.object({ error: z.object({ message: text }) }),
+    ],
+    'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
+  )
+}
 
 const auditRecord = z
   .object({
     action: name,
-    outcome: optional(outcome),
+    outcome: optional(outcomeOf(z.string())),
     actor: optional(name),
     params: anything,
     duration_ms: optional(
@@ -134,11 +137,14 @@ const auditRecord = z
 
 export const auditPost = z.object({ records: z.array(auditRecord).max(maxBatch) })
 
+/** Of an event; `warn` is taken for `warning`. */
+export const eventLevel = z.enum(['trace', 'debug', 'info', 'warning', 'warn', 'error'])
+
 const event = z
   .object({
     source: name,
     stream: name,
-    level: optional(z.enum(['trace', 'debug', 'info', 'warning', 'warn', 'error'])),
+    level: optional(eventLevel),
     message: z.string(),
     tool_call_id: optional(name),
     job_id: optional(name),

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { lifeOf } from './instance.ts'
+import { lifeOf } from './process.ts'
 import { readInstances } from './record-files.ts'
 import { byAge, type InstanceRecord } from './record.ts'
 

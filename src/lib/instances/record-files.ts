@@ -6,7 +6,7 @@ import { errnoOf, isMissing, messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
 import { isOwn } from '../util/posix.ts'
 import { fail, type Result } from '../util/result.ts'
-import { lifeOf } from './instance.ts'
+import { lifeOf } from './process.ts'
 import { type InstanceRecord, parseRecord } from './record.ts'
 
 /** One file among the instance records. */

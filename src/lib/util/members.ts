@@ -12,11 +12,6 @@ export function findUnknownMember(options: object, known: string[], what: string
   return null
 }
 
-/** The names of every member of `Options`; the compiler refuses the list when one is missing. */
-export function membersOf<Options>(members: Record<keyof Required<Options>, true>): string[] {
-  return Object.keys(members)
-}
-
 /** Returns a copy of the object without its undefined members. */
 export function omitUndefined<Members extends object>(members: Members): Members {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined)

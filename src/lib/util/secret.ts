@@ -82,18 +82,3 @@ const tokenLike = /(?:svc|srt|smk|spt|own)_[\w-]{8,}|eyJ[\w.-]{16,}|(?<=\bBearer
 export function hideTokens(text: string): string {
   return text.replace(tokenLike, '[redacted]')
 }
-
-/**
- * Hides the secrets in the texts of a server's JSON, which may repeat what it was sent. Call it
- * before a text is cut, which would leave half of a secret.
- */
-export function hideSecrets(json: unknown, secrets: readonly Secret[]): unknown {
-  if (json === undefined || secrets.length === 0) return json
-  // The longest first: one may be part of another.
-  const hidden = secrets.map(secret => secret.reveal()).toSorted((a, b) => b.length - a.length)
-  const hide = (text: string) =>
-    hidden.reduce((shown, each) => shown.replaceAll(each, redacted), text)
-  return JSON.parse(JSON.stringify(json), (_name, value: unknown) =>
-    typeof value === 'string' ? hide(value) : value,
-  )
-}

@@ -69,10 +69,10 @@ export async function startAccountsServer(
   // A server that joins others on one database must have their keys.
   const create = store.isNew || database.pool === null
   const keys = await SigningKeys.open(join(dataDir, 'signing-keys.json'), { create })
-  opened.defer(repeatedly(keyReloadMs, log, 'signing keys were not reloaded', () => keys.reload()))
-  opened.defer(
-    repeatedly(sweepMs, log, 'ended rows were not removed', () => store.sweep(Date.now())),
-  )
+  const repeatedly = (everyMs: number, failure: string, run: () => Promise<void>) =>
+    opened.defer(repeat(systemTimer, everyMs, () => run().catch(err => log.warn({ err }, failure))))
+  repeatedly(keyReloadMs, 'signing keys were not reloaded', () => keys.reload())
+  repeatedly(sweepMs, 'ended rows were not removed', () => store.sweep(Date.now()))
 
   const limits = { ...defaultLimits, ...httpDefaults }
   const socket = new ServerSocket(options, { limits, log })
@@ -96,20 +96,6 @@ export async function startAccountsServer(
   await socket.bind({ listener: listenerOf(app) })
   const running = opened.move()
   return { url: socket.url, registration, local, ...stoppable(() => running.disposeAsync()) }
-}
-
-/** The first of several failures in a row is logged. Returns the stop. */
-function repeatedly(everyMs: number, log: Logger, failure: string, run: () => Promise<void>) {
-  let failed = false
-  return repeat(systemTimer, everyMs, async () => {
-    try {
-      await run()
-      failed = false
-    } catch (error) {
-      if (!failed) log.warn({ err: error }, failure)
-      failed = true
-    }
-  })
 }
 
 /**

@@ -10,28 +10,25 @@ export const problemTable = {
   'malformed-request': { status: 400, meaning: 'the path or a header is malformed' },
   'invalid-credentials': { status: 401, meaning: 'the name, password or code is wrong' },
   'token-missing': { status: 401, meaning: 'no Bearer token was sent' },
-  'token-invalid': { status: 401, meaning: 'the token is from elsewhere, or cannot be refreshed' },
+  'token-invalid': { status: 401, meaning: 'the token is not valid here' },
   'token-expired': { status: 401, meaning: 'refresh the token, or log in again' },
-  'token-revoked': { status: 401, meaning: 'the session, service token or account has ended' },
-  'refresh-reused': { status: 401, meaning: 'an older refresh token ended the session' },
+  'token-revoked': { status: 401, meaning: 'the login, service token or account has ended' },
+  'refresh-reused': { status: 401, meaning: 'an old refresh token ended the login' },
   'account-disabled': { status: 403, meaning: 'the operator disabled the account' },
   'insufficient-scope': { status: 403, meaning: 'only the token of a login may do this' },
-  'registration-closed': {
-    status: 403,
-    meaning: 'there is no valid invitation, or no registration',
-  },
+  'registration-closed': { status: 403, meaning: 'no valid invitation, or no registration' },
   'host-not-allowed': { status: 403, meaning: 'allow the Host with --allowed-host' },
   'origin-not-allowed': { status: 403, meaning: 'allow the Origin with --allowed-origin' },
   'not-found': { status: 404, meaning: 'there is no such path or token' },
-  'method-not-allowed': { status: 405, meaning: 'the path has other methods: see Allow' },
+  'method-not-allowed': { status: 405, meaning: 'the path takes other methods; see Allow' },
   'account-exists': { status: 409, meaning: 'the name or email address is taken' },
   'request-timeout': { status: 408, meaning: 'the body stopped arriving' },
   'body-too-large': { status: 413, meaning: 'the body is larger than 16 KiB' },
-  'unsupported-media-type': { status: 415, meaning: 'the body is not plain application/json' },
-  'validation-failed': { status: 422, meaning: 'errors names the invalid members' },
+  'unsupported-media-type': { status: 415, meaning: 'the body must be plain application/json' },
+  'validation-failed': { status: 422, meaning: 'a member is invalid; "errors" names it' },
   'password-blocked': { status: 422, meaning: 'the password is easily guessed' },
   'rate-limited': { status: 429, meaning: 'too many failures; wait for retry_after' },
-  internal: { status: 500, meaning: 'a bug; the log has the reason' },
+  internal: { status: 500, meaning: 'the server failed; its log has the reason' },
   overloaded: { status: 503, meaning: 'too many passwords wait to be hashed; retry' },
   'storage-unavailable': { status: 503, meaning: 'the database or disk fails; retry' },
 } as const
@@ -60,23 +57,25 @@ export class AccountsProblem extends Error {
   }
 }
 
+/** The words for what is refused before the routes. */
+const ofRequests: Partial<Record<string, ProblemCode>> = {
+  host_not_allowed: 'host-not-allowed',
+  origin_not_allowed: 'origin-not-allowed',
+  body_too_large: 'body-too-large',
+  body_timeout: 'request-timeout',
+}
+
 /** Anything unexpected is internal and shows no message. */
 export function toAccountsProblem(error: unknown): AccountsProblem {
   if (error instanceof AccountsProblem) return error
   if (error instanceof RequestRefused) {
-    const { reason, message } = error
-    if (reason === 'host_not_allowed') return new AccountsProblem('host-not-allowed', message)
-    if (reason === 'origin_not_allowed') return new AccountsProblem('origin-not-allowed', message)
-    return new AccountsProblem('malformed-request', message)
+    return new AccountsProblem(ofRequests[error.reason] ?? 'malformed-request', error.message)
   }
   if (error instanceof HTTPException && error.status === 400) {
     return new AccountsProblem('malformed-json', 'the body is not JSON')
   }
   if (error instanceof ServiceError && error.code.startsWith('body_')) {
-    const { code, message } = error
-    if (code === 'body_too_large') return new AccountsProblem('body-too-large', message)
-    if (code === 'body_timeout') return new AccountsProblem('request-timeout', message)
-    return new AccountsProblem('malformed-request', message)
+    return new AccountsProblem(ofRequests[error.code] ?? 'malformed-request', error.message)
   }
   if (error instanceof ServiceError && error.code.startsWith('storage_')) {
     // Its own message is about this machine.

@@ -22,7 +22,7 @@ import {
 } from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { isUuid } from '../../lib/util/text.ts'
-import { rfc3339OrNull, toRfc3339 } from '../../lib/util/time.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import type { LoginLimits } from './login-limits.ts'
 import { type AccountsEnv, authenticate, describe, jsonBody, requireLogin } from './middleware.ts'
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
@@ -378,6 +378,5 @@ function serviceTokenView(token: NewServiceToken): ServiceTokenView {
     scopes: scopesOf(token),
     created_at: toRfc3339(token.createdAtMs),
     expires_at: toRfc3339(token.expiresAtMs),
-    last_used_at: rfc3339OrNull(token.lastUsedAtMs),
   }
 }

@@ -41,7 +41,6 @@ export interface ServiceTokenRow {
   scopes: string
   createdAtMs: number
   expiresAtMs: number
-  lastUsedAtMs: number | null
 }
 
 /** A one-time code of a user name, for a new account or a new password. */
@@ -113,8 +112,7 @@ const tablesOf = (serial: 'integer' | 'bigserial') => `
     secret_hash text not null unique,
     scopes text not null,
     created_at_ms bigint not null,
-    expires_at_ms bigint not null,
-    last_used_at_ms bigint
+    expires_at_ms bigint not null
   );
   create index service_tokens_of_account on service_tokens (account_id);
   create table codes (

@@ -23,16 +23,18 @@ interface KeyFile {
 
 type NamedKey = JWK & { kid: string }
 
-type LoadedKeys = Awaited<ReturnType<typeof load>>
+type LoadedKeys = Awaited<ReturnType<typeof parseKeys>>
 
 /** The ES256 keys of access tokens, in a file (0600) that every server has a copy of. */
 export class SigningKeys {
   /** Another object once the file has changed. */
   current: LoadedKeys
   readonly #file: string
+  #seen: string | null
 
-  private constructor(file: string, keys: LoadedKeys) {
+  private constructor(file: string, text: string | null, keys: LoadedKeys) {
     this.#file = file
+    this.#seen = text
     this.current = keys
   }
 
@@ -43,13 +45,16 @@ export class SigningKeys {
       const keys = { next: null, signing: await makeKey(), previous: null }
       await replaceFile(file, format(keys), { exclusive: true })
     }
-    return new SigningKeys(file, await load(file))
+    const text = await readPrivateFile(file)
+    return new SigningKeys(file, text, await parseKeys(file, text))
   }
 
-  /** Takes over a changed file. When it is unusable, throws and keeps the keys at hand. */
+  /** Takes over a changed file. When it is unusable, throws once and keeps the keys at hand. */
   async reload(): Promise<void> {
-    if ((await readPrivateFile(this.#file)) !== this.current.text)
-      this.current = await load(this.#file)
+    const text = await readPrivateFile(this.#file)
+    if (text === this.#seen) return
+    this.#seen = text
+    this.current = await parseKeys(this.#file, text)
   }
 
   /** Publishes a next key and returns its `kid`. Throws `request_refused` while there is one. */
@@ -88,8 +93,7 @@ async function makeKey(): Promise<NamedKey> {
 }
 
 /** `jwks` has the public keys, and `verifying` finds that of a token, for `jwtVerify`. */
-async function load(file: string) {
-  const text = await readPrivateFile(file)
+async function parseKeys(file: string, text: string | null) {
   if (text === null) {
     const hint = 'put it back, or copy signing-keys.json from the first server of the database'
     throw new ServiceError('config_invalid', `there is no key file ${file}`, { hint })
@@ -103,7 +107,7 @@ async function load(file: string) {
       .map(({ d: _secret, ...jwk }) => jwk)
     const jwks = { keys }
     const verifying = createLocalJWKSet(jwks)
-    return { text, stored, signing: { kid: signing.kid, key }, jwks, verifying }
+    return { stored, signing: { kid: signing.kid, key }, jwks, verifying }
   } catch (error) {
     const hint = 'restore it, or move it away: new keys are made then, and clients refresh'
     const message = `the key file ${file} has no valid keys`

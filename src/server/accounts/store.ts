@@ -222,10 +222,6 @@ export class AccountStore {
     return token && account ? { token, account } : null
   }
 
-  async touchServiceToken(id: string, lastUsedAtMs: number): Promise<void> {
-    await this.#db.updateTable('serviceTokens').set({ lastUsedAtMs }).where('id', '=', id).execute()
-  }
-
   /** Valid ones, newest first. */
   listServiceTokens(accountId: string, nowMs: number): Promise<ServiceTokenRow[]> {
     return this.#db

@@ -5,31 +5,33 @@ import { parseExact } from '../../lib/util/exact-json.ts'
 import { maxJsonDepth, parseJson } from '../../lib/util/json.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 
-/**
- * What is known of an artefact beside its bytes. Member names are those on disk and on the wire.
- */
-export interface ArtefactRef {
-  /** `artefact://sha256/<hex>` */
-  readonly uri: string
-  readonly mime: string
-  readonly size_bytes: number
-  readonly display_name: string | null
-  /** `sha256:<hex>` */
-  readonly digest: string
-  readonly session_id: string | null
-  readonly tool_call_id: string | null
-  readonly job_id: string | null
-  readonly correlation_id: string | null
-  /** Of the server that stored it; null when a program did so without a server. */
-  readonly instance_id: string | null
-  /** Of the application beside that server. */
-  readonly dcc_type: string | null
-  /** RFC 3339 */
-  readonly created_at: string
-  /** RFC 3339, or null when only the store's own time to live applies. */
-  readonly expires_at: string | null
-  readonly metadata: unknown
-}
+const artefactRef = z
+  .object({
+    /** `artefact://sha256/<hex>` */
+    uri: z.string(),
+    mime: mediaType,
+    size_bytes: z.int().min(0),
+    display_name: name.nullable(),
+    /** `sha256:<hex>` */
+    digest: z.string(),
+    session_id: name.nullable(),
+    tool_call_id: name.nullable(),
+    job_id: name.nullable(),
+    correlation_id: name.nullable(),
+    /** Of the server that stored it; null when a program did so without a server. */
+    instance_id: name.nullable(),
+    /** Of the application beside that server. */
+    dcc_type: name.nullable(),
+    /** RFC 3339 */
+    created_at: time,
+    /** RFC 3339, or null when only the store's own time to live applies. */
+    expires_at: time.nullable(),
+    metadata: z.unknown(),
+  })
+  .readonly()
+
+/** What is known of an artefact beside its bytes. Member names are those on disk and on the wire. */
+export type ArtefactRef = z.output<typeof artefactRef>
 
 /** What a caller may say about the bytes it stores. `mime`: default `application/octet-stream`. */
 export type ArtefactFields = Partial<z.output<typeof sidecar>> & { mime?: string | undefined }
@@ -37,32 +39,13 @@ export type ArtefactFields = Partial<z.output<typeof sidecar>> & { mime?: string
 /** Which server stores an artefact, and for which application. */
 export type ArtefactOrigin = Pick<ArtefactRef, 'instance_id' | 'dcc_type'>
 
-const stored: z.ZodType<ArtefactRef> = z
-  .object({
-    uri: z.string(),
-    mime: mediaType,
-    size_bytes: z.int().min(0),
-    display_name: name.nullable(),
-    digest: z.string(),
-    session_id: name.nullable(),
-    tool_call_id: name.nullable(),
-    job_id: name.nullable(),
-    correlation_id: name.nullable(),
-    instance_id: name.nullable(),
-    dcc_type: name.nullable(),
-    created_at: time,
-    expires_at: time.nullable(),
-    metadata: z.unknown(),
-  })
-  .readonly()
-
 /** Levels that the sidecar adds around `metadata`. */
 const ownLevels = 2
 
 /** Reads a stored sidecar; null when it is invalid. */
 export function parseSidecar(text: string, hex: string): ArtefactRef | null {
   const json = parseJson(text, maxJsonDepth + ownLevels, parseExact)
-  const parsed = json.ok ? stored.safeParse(json.value) : null
+  const parsed = json.ok ? artefactRef.safeParse(json.value) : null
   return parsed?.success && parsed.data.digest === `sha256:${hex}` ? parsed.data : null
 }
 

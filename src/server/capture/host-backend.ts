@@ -1,5 +1,5 @@
 import { fail, ok, type Result } from '../../lib/util/result.ts'
-import type { CaptureView } from '../resources/capture-source.ts'
+import type { CaptureView } from '../resources/capture.ts'
 import type {
   Capture,
   CaptureBackend,
@@ -14,9 +14,6 @@ export interface AppCaptureForm extends CaptureForm {
   readonly view: CaptureView
 }
 
-/** As the application sent it: nothing of the bytes is checked yet. */
-export type AppPicture = Capture
-
 /** The linked application as a source of pictures: what the host link offers, over all its runs. */
 export interface LinkedPictures {
   /**
@@ -25,10 +22,10 @@ export interface LinkedPictures {
    */
   offered(view?: CaptureView): Result<null, Unavailable>
   /**
-   * Asks it. Never rejects; ends by the deadline of the link, and soon after `form.signal` is
+   * Asks it; nothing of the bytes is checked yet. Never rejects; ends by the deadline of the link, and soon after `form.signal` is
    * aborted, in which case the question is withdrawn and the outcome of no interest.
    */
-  ask(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>>
+  ask(form: AppCaptureForm): Promise<Result<Capture, CaptureFailure>>
   /** A client got a picture of it, drawn by itself or taken from outside. */
   captured(view: CaptureView): void
 }

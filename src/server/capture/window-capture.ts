@@ -7,7 +7,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { fail, type Result } from '../../lib/util/result.ts'
 import { systemTimer } from '../../lib/util/time.ts'
 import { encodeBase64 } from '../resources/base64.ts'
-import type { CaptureSource, CaptureView, SharedPicture } from '../resources/capture-source.ts'
+import type { CaptureSource, CaptureView, SharedPicture } from '../resources/capture.ts'
 import type {
   BackendName,
   Capture,
@@ -96,11 +96,6 @@ export class WindowCapture implements CaptureSource {
 
   get hasViewport(): boolean {
     return this.#hasViewport
-  }
-
-  /** Readers that wait for a picture now. */
-  get waiting(): number {
-    return this.#flights.values().reduce((sum, { readers }) => sum + readers, 0)
   }
 
   /** Sets whose window is captured, or why none is, and looks for it. */

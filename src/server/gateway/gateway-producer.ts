@@ -1,4 +1,4 @@
-import { instanceStaleMs } from '../../lib/instances/instance.ts'
+import { instanceStaleMs } from '../../lib/instances/process.ts'
 import { reapAfterMs } from '../../lib/instances/record-files.ts'
 import { plainId } from '../../lib/instances/select-instance.ts'
 import { isUuid } from '../../lib/util/text.ts'

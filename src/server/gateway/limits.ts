@@ -8,6 +8,8 @@ export const gatewayDefaults = {
   instanceSilenceMs: 30_000,
   /** The accounts server is asked again this often for each token with which something is open. */
   joinTokenCheckMs: 3000,
+  /** Instances that were joined before a restart are back within this time. */
+  rejoinMs: 3000,
 }
 
 export type GatewayLimits = McpLimits & typeof gatewayDefaults

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
-import { instanceStaleMs, lifeOf } from '../../lib/instances/instance.ts'
+import { instanceStaleMs, lifeOf } from '../../lib/instances/process.ts'
 import {
   listRecords,
   readRecordFile,

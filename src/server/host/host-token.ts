@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writePrivateFile } from '../../lib/config/private-file.ts'
-import { tokenFile } from '../../lib/instances/files.ts'
-import { checkSecretText, readSecretFile } from '../../lib/auth/secret-file.ts'
+import { tokenFile } from '../../lib/instances/state-directory.ts'
+import { parseSecret, readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
 interface HostTokenSource {
@@ -17,8 +17,8 @@ interface HostTokenSource {
 /**
  * The token that the application must present: from the file, else the environment, else made
  * for this run and written beside the instance record. `file`: where an adapter can read it; null
- * when it came from the environment. Throws `config_invalid` for a file that
- * others can read or an invalid token, `storage_failed` or `storage_full` when it cannot be written.
+ * when it came from the environment. Throws `config_invalid` for a file that others can read or
+ * without a token, `storage_failed` or `storage_full` when it cannot be written.
  */
 export async function resolveHostToken(source: HostTokenSource) {
   if (source.file) {
@@ -26,7 +26,7 @@ export async function resolveHostToken(source: HostTokenSource) {
     return { secret: new Secret(text), file: source.file }
   }
   if (source.env) {
-    const text = checkSecretText(source.env, 'SERVICE_HOST_TOKEN')
+    const text = parseSecret(source.env, 'SERVICE_HOST_TOKEN')
     return { secret: new Secret(text), file: null }
   }
   const file = tokenFile(source.instancesDir, source.instanceId)

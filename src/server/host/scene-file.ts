@@ -13,6 +13,8 @@ interface SceneFileOptions {
   readonly scene: Pick<SceneState, 'setText' | 'isLive'>
   readonly maxBytes: number
   readonly log: Logger
+  /** Told why the file is not used; null: it is. */
+  onProblem(problem: string | null): void
 }
 
 /** Looked at, and not watched: network folders tell of no changes, and editors replace files. */
@@ -21,7 +23,7 @@ const lookMs = 50
 /**
  * Keeps the scene equal to a JSON file: an object is the scene, `null` clears it. The file is used
  * once two looks found it the same, because it may be half-written. While it is missing or wrong,
- * the old scene stays; each kind of trouble is logged once until the file is right again.
+ * the old scene stays; each kind of trouble is told once until the file is right again.
  */
 export class SceneFile {
   readonly #options: SceneFileOptions
@@ -73,8 +75,9 @@ export class SceneFile {
       if ((await this.#mark()) !== mark) return
       this.#used = mark
       const problem = text.ok ? this.#apply(text.value) : text.failure
-      if (problem === null) this.#reported.clear()
-      else this.#report(`scene file is not used: ${problem}`)
+      if (problem !== null) return this.#report(`scene file is not used: ${problem}`)
+      if (this.#reported.size > 0) this.#options.onProblem(null)
+      this.#reported.clear()
     } catch (error) {
       this.#report('scene file cannot be read', errnoOf(error) ?? undefined)
     }
@@ -104,5 +107,6 @@ export class SceneFile {
     if (this.#reported.has(kind)) return
     this.#reported.add(kind)
     this.#options.log.warn({ path: this.#path, code }, message)
+    this.#options.onProblem(message)
   }
 }

@@ -84,13 +84,14 @@ export function dccTypeOf(given: string, app: Presence['app'] | undefined): stri
 
 /**
  * What the instance record shows of it. The kind and the name that were given at the start stay;
- * `unknown` becomes what the application says, for as long as the server runs.
+ * `unknown` becomes what the application says while it is there, so that one of any kind can follow.
  */
 export function presencePatch(
-  { connected, app, document, busy }: Presence,
+  { connected, app: last, document, busy, posts }: Presence,
   given: { dccType: string; named: boolean; hostname: string },
   sinceMs: number | null = null,
 ): InstancePatch {
+  const app = connected || posts === true ? last : null
   const dccType = dccTypeOf(given.dccType, app)
   const name = app?.display_name ?? dccType
   const { pid = null, version = null, mode = null } = (connected && app) || {}

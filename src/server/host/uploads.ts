@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
-import pLimit from 'p-limit'
 import { invalidMember, orThrow } from '../../lib/host-link/check.ts'
 import { type Message, sidecar } from '../../lib/host-link/messages.ts'
 import { readJson } from '../../lib/host-link/read-json.ts'
@@ -12,14 +11,10 @@ import { switchedOff } from './guards.ts'
 import type { HostLimits } from './limits.ts'
 import { LinkRefusal } from './link/failures.ts'
 
-/** Artefacts that are stored at a time; the others wait. */
-const maxStoring = 16
-
 /** The artefacts that are being stored. */
 export class Uploads {
   readonly #store: Pick<ArtefactStore, 'put'> | null
   readonly #limits: Pick<HostLimits, 'maxArtefactBytes' | 'bodyTimeoutMs'>
-  readonly #inTurn = pLimit(maxStoring)
 
   /** `store` is null when artefacts are switched off. */
   constructor(
@@ -40,7 +35,7 @@ export class Uploads {
 
   async put(bytes: AsyncIterable<Uint8Array>, fields: ArtefactFields): Promise<object> {
     const store = this.#store ?? switchedOff('artefacts are', '--no-artefacts')
-    const { ref, existed } = await this.#inTurn(() => store.put(bytes, fields))
+    const { ref, existed } = await store.put(bytes, fields)
     return { uri: ref.uri, sha256: ref.digest.replace(/^sha256:/, ''), existed }
   }
 }
@@ -71,6 +66,8 @@ export class LinkUploads {
       throw new LinkRefusal('limit', message)
     }
     const stream = new PassThrough({ highWaterMark: maxWaitingBytes })
+    const resume = () => this.#channel.resume()
+    stream.on('drain', resume).on('close', resume)
     // The store may have stopped to read.
     stream.on('error', () => {})
     this.#current = { stream, missing: size }
@@ -92,11 +89,7 @@ export class LinkUploads {
     if (bytes.length > current.missing) return 'an artefact has more bytes than were announced'
     current.missing -= bytes.length
     const { stream } = current
-    if (stream.writable && !stream.write(bytes)) {
-      this.#channel.pause()
-      const resume = () => this.#channel.resume()
-      stream.once('drain', resume).once('close', resume)
-    }
+    if (stream.writable && !stream.write(bytes)) this.#channel.pause()
     this.#endComplete()
     return null
   }

@@ -7,11 +7,11 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type AccessLog, logWhenClosed } from './access-log.ts'
-import { type AuthPolicy, openPolicy } from './authentication.ts'
+import { type AuthPolicy, isWriteRefusal, openPolicy } from './authentication.ts'
 import { Callers } from './callers.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { endRefused, makeProblem, toProblem, writeProblem } from './problem.ts'
+import { type Problem, toProblem, writeProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
@@ -28,19 +28,13 @@ export type NodeHandler = (
   context: RequestContext,
 ) => void | Promise<void>
 
-/** What answers `/mcp`. */
-export interface McpRoute {
-  handle: NodeHandler
-  /** The JSON text of an answer to a request of which no message was read. */
-  refusal(headers: IncomingMessage['headers'], status: number, message: string): string
-}
-
 export interface AppParts {
   /** Null: requests come over a link that is authenticated as a whole. */
   reach: Reach | null
   /** Decides on the callers of `/mcp` and of `guarded`. Default: everyone. */
   auth?: AuthPolicy
-  mcp?: McpRoute
+  /** `refuse` answers requests of which no message was read. */
+  mcp?: { handle: NodeHandler; refuse: (res: ServerResponse, problem: Problem) => void }
   /** Routes that check their callers themselves, by pattern; `--allowed-origin` opens none of them. */
   own?: Readonly<Record<string, NodeHandler>>
   /** Routes for callers that are let in, by pattern. */
@@ -132,12 +126,7 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
     })
   }
   if (mcp !== undefined) {
-    for (const path of ['/mcp', '/mcp/']) {
-      add(path, 'callers', mcp.handle, (res, { status, detail }) => {
-        const text = mcp.refusal(res.req.headers, status, detail)
-        endRefused(res, status, { 'Content-Type': 'application/json' }, text)
-      })
-    }
+    for (const path of ['/mcp', '/mcp/']) add(path, 'callers', mcp.handle, mcp.refuse)
   }
   for (const [pattern, handle] of Object.entries(own)) add(pattern, 'own', handle)
   for (const [pattern, handle] of Object.entries(guarded)) add(pattern, 'callers', handle)
@@ -166,12 +155,6 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
     overrideGlobalObjects: false,
     // Handlers read the body of a Node request themselves.
     autoCleanupIncoming: false,
-    errorHandler() {
-      const detail = 'the request target must be a path, and Host a name with at most a port'
-      const problem = makeProblem(400, 'malformed-request', detail)
-      const headers = { 'Content-Type': 'application/problem+json', Connection: 'close' }
-      return new Response(JSON.stringify(problem), { status: 400, headers })
-    },
   })
 }
 
@@ -185,8 +168,3 @@ const exposeHeaders = [
   'Content-Disposition',
   'Retry-After',
 ]
-
-function isWriteRefusal(error: unknown): boolean {
-  if (!(error instanceof ServiceError) || error.code !== 'scope_insufficient') return false
-  return error.data?.['scheme'] === undefined
-}

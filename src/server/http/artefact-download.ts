@@ -1,7 +1,6 @@
 import { create as contentDisposition } from 'content-disposition'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parse } from 'range-parser'
-import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import type { ArtefactRef, ArtefactStore } from '../artefacts/store.ts'
@@ -33,7 +32,8 @@ export function artefactDownload(store: ArtefactStore, log: Logger): NodeHandler
       const etag = `"${hex}"`
       const range = rangeOf(req, etag, ref.size_bytes)
       const headers = artefactHeaders(ref, hex)
-      if (matchesEtag(req.headers['if-none-match'], etag)) {
+      // One of several tags, weak or strong (RFC 9110, section 13.1.2): no other tag contains this one.
+      if (req.headers['if-none-match']?.includes(etag) === true) {
         const { 'Content-Type': _, 'Content-Disposition': __, ...kept } = headers
         res.writeHead(304, kept).end()
       } else if (req.method === 'HEAD') {
@@ -60,16 +60,9 @@ export function artefactDownload(store: ArtefactStore, log: Logger): NodeHandler
     } catch (error) {
       log.error({ err: error, sha256: hex }, 'an artefact could not be sent')
       // After the headers the connection is cut: the only way left to say that the body is not whole.
-      writeProblem(res, toProblem(asStorageError(error)), safetyHeaders)
+      writeProblem(res, toProblem(error), safetyHeaders)
     }
   }
-}
-
-/** Whether `If-None-Match` names this entity tag. Weak comparison (RFC 9110, section 13.1.2). */
-function matchesEtag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false
-  if (header.trim() === '*') return true
-  return header.split(',').some(part => part.trim().replace(/^W\//, '') === etag)
 }
 
 /**
@@ -106,12 +99,6 @@ async function pipe(
   }
   if (!res.headersSent) res.writeHead(status, headers)
   res.end()
-}
-
-/** The file system fails with errors of its own. */
-function asStorageError(error: unknown): ServiceError {
-  if (error instanceof ServiceError) return error
-  return new ServiceError('storage_failed', 'the artefact cannot be read', { cause: error })
 }
 
 /** Headers of every answer that speaks of a stored artefact. */

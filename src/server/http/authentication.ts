@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { bearerToken, isTokenText } from '../../lib/auth/validate-bearer-token.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
 /** What is known of a request before anything of it is believed. */
@@ -104,6 +105,12 @@ export const writeRefused = refuse(
   'this key may read, and this request would change something',
   { scope: 'write' },
 )
+
+/** Whether the error refuses what only callers who may write do; other rights name their scheme. */
+export function isWriteRefusal(error: unknown): boolean {
+  if (!(error instanceof ServiceError) || error.code !== 'scope_insufficient') return false
+  return error.data?.scheme === undefined
+}
 
 /** The `WWW-Authenticate` value of a refusal (RFC 6750, section 3; RFC 9728, section 5.1). */
 export function challenge(refused: AuthRefused): string {

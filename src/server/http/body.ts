@@ -75,35 +75,20 @@ export async function* bodyStream(
   const refusal = refuseDeclaredLength(req, limits.maxBytes)
   if (refusal !== null) throw refusal
   let received = 0
-  let wake: (() => void) | undefined
-  const onProgress = () => wake?.()
-  const events = ['readable', 'end', 'close'] as const
-  for (const event of events) req.on(event, onProgress)
-  // An aborted request is an 'error' event, too; 'close' is the one acted upon.
-  req.on('error', () => {})
+  const chunks: AsyncIterator<Buffer> = req.iterator({ destroyOnReturn: false })
   try {
     for (;;) {
-      const chunk: Buffer | null = req.read()
-      if (chunk !== null) {
-        received += chunk.length
-        if (received > limits.maxBytes) throw tooLarge(limits.maxBytes)
-        yield chunk
-      } else if (req.readableEnded) {
-        return
-      } else if (req.destroyed) {
-        throw aborted()
-      } else {
-        const { promise, resolve } = Promise.withResolvers<boolean>()
-        wake = () => resolve(true)
-        const timer = setTimeout(() => resolve(false), limits.timeoutMs)
-        const progressed = await promise
-        clearTimeout(timer)
-        wake = undefined
-        if (!progressed) throw timedOut(limits.timeoutMs)
-      }
+      const late = Promise.withResolvers<never>()
+      const timer = setTimeout(() => late.reject(timedOut(limits.timeoutMs)), limits.timeoutMs)
+      const next = chunks.next().catch(() => Promise.reject(aborted()))
+      const chunk = await Promise.race([next, late.promise]).finally(() => clearTimeout(timer))
+      if (chunk.done === true) return
+      received += chunk.value.length
+      if (received > limits.maxBytes) throw tooLarge(limits.maxBytes)
+      yield chunk.value
     }
   } finally {
-    for (const event of events) req.off(event, onProgress)
+    void chunks.return?.()
   }
 }
 

@@ -67,7 +67,7 @@ export class ServerSocket {
   async bind(handlers: Handlers): Promise<void> {
     const { host, port, tls } = this.#where
     const { log } = this.#parts
-    this.#pair ??= tls && (await readPair(tls, log))
+    this.#pair ??= tls && (await readPair(tls))
     const server = this.#create(handlers)
     try {
       await once(server.listen({ host, port }), 'listening')

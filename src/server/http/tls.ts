@@ -1,13 +1,11 @@
 import { unwatchFile, watchFile } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import type { Server } from 'node:https'
 import { createSecureContext } from 'node:tls'
-import { readBounded } from '../../lib/util/bytes.ts'
 import { messageOf, readProblem, ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { TlsFiles } from './listen-options.ts'
 
-const maxFileBytes = 1024 * 1024
 /** The files are checked for changes this often. */
 const pollMs = 1000
 
@@ -17,20 +15,14 @@ export interface TlsPair {
   readonly key: Buffer
 }
 
-/** Warns of a key that others can read. Throws `config_invalid`. */
-export async function readPair(files: TlsFiles, log: Logger): Promise<TlsPair> {
-  const { certFile, keyFile } = files
+/** Throws `config_invalid`. */
+export async function readPair({ certFile, keyFile }: TlsFiles): Promise<TlsPair> {
   const cert = await readPem('--tls-cert', certFile)
   const key = await readPem('--tls-key', keyFile)
   try {
     createSecureContext({ cert, key })
   } catch (error) {
     throw unusable(`--tls-cert ${certFile} with --tls-key ${keyFile}: ${messageOf(error)}`)
-  }
-  const { mode } = await stat(keyFile)
-  if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-    const shown = (mode & 0o777).toString(8).padStart(4, '0')
-    log.warn({ file: keyFile, mode: shown }, 'other accounts can get at the key of the certificate')
   }
   return { cert, key }
 }
@@ -42,7 +34,7 @@ export async function readPair(files: TlsFiles, log: Logger): Promise<TlsPair> {
 export function followPair(files: TlsFiles, server: Server, log: Logger): () => void {
   const reload = async () => {
     try {
-      server.setSecureContext(await readPair(files, log))
+      server.setSecureContext(await readPair(files))
       log.info({ file: files.certFile }, 'the certificate was replaced')
     } catch (error) {
       log.error({ reason: messageOf(error) }, 'the old certificate stays in use')
@@ -55,11 +47,9 @@ export function followPair(files: TlsFiles, server: Server, log: Logger): () => 
 }
 
 async function readPem(flag: string, path: string): Promise<Buffer> {
-  const found = await readBounded(path, maxFileBytes).catch((error: unknown) => {
+  return readFile(path).catch((error: unknown) => {
     throw unusable(`${flag} ${path} cannot be read: ${readProblem(error)}`)
   })
-  if (!found.ok) throw unusable(`${flag} ${path} cannot be used: ${found.failure}`)
-  return found.value
 }
 
 function unusable(problem: string): ServiceError {

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import { isRequestId, type RequestId } from '../../lib/mcp/json-rpc.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { accepts } from '../http/media.ts'
 import type { Client } from './client-table.ts'
@@ -49,7 +48,7 @@ export class Call implements Caller {
     this.client = client
     this.principal = context.principal
     this.mayAnswer = context.mayAnswer
-    this.isReadOnly = !context.mayWrite && !context.mayAnswer
+    this.isReadOnly = !context.mayWrite
     this.schemes = context.viewer?.schemes
     this.isBatched = isBatched
     this.progress = isBatched ? null : progressOf(parts.res, message)
@@ -122,24 +121,4 @@ export function uriOf(method: string, { uri, arguments: args }: JsonObject): unk
   const { uris } = args
   const isText = (value: unknown) => typeof value === 'string'
   return args.uri ?? (Array.isArray(uris) ? uris.filter(isText).join(' ') : undefined)
-}
-
-/**
- * Throws `scope_insufficient` for what only some callers may: answering notes, and a read that changes
- * something (events that are drained). `changes` tells that of a URI.
- */
-export function assertAllowed(
-  { method, params }: RequestMessage,
-  { mayWrite, mayAnswer }: RequestContext,
-  changes: (uri: unknown) => boolean,
-): void {
-  if (mayWrite && mayAnswer) return
-  const isTool = method === 'tools/call'
-  if (isTool && params.name === 'answer_note' && !mayAnswer) {
-    throw new ServiceError('scope_insufficient', 'this caller may not answer notes')
-  }
-  const isRead = isTool || method === 'resources/read'
-  if (!mayWrite && isRead && changes(uriOf(method, params))) {
-    throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
-  }
 }

@@ -2,12 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
+import { isWriteRefusal } from '../http/authentication.ts'
 import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import type { Gauge } from '../http/metrics.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
-import { assertAllowed, Call, type CallParts, recordCall } from './call.ts'
+import { Call, type CallParts, recordCall } from './call.ts'
 import type { ClientTable } from './client-table.ts'
 import { Refusal, rpcCodes, toRpcError } from './errors.ts'
 import { EventStream } from './event-stream.ts'
@@ -18,12 +19,12 @@ import {
   parseBody,
   type RequestMessage,
 } from './json-rpc.ts'
-import { errorMessage, JsonText, resultMessage } from './json-text.ts'
+import { errorMessage, type JsonText, listText, resultMessage } from './json-text.ts'
 import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createMethods, initializeResult, type MethodTable, type Offered } from './methods.ts'
-import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
+import { sendAnswer, sendJson, sendNoAnswer, sendRefusal } from './send.ts'
 import {
   negotiate,
   type Session,
@@ -83,7 +84,7 @@ export class Endpoint {
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ resources: registry, hub, limits })
     const { signal: stopped } = this.#stop
-    const given = { registry, hub, clock, timer: systemTimer, limits, waits: new Set(), stopped }
+    const given = { registry, hub, clock, timer: systemTimer, limits, stopped }
     const tools = (resourcesEnabled && parts.tools?.(given)) || []
     this.#tools = createToolMethods(tools, log, word => registry.isNamed(word))
     const offered: Offered = { instructions, resourcesEnabled, tools: this.#tools }
@@ -161,23 +162,22 @@ export class Endpoint {
     context: RequestContext,
   ): void | Promise<void> {
     const { headers } = res.req
-    const id = 'id' in inbound ? inbound.id : null
     const types = ['application/json', 'text/event-stream']
     if (!types.every(type => accepts(headers.accept, type))) {
       const message = 'Accept must allow both application/json and text/event-stream'
-      throw new Refusal(406, message, { code: rpcCodes.refused, id })
+      throw new Refusal(406, message, { code: rpcCodes.refused })
     }
     if (inbound.kind === 'invalid') {
-      throw new Refusal(400, inbound.problem, { code: inbound.code, id })
+      throw new Refusal(400, inbound.problem, { code: inbound.code })
     }
     const isInitialize = inbound.kind === 'request' && inbound.method === 'initialize'
     if (isInitialize && headers['mcp-session-id'] === undefined) {
       return this.#initialize(res, inbound, context)
     }
-    const session = this.#sessions.find(headers, context.principal, id)
+    const session = this.#sessions.find(headers, context.principal)
     if (isInitialize) {
       const message = 'this session is initialised already; start a new one without its header'
-      throw new Refusal(400, message, { code: rpcCodes.invalidRequest, id })
+      throw new Refusal(400, message, { code: rpcCodes.invalidRequest })
     }
     if (inbound.kind === 'batch') {
       return this.#answerBatch(
@@ -205,20 +205,14 @@ export class Endpoint {
     const session = this.#sessions.create(revision.value, context.principal, params.clientInfo)
     if (session === null) {
       const message = 'every session of this server is in use; try again later'
-      throw new Refusal(503, message, {
-        code: rpcCodes.refused,
-        id,
-        headers: { 'Retry-After': '30' },
-      })
+      const headers = { 'Retry-After': '30' }
+      throw new Refusal(503, message, { code: rpcCodes.refused, headers })
     }
     const result = this.#initializeResults.get(revision.value)!
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
 
-  /**
-   * Answers a batch with one JSON array, written as the answers come: a hundred large reads are never
-   * held together. Without a request in it there is nothing to answer: 202.
-   */
+  /** Answers a batch with one JSON array. Without a request in it there is nothing to answer: 202. */
   async #answerBatch(
     res: ServerResponse,
     messages: readonly Message[],
@@ -230,30 +224,26 @@ export class Endpoint {
     const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
     const parts = { res, context, session, isBatched: true }
+    const answers: JsonText[] = []
     for (const message of asked) {
-      if (!this.#sessions.isLive(session)) break
+      if (!this.#sessions.isLive(session) || res.destroyed) break
       const answer = await this.#answerInBatch(message, parts)
-      if (answer === null) continue
-      const isFirst = !res.headersSent
-      if (isFirst) res.writeHead(200, { 'Content-Type': 'application/json' })
-      await writeParts(res, [isFirst ? '[' : ',', ...answer.parts])
-      await drained(res)
-      if (res.destroyed) return
+      if (answer !== null) answers.push(answer)
     }
-    if (res.headersSent) res.end(']')
-    else sendNoAnswer(res)
+    if (answers.length === 0) return sendNoAnswer(res)
+    return sendJson(res, 200, listText(answers))
   }
 
   async #answerInBatch(message: Message, parts: CallParts): Promise<JsonText | null> {
     if (message.kind === 'invalid') {
-      return errorMessage(message.id, { code: message.code, message: message.problem })
+      return errorMessage(null, { code: message.code, message: message.problem })
     }
     if (message.kind !== 'request') return null
     const call = new Call(message, parts)
     const cancelled = new Promise<null>(resolve => {
       call.signal.addEventListener('abort', () => resolve(null))
     })
-    return Promise.race([this.#dispatch(message, call, parts.context), cancelled])
+    return Promise.race([this.#dispatch(message, call), cancelled])
   }
 
   /** Revision 2026-07-28: every POST stands for itself. No session is made, asked for or named. */
@@ -263,7 +253,7 @@ export class Endpoint {
     context: RequestContext,
   ): void | Promise<void> {
     if ('method' in message) recordCall(context, message)
-    const id = 'id' in message ? (message.id ?? undefined) : undefined
+    const id = message.kind === 'request' ? message.id : undefined
     const problem = envelopeProblem(res.req.headers, message)
     if (problem !== null) return sendJson(res, 400, errorMessage(id, problem))
     // No notification asks for anything: a client ends a stream by closing it.
@@ -277,9 +267,7 @@ export class Endpoint {
     return this.#answer(message, { res, context, client })
   }
 
-  /** Throws `scope_insufficient`, to which HTTP has an answer of its own. */
   #answer(message: RequestMessage, parts: CallParts): Promise<void> {
-    this.#assertAllowed(message, parts.context)
     const call = new Call(message, parts)
     // Closing the connection does not cancel a request of a session ("Cancellation").
     if (call.session === null) {
@@ -288,7 +276,7 @@ export class Endpoint {
       })
     }
     // Nothing here holds the params, which may be large, while the call waits.
-    return this.#dispatch(message, call, parts.context).then(answer => {
+    return this.#dispatch(message, call).then(answer => {
       if (answer !== null && !call.isCancelled) return sendAnswer(call.res, answer)
     })
   }
@@ -299,28 +287,16 @@ export class Endpoint {
   }
 
   /** Returns the answer; null after a cancellation, or when the response is a stream. */
-  #dispatch(
-    message: RequestMessage,
-    call: Call,
-    context: RequestContext,
-  ): Promise<JsonText | null> {
+  #dispatch(message: RequestMessage, call: Call): Promise<JsonText | null> {
     const { method: name, params } = message
     const method = this.#method(name, call.session === null ? 'stateless' : 'session')
     if (method === undefined) return Promise.resolve(errorMessage(call.id, methodNotFound))
     const uri = this.#parts.registry.own(params.uri)
     const asked = uri === params.uri ? message : { ...message, params: { ...params, uri } }
     const succeeded = call.client && this.#parts.clients?.began(call.client, asked, call.res)
-    const running = Promise.try(() => {
-      this.#assertAllowed(message, context)
-      return method.run(params, call)
-    })
+    const running = Promise.try(() => method.run(params, call))
     const opening = call.session === null ? resultOpening(method.freshMs?.(params)) : ''
     return this.#settled(call, running, opening, succeeded)
-  }
-
-  #assertAllowed(message: RequestMessage, context: RequestContext): void {
-    const { registry, resourcesEnabled } = this.#parts
-    if (resourcesEnabled) assertAllowed(message, context, uri => registry.changes(uri))
   }
 
   /** Holds no params either. */
@@ -337,6 +313,8 @@ export class Endpoint {
       if (!members.isFailure) succeeded?.()
       return resultMessage(call.id, members, opening)
     } catch (error) {
+      // HTTP has an answer of its own to a whole request.
+      if (isWriteRefusal(error) && !call.isBatched) throw error
       // A failed read is logged where it failed; a client error needs no log entry.
       if (!(error instanceof ServiceError) || error.code === 'internal') {
         this.#parts.log.error({ err: error, rpc: call.method }, 'a request failed')
@@ -350,7 +328,7 @@ export class Endpoint {
   }
 
   async #deleteSession(res: ServerResponse, context: RequestContext): Promise<void> {
-    await this.#sessions.delete(this.#sessions.find(res.req.headers, context.principal, null))
+    await this.#sessions.delete(this.#sessions.find(res.req.headers, context.principal))
     res.writeHead(204).end()
   }
 
@@ -359,9 +337,7 @@ export class Endpoint {
     if (!accepts(headers.accept, 'text/event-stream')) {
       throw new Refusal(406, 'Accept must allow text/event-stream', { code: rpcCodes.refused })
     }
-    const session = this.#sessions.find(headers, context.principal, null)
-    // A client that left while it was being authenticated has no stream to keep.
-    if (res.destroyed) return
+    const session = this.#sessions.find(headers, context.principal)
     const stream = new EventStream(res, sessionEncoder, this.#parts.limits)
     stream.open()
     this.#sessions.attach(session, stream)

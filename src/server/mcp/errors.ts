@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { jsonRpcCodes, type RequestId, type RpcError } from '../../lib/mcp/json-rpc.ts'
+import { jsonRpcCodes, type RpcError } from '../../lib/mcp/json-rpc.ts'
 import { type ErrorCode, ServiceError } from '../../lib/util/errors.ts'
 import type { JsonObject } from '../../lib/util/json.ts'
 import { ResourceUriInvalid } from '../resources/errors.ts'
@@ -53,7 +53,7 @@ function codeOf(code: ErrorCode, transport: 'session' | 'stateless'): number {
 export class Refusal extends Error {
   readonly status: number
   /** Default code: the one for what was not read. */
-  readonly details: { code?: number; id?: RequestId | null; headers?: Record<string, string> }
+  readonly details: { code?: number; headers?: Record<string, string> }
 
   constructor(status: number, message: string, details: Refusal['details'] = {}) {
     super(message)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import pLimit from 'p-limit'
 import { z } from 'zod'
 import { readPrivateFile } from '../../lib/config/private-file.ts'
 import type { Logger } from '../../lib/util/logger.ts'
@@ -12,7 +13,7 @@ const keptSession = z.object({
   principal: z.string(),
   revision: z.enum(sessionRevisions),
   clientInfo: z.object({ name: z.string(), version: z.string() }),
-  /** Of each: the URI as it was written, and its canonical form. */
+  /** Of each: the URI as it was written, and its canonical form without query. */
   subscriptions: z.array(z.tuple([z.string(), z.string()])),
   /** Milliseconds since the epoch. */
   lastUsedMs: z.number(),
@@ -51,9 +52,8 @@ export class KeptSessions {
   readonly #sessions = new Map<string, () => KeptSession>()
   #isClosed = false
   #timer: NodeJS.Timeout | undefined
-  #written: Promise<void> = Promise.resolve()
-  /** The write that begins when the one before has ended. */
-  #next: Promise<void> | null = null
+  /** An older state never lands on a newer one. */
+  readonly #inTurn = pLimit(1)
 
   private constructor(path: string, { auth, log }: KeptSessionsParts) {
     this.#path = path
@@ -122,11 +122,7 @@ export class KeptSessions {
   #flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#next ??= this.#written.then(() => {
-      this.#next = null
-      return (this.#written = this.#write())
-    })
-    return this.#next
+    return this.#inTurn(() => this.#write())
   }
 
   async #write(): Promise<void> {

@@ -5,8 +5,6 @@ import { resourceDefaults } from '../resources/limits.ts'
 
 /** Bounds of MCP clients, which tests shrink. Sizes in bytes, times in milliseconds. */
 export const mcpDefaults = {
-  /** Calls of `wait_for_change` at once. */
-  maxWaits: 2000,
   /** A waiting call that asked for progress gets it this often. */
   waitProgressMs: 10_000,
 }

@@ -56,8 +56,6 @@ export class ListenStreams {
     if (uris.length > maxUrisPerClient) {
       throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
     }
-    // A client that left while it was being authenticated has no stream to keep.
-    if (res.destroyed) return null
     const stream = new EventStream(res, listenEncoder(id, wantsList), limits)
     const forget = () => {
       hub.remove(stream)

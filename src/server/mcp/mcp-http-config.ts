@@ -2,7 +2,6 @@ import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import type { Named } from '../../lib/instances/select-instance.ts'
 import type { Limits } from '../../lib/config/limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { findUnknownMember, membersOf } from '../../lib/util/members.ts'
 import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
@@ -18,7 +17,7 @@ import type { Upgrade } from '../http/upgrade.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { Notes } from '../notes/notes.ts'
 import type { PageLogin, PageParts } from '../page/page.ts'
-import type { CaptureSource } from '../resources/capture-source.ts'
+import type { CaptureSource } from '../resources/capture.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import type { ClientTable } from './client-table.ts'
 import type { KeptSessions } from './kept-sessions.ts'
@@ -105,30 +104,4 @@ export interface ServerParts extends McpServices {
     onRefused: (refused: RefusedRequest) => void
     pageLogin: () => PageLogin | null
   }) => HostEndpoint
-}
-
-const known = membersOf<McpHttpConfig>({
-  port: true,
-  host: true,
-  registryDir: true,
-  enableResources: true,
-  enableTools: true,
-  enableArtefactResources: true,
-  enablePage: true,
-  publicUrl: true,
-  allowedHosts: true,
-  allowedOrigins: true,
-  trustedProxies: true,
-  tls: true,
-  limits: true,
-})
-
-/** Throws `TypeError` for an unknown member and an empty host. */
-export function checkConfig(config: McpHttpConfig): void {
-  const unknown = findUnknownMember(config, known, 'member of McpHttpConfig')
-  if (unknown !== null) throw new TypeError(unknown)
-  if (config.host?.trim() === '') {
-    // To the system, no address means every address.
-    throw new TypeError('host must not be empty; use 127.0.0.1, or 0.0.0.0 for every interface')
-  }
 }

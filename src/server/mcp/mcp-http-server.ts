@@ -25,13 +25,8 @@ import { ResourceRegistry } from '../resources/registry.ts'
 import { activityGauges, Endpoint, type McpEndpoint } from './endpoint.ts'
 import { serverInstructions } from './instructions.ts'
 import { type McpLimits, resolveMcpLimits } from './limits.ts'
-import {
-  checkConfig,
-  type HostEndpoint,
-  type McpHttpConfig,
-  type ServerParts,
-} from './mcp-http-config.ts'
-import { refusalText } from './send.ts'
+import type { HostEndpoint, McpHttpConfig, ServerParts } from './mcp-http-config.ts'
+import { refuseUnread } from './send.ts'
 import type { ToolParts } from './tools/tool.ts'
 import { applicationTools, withLiveApp } from './tools/tools.ts'
 
@@ -65,9 +60,8 @@ export class McpHttpServer {
   #app: AppParts | null = null
   #baseUrl: string | null
 
-  /** Binds and opens nothing yet. Throws `TypeError` for a member or limit unknown or out of range. */
+  /** Binds and opens nothing yet. Throws `TypeError` for an empty host and an invalid limit. */
   constructor(config: McpHttpConfig = {}, services: ServerParts = {}) {
-    checkConfig(config)
     this.#config = config
     this.#parts = services
     this.#limits = { ...resolveMcpLimits(checkLimits(config.limits)), ...services.limits }
@@ -75,6 +69,8 @@ export class McpHttpServer {
     this.#clock = services.clock ?? systemClock
     this.#ticks = services.clock ?? monotonicClock
     const { host = loopback, port = 0 } = config
+    // To the system, no address means every address.
+    if (host.trim() === '') throw new TypeError('host must not be empty; use 127.0.0.1 or 0.0.0.0')
     this.#where = services.where ?? { ...config, host, port }
     this.#baseUrl = this.#where.publicUrl === undefined ? null : baseUrlOf(this.#where, port)
     this.#store = this.#openStore()
@@ -206,7 +202,7 @@ export class McpHttpServer {
     this.#app = {
       reach: this.#where,
       auth: page?.auth ?? auth,
-      mcp: { handle: (...asked) => endpoint.handle(...asked), refusal: refusalText },
+      mcp: { handle: (...asked) => endpoint.handle(...asked), refuse: refuseUnread },
       own: { ...host?.routes, ...page?.routes },
       guarded: downloads ? { [artefactPattern]: artefactDownload(downloads, this.#log) } : {},
       metrics,

@@ -81,9 +81,8 @@ export function createMethods(parts: MethodParts): MethodTable {
     'resources/unsubscribe': {
       in: 'session',
       run({ uri }, call) {
-        const canonical = resources.canonical(uri)
         // A subscription can be given up also after its scheme went.
-        const isKnown = sessions.unsubscribe(call.session!, String(uri), canonical)
+        const isKnown = sessions.unsubscribe(call.session!, String(uri))
         if (!isKnown) resources.assertSubscribable(uri, call)
         return empty
       },

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { endRefused } from '../http/problem.ts'
+import { endRefused, type Problem } from '../http/problem.ts'
 import { asBuffer } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
-import { type Refusal, rpcCodes } from './errors.ts'
+import { Refusal, rpcCodes } from './errors.ts'
 import { errorMessage, type JsonPart, type JsonText } from './json-text.ts'
 import { namesStatelessRevision } from './stateless.ts'
 
@@ -46,18 +46,23 @@ export function sendNoAnswer(res: ServerResponse): void {
   res.end()
 }
 
+/** Answers a request that is refused before a message of it was read. */
+export function refuseUnread(res: ServerResponse, { status, detail }: Problem): void {
+  sendRefusal(res, new Refusal(status, detail))
+}
+
 /**
  * Answers a request that is not served. A body still on its way ends the connection, once the
  * client had time to read the answer.
  */
 export function sendRefusal(
   res: ServerResponse,
-  { status, message, details: { code, id = null, headers } }: Refusal,
+  { status, message, details: { code, headers } }: Refusal,
 ): void {
   const text =
     code === undefined
       ? refusalText(res.req.headers, status, message)
-      : textOf(errorMessage(id, { code, message }))
+      : textOf(errorMessage(null, { code, message }))
   const typed = { 'Content-Type': 'application/json', ...headers }
   endRefused(res, status, typed, text)
 }
@@ -66,7 +71,7 @@ export function sendRefusal(
  * The body of a refusal that came before any message was read, so that its id is unknown: JSON-RPC
  * then wants null. Revision 2026-07-28 wants no id and no code from −32000 to −32019 ("basic").
  */
-export function refusalText(headers: IncomingHttpHeaders, status: number, message: string): string {
+function refusalText(headers: IncomingHttpHeaders, status: number, message: string): string {
   if (!namesStatelessRevision(headers)) {
     return textOf(errorMessage(null, { code: rpcCodes.refused, message }))
   }
@@ -83,7 +88,7 @@ function textOf({ parts }: JsonText): string {
  * blob waits whenever the client is slower. One that turns out damaged cuts the connection: the
  * announced length is then never reached, so no client takes it for whole.
  */
-export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
+async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
   for (const part of parts) {
     if (typeof part === 'string' || part instanceof Uint8Array) res.write(part)
     else await writeStreamed(res, part)
@@ -92,7 +97,7 @@ export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]
 }
 
 /** Resolves when the client has taken what was written so far, or is gone. */
-export async function drained(res: ServerResponse): Promise<void> {
+async function drained(res: ServerResponse): Promise<void> {
   if (!res.writableNeedDrain || res.destroyed) return
   const { promise, resolve } = Promise.withResolvers<void>()
   res.once('drain', resolve).once('close', resolve)

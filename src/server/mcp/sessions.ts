@@ -142,7 +142,7 @@ export class Sessions {
       principal,
       revision,
       clientInfo: { name: client?.name ?? '', version: client?.version ?? '' },
-      subscriptions: [...hub.topicsOf(session)].map(([canonical, { uri }]) => [uri, canonical]),
+      subscriptions: Array.from(hub.topicsOf(session).values(), ({ uri, base }) => [uri, base]),
       lastUsedMs: Date.now() - (stream === null ? clock.now() - lastSeenMs : 0),
     }
   }
@@ -165,12 +165,11 @@ export class Sessions {
 
   /**
    * The session that a request names in its headers, which keeps it alive; it may be of the server
-   * before. Throws `Refusal`, with the id of the request. The session of another principal is as if it
-   * were not there.
+   * before. Throws `Refusal`. The session of another principal is as if it were not there.
    */
-  find(headers: IncomingHttpHeaders, principal: string, requestId: RequestId | null): Session {
+  find(headers: IncomingHttpHeaders, principal: string): Session {
     const { 'mcp-session-id': id, 'mcp-protocol-version': version } = headers
-    const refused = { code: rpcCodes.refused, id: requestId }
+    const refused = { code: rpcCodes.refused }
     if (typeof id !== 'string' || id === '') {
       throw new Refusal(400, 'the Mcp-Session-Id header is missing: initialize first', refused)
     }
@@ -188,7 +187,7 @@ export class Sessions {
       void this.delete(session)
     }
     const message = 'session not found: it ended or never was; initialize again'
-    throw new Refusal(404, message, { code: rpcCodes.sessionNotFound, id: requestId })
+    throw new Refusal(404, message, { code: rpcCodes.sessionNotFound })
   }
 
   /** The session is in use now, which keeps it alive. */
@@ -223,11 +222,11 @@ export class Sessions {
     await opening
   }
 
-  /** Returns whether there was such a subscription, in any spelling. */
-  unsubscribe(session: Session, uri: string, canonical: string): boolean {
+  /** Returns whether there was such a subscription. */
+  unsubscribe(session: Session, uri: string): boolean {
     const { hub, kept } = this.#parts
     kept?.changed()
-    return hub.unsubscribe(session, canonical, uri)
+    return hub.unsubscribe(session, uri)
   }
 
   /** Resolves once no later server knows it either. */

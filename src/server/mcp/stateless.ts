@@ -46,9 +46,8 @@ export function isStateless(headers: IncomingHttpHeaders, inbound: Inbound): boo
   if (inbound.kind === 'response') return false
   if (inbound.kind === 'batch') return isNamed || inbound.elements.some(hasClaim)
   if (inbound.kind === 'invalid' || isNamed) return isNamed
-  // The handshake of the session transport.
-  if (inbound.method === 'initialize' && !isWhole(inbound.params)) return false
-  return claimOf(inbound.params) !== null
+  // Initialize is the handshake of the session transport.
+  return inbound.method !== 'initialize' && claimOf(inbound.params) !== null
 }
 
 /** Whether the version header names a revision of the stateless transport, served or not. */
@@ -60,11 +59,6 @@ export function namesStatelessRevision(headers: IncomingHttpHeaders): boolean {
 /** Revisions are dates, so they compare as strings. */
 function isStatelessRevision(version: string): boolean {
   return version >= firstRevision
-}
-
-function isWhole(params: JsonObject): boolean {
-  const version = claimOf(params)?.[metaKeys.protocolVersion]
-  return metaProblem(params) === null && isStatelessRevision(String(version))
 }
 
 function hasClaim(element: unknown): boolean {
@@ -90,7 +84,7 @@ export function envelopeProblem(headers: IncomingHttpHeaders, inbound: Inbound):
     }
     return disagreement(headers, claim, method)
   }
-  if (method === 'initialize' && !isWhole(params)) {
+  if (method === 'initialize' && claim === null) {
     const message = 'initialize belongs to versions before the one that MCP-Protocol-Version names'
     return { code: rpcCodes.headerMismatch, message }
   }

@@ -56,9 +56,7 @@ export class SubscriptionHub {
   readonly #followed: Followed
   /** By canonical URI without query. */
   readonly #families = new Map<string, Family>()
-  /**
-   * Of each subscriber: canonical URI, query included → the topic in the spelling it chose last.
-   */
+  /** Of each subscriber, by URI as written. */
   readonly #bySubscriber = new Map<Subscriber, Map<string, Topic>>()
   #size = 0
 
@@ -78,16 +76,16 @@ export class SubscriptionHub {
     this.#bySubscriber.set(subscriber, new Map())
   }
 
-  /** By canonical URI, query included. */
+  /** By URI as written. */
   topicsOf(subscriber: Subscriber): ReadonlyMap<string, Topic> {
     return this.#bySubscriber.get(subscriber) ?? new Map()
   }
 
   /**
    * For a subscriber that was added: one that was removed meanwhile must not come back.
-   * `uri` is announced as the client wrote it; `canonical`, without its query, is matched. The
-   * same resource in another spelling replaces the earlier subscription. A promise is of the time
-   * when updates arrive; it rejects when they never will, and the subscription has ended then.
+   * `uri` is announced as the client wrote it; `canonical`, without its query, is matched. A promise
+   * is of the time when updates arrive; it rejects when they never will, and the subscription has
+   * ended then.
    */
   subscribe(
     subscriber: Subscriber,
@@ -96,35 +94,28 @@ export class SubscriptionHub {
   ): Promise<void> | undefined {
     const own = this.#bySubscriber.get(subscriber)
     if (own === undefined) throw new Error('the subscriber was removed')
-    const before = own.get(canonical)
-    const topic = before?.uri === uri ? before : this.#take(subscriber, own, uri, canonical)
+    const topic = own.get(uri) ?? this.#take(subscriber, own, uri, withoutQuery(canonical))
     return this.#families.get(topic.base)?.opening?.catch(error => {
-      // Unless it was subscribed in another spelling since.
-      if (own.get(canonical) === topic) this.unsubscribe(subscriber, canonical)
+      this.unsubscribe(subscriber, uri)
       throw error
     })
   }
 
-  #take(subscriber: Subscriber, own: Map<string, Topic>, uri: string, canonical: string): Topic {
-    const before = own.get(canonical)
-    const added = before === undefined ? 1 : 0
-    if (own.size + added > maxUrisPerClient) {
+  #take(subscriber: Subscriber, own: Map<string, Topic>, uri: string, base: string): Topic {
+    if (own.size >= maxUrisPerClient) {
       throw limitReached(`one client may subscribe to ${maxUrisPerClient} URIs at a time`)
     }
-    if (this.#size + added > this.#maxSubscriptions) {
+    if (this.#size >= this.#maxSubscriptions) {
       throw limitReached('the server holds as many subscriptions as it may')
     }
-    const base = withoutQuery(canonical)
     const known = this.#families.get(base)
     const family: Family = known ?? { topics: new Map(), opening: undefined }
     const topic = family.topics.get(uri) ?? new Topic(uri, base)
     this.#families.set(base, family)
     family.topics.set(uri, topic)
     topic.subscribers.add(subscriber)
-    own.set(canonical, topic)
+    own.set(uri, topic)
     this.#size++
-    // The family never gets empty by another spelling: it would be given up and asked for again.
-    if (before !== undefined) this.#release(before, subscriber)
     const opened = known === undefined ? this.#followed(base, true) : undefined
     if (opened instanceof Promise) {
       family.opening = opened.finally(() => (family.opening = undefined))
@@ -132,17 +123,12 @@ export class SubscriptionHub {
     return topic
   }
 
-  /**
-   * In any spelling. Returns whether there was such a subscription. The first digits of an id may name
-   * another resource than at the time of the subscription: then `uri` as it was written counts.
-   */
-  unsubscribe(subscriber: Subscriber, canonical: string, uri = canonical): boolean {
+  /** Returns whether there was such a subscription. */
+  unsubscribe(subscriber: Subscriber, uri: string): boolean {
     const own = this.#bySubscriber.get(subscriber)
-    const written = () => own?.entries().find(([, topic]) => topic.uri === uri)?.[0]
-    const key = own?.has(canonical) ? canonical : (written() ?? canonical)
-    const topic = own?.get(key)
+    const topic = own?.get(uri)
     if (topic === undefined) return false
-    own?.delete(key)
+    own?.delete(uri)
     this.#release(topic, subscriber)
     return true
   }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { outcomeOf } from '../../lib/host-link/messages.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { isSecretMember } from '../../lib/util/secret.ts'
-import { type Clock, parseRfc3339, systemClock, toRfc3339 } from '../../lib/util/time.ts'
+import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
 
 /** Entries kept; the oldest go first. */
@@ -13,24 +14,15 @@ const maxAuditParamsBytes = 4 * 1024
 /** Bytes of each text of an entry: action, actor, session id, reason. */
 const maxAuditTextBytes = 1024
 
-export interface AuditLogOptions {
-  clock?: Clock
-}
-
 /**
  * What was done in the application, in memory. `wireAuditLog` of the resources offers its end
  * as `audit://recent`.
  */
 export class AuditLog {
-  readonly #clock: Clock
   /** Oldest first. */
   readonly #entries: AuditEntry[] = []
   readonly #listeners = new Set<(entry: AuditEntry) => void>()
   #lastId = 0
-
-  constructor({ clock = systemClock }: AuditLogOptions = {}) {
-    this.#clock = clock
-  }
 
   /** Id of the newest entry, which is the number of records so far. */
   get lastId(): number {
@@ -66,7 +58,7 @@ export class AuditLog {
     if (!success) throw new TypeError(`invalid audit record: ${firstIssue(error)}`)
     return Object.freeze({
       id: this.#lastId + 1,
-      timestamp: toRfc3339(data.timestamp ?? this.#clock.now()),
+      timestamp: toRfc3339(data.timestamp ?? Date.now()),
       actor: data.actor,
       action: data.action,
       params: boundedJson(data.params, maxAuditParamsBytes, redacted),
@@ -92,14 +84,7 @@ export interface AuditEntry {
 
 const text = z.string().transform(value => cutUtf8(value, maxAuditTextBytes).text)
 const textOrNull = text.nullable().default(null)
-const outcome = z.union(
-  [
-    z.enum(['success', 'timeout']),
-    z.object({ denied: z.object({ reason: text }) }),
-    z.object({ error: z.object({ message: text }) }),
-  ],
-  'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
-)
+const outcome = outcomeOf(text)
 const time = z
   .union([
     z.date().transform(date => date.getTime()),

@@ -3,15 +3,8 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type Timer, within } from '../../lib/util/time.ts'
-import { listedValues } from './completion.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
-import type {
-  CompletionContext,
-  Content,
-  Descriptor,
-  ResourceProducer,
-  Template,
-} from './producer.ts'
+import type { Content, Descriptor, ResourceProducer, Template } from './producer.ts'
 import { contentForm, descriptorForm, templateForm } from './producer-check.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
@@ -84,15 +77,6 @@ export class CustomProducer implements SchemeProducer {
     } catch (error) {
       return this.#failed('templates', error)
     }
-  }
-
-  /** Never rejects: the values are those of the listed URIs. */
-  async complete(
-    variable: string,
-    prefix: string,
-    context: CompletionContext,
-  ): Promise<readonly string[]> {
-    return listedValues(await this.list(), variable, prefix, context)
   }
 
   #inTime<Value>(value: Value | Promise<Value>): Promise<Value> {

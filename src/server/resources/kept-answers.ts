@@ -1,5 +1,4 @@
-import { wellFormedJson } from '../../lib/util/json.ts'
-import { textContents } from './scheme-producer.ts'
+import { jsonContents } from './scheme-producer.ts'
 import type { Content } from './producer.ts'
 
 /** Answers of one resource, and characters of each. */
@@ -11,13 +10,8 @@ const maxAnswerChars = 1024 * 1024
  * serialisation. All go when the version moves on.
  */
 export class KeptAnswers {
-  readonly #mimeType: string
   readonly #answers = new Map<string, readonly Content[]>()
   #version = -1
-
-  constructor(mimeType = 'application/json') {
-    this.#mimeType = mimeType
-  }
 
   /** `meta` belongs to the version, as the text does. */
   get(
@@ -32,8 +26,8 @@ export class KeptAnswers {
     }
     const kept = this.#answers.get(uri)
     if (kept !== undefined) return kept
-    const text = wellFormedJson(build())
-    const contents = textContents(uri, this.#mimeType, text, meta)
+    const text = build()
+    const contents = jsonContents(uri, text, meta)
     if (this.#answers.size < maxAnswers && text.length <= maxAnswerChars) {
       this.#answers.set(uri, contents)
     }

@@ -69,14 +69,6 @@ export interface DescriptorPage {
   readonly next?: string
 }
 
-/** What is known when a variable of a template is to be completed. */
-export interface CompletionContext {
-  /** The template that the variable is of. */
-  readonly uriTemplate: string
-  /** Variables for which the client has chosen values already; the values are not validated. */
-  readonly resolved: ReadonlyMap<string, string>
-}
-
 /**
  * A source of resources under one URI scheme. `list` runs on every client's reconnect: keep it
  * cheap. An array that is frozen, together with its entries, and returned again means

@@ -1,6 +1,5 @@
 import { wellFormedJson } from '../../lib/util/json.ts'
 import type {
-  CompletionContext,
   Content,
   Descriptor,
   DescriptorPage,
@@ -30,11 +29,8 @@ export interface SchemeProducer {
   read(uri: ResourceUri, reader?: Reader): readonly Content[] | Promise<readonly Content[]>
   /** The result as another server sends it. Absent: `read` has the contents. */
   relay?(uri: ResourceUri, reader?: Reader): Promise<RelayedContents>
-  complete?(
-    variable: string,
-    prefix: string,
-    context: CompletionContext,
-  ): readonly string[] | Promise<readonly string[]>
+  /** Values for a variable of a template. Absent: those in the listed URIs. */
+  complete?(variable: string, prefix: string): readonly string[] | Promise<readonly string[]>
   /** The spelling under which updates of the URI are announced; undefined: the URI normalised. */
   canonical?(uri: ResourceUri): string | undefined
   /** Throws for a URI that can never be read. Absent: the resource may come later. */

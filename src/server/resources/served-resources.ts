@@ -4,7 +4,6 @@ import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
 import { ok, type Result } from '../../lib/util/result.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { type Completion, completion } from './completion.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import { Listing, type ListPage } from './listing.ts'
 import type { Content, Descriptor, Reader, RelayedContents, Template } from './producer.ts'
@@ -34,11 +33,11 @@ interface ServedResourcesOptions {
 /** Listeners hear of a changed listing at most this often. */
 const listChangedIntervalMs = 1000
 
-/** URIs that are kept taken apart. */
-const maxParsed = 64
-
 /** Contents are kept in so many spellings of their address. */
 const maxSpellings = 16
+
+/** URIs that are kept taken apart. */
+const maxParsed = 64
 
 /** Told what changes in the resources. Must not throw. */
 export interface ResourceListener {
@@ -130,14 +129,7 @@ export class ServedResources {
     } catch (error) {
       throw this.#forReader(error, parsed, uri)
     }
-    return this.canonical(uri)
-  }
-
-  /** The same for any URI, also of a scheme that went. Throws `ResourceUriInvalid` for no URI. */
-  canonical(uri: unknown): string {
-    const parsed = this.parsed(uri)
-    const producer = this.producers.get(parsed.scheme)
-    return producer?.canonical?.(parsed) ?? normaliseUri(parsed.text)
+    return this.producers.get(parsed.scheme)?.canonical?.(parsed) ?? normaliseUri(parsed.text)
   }
 
   /** Whether reading the URI changes what others find. */
@@ -170,8 +162,10 @@ export class ServedResources {
       throw new ResourceUriInvalid('no such resource template; resources/templates/list has them')
     }
     try {
-      const found = await producer.complete?.(variable, prefix, { uriTemplate, resolved })
-      return completion(found ?? [])
+      const { complete } = producer
+      if (complete !== undefined) return completion(await complete.call(producer, variable, prefix))
+      const listed = (await producer.list?.()) ?? []
+      return completion(listedValues(listed, uriTemplate, variable, prefix, resolved))
     } catch (error) {
       this.log.warn({ err: error, uriTemplate, variable }, 'completion failed')
       return completion([])
@@ -294,13 +288,10 @@ export class ServedResources {
   #forReader(error: unknown, { scheme, text }: ResourceUri, asked: unknown): ServiceError {
     if (error instanceof ServiceError) {
       const { code, hint } = error
-      const data = error.data?.uri === text ? { ...error.data, uri: asked } : error.data
       if (code === 'resource_not_found') {
+        const data = { ...error.data, uri: asked }
         const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook}` : ''
-        return new ServiceError(code, error.message + where, {
-          hint,
-          data: { uri: asked, ...data },
-        })
+        return new ServiceError(code, error.message + where, { hint, data })
       }
       const isTold = code === 'artefact_corrupt' || code === 'scope_insufficient'
       if (isTold || code.startsWith('resource_')) return error
@@ -312,4 +303,37 @@ export class ServedResources {
     }
     return producerFailure(scheme, 'producer_failed')
   }
+}
+
+interface Completion {
+  readonly values: readonly string[]
+  /** Present when more values are known. */
+  readonly hasMore?: true
+}
+
+/** The protocol allows no more in one answer. */
+const maxCompletions = 100
+
+function completion(found: readonly string[]): Completion {
+  const values = found.slice(0, maxCompletions)
+  return values.length < found.length ? { values, hasMore: true } : { values }
+}
+
+/** What stands in the place of the variable in listed URIs that begin as the template does. */
+function listedValues(
+  listed: readonly Descriptor[],
+  uriTemplate: string,
+  variable: string,
+  typed: string,
+  resolved: ReadonlyMap<string, string>,
+): readonly string[] {
+  const [before = ''] = uriTemplate.split(`{${variable}}`)
+  const start = before.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(resolved.get(name) ?? ''),
+  )
+  const values = listed
+    .filter(({ uri }) => uri.startsWith(start))
+    .map(({ uri }) => decodeURIComponent(uri.slice(start.length).split(/[/?#]/, 1).join()))
+    .filter(value => value !== '' && value.startsWith(typed))
+  return [...new Set(values)]
 }

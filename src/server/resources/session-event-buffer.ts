@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { eventLevel } from '../../lib/host-link/messages.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
-import { type Clock, systemClock, toRfc3339 } from '../../lib/util/time.ts'
+import { toRfc3339 } from '../../lib/util/time.ts'
 import { boundedJson, cutUtf8 } from './bounded-json.ts'
 
 /** Events of one page when the reader names no `limit`. */
@@ -14,14 +15,13 @@ const maxEventTextBytes = 256
 
 const text = z.string().transform(value => cutUtf8(value, maxEventTextBytes).text)
 const textOrNull = text.nullable().default(null)
-const levels = ['trace', 'debug', 'info', 'warning', 'error'] as const
 const form = z.object({
   /** The sender, e.g. `maya` or `render-farm`. */
   source: text,
   /** Which of its voices, e.g. `stdout`. */
   stream: text,
   /** Default `info`; `warn` is taken for `warning`. */
-  level: z.enum([...levels, 'warn']).default('info'),
+  level: eventLevel.default('info'),
   message: z.string(),
   toolCallId: textOrNull,
   jobId: textOrNull,
@@ -30,7 +30,7 @@ const form = z.object({
   metadata: z.unknown().optional(),
 })
 
-export type SessionEventLevel = (typeof levels)[number]
+export type SessionEventLevel = Exclude<z.output<typeof eventLevel>, 'warn'>
 
 /** What a host says about one event. */
 export type SessionEventInput = z.input<typeof form>
@@ -61,7 +61,6 @@ export interface SessionEventBufferOptions {
   maxlen?: number
   /** Bytes of UTF-8 of one message; longer ones are cut at a character. Default 4096. */
   maxMessageBytes?: number
-  clock?: Clock
 }
 
 /** One page as it goes on the wire. */
@@ -86,19 +85,17 @@ export class SessionEventBuffer {
   readonly uri: string
   readonly #maxlen: number
   readonly #maxMessageBytes: number
-  readonly #clock: Clock
   /** Oldest first, their ids without holes. */
   readonly #retained: SessionEvent[] = []
   #newest = 0
   #dropped = 0
 
   constructor(options: SessionEventBufferOptions) {
-    const { sessionId, maxlen = 1000, maxMessageBytes = 4096, clock = systemClock } = options
+    const { sessionId, maxlen = 1000, maxMessageBytes = 4096 } = options
     this.uri = `events://session/${encodeURIComponent(sessionId)}`
     this.sessionId = sessionId
     this.#maxlen = maxlen
     this.#maxMessageBytes = maxMessageBytes
-    this.#clock = clock
   }
 
   /** Id of the newest event ever appended, 0 before the first. */
@@ -156,7 +153,7 @@ export class SessionEventBuffer {
     const cut = cutUtf8(data.message, this.#maxMessageBytes)
     return Object.freeze({
       id: this.#newest + 1,
-      timestamp: toRfc3339(this.#clock.now()),
+      timestamp: toRfc3339(Date.now()),
       session_id: this.sessionId,
       tool_call_id: data.toolCallId,
       job_id: data.jobId,

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type SchemeProducer, builtIn, jsonContents } from './scheme-producer.ts'
 import { ResourceNotFound } from './errors.ts'
-import type { Content, Descriptor, Template } from './producer.ts'
+import type { Content, Descriptor, Reader, Template } from './producer.ts'
 import { integerParameter, limitParameter, switchParameter } from './query-parameters.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import { defaultEventLimit, type SessionEventBuffer } from './session-event-buffer.ts'
@@ -51,16 +51,15 @@ export class SessionEventsProducer implements SchemeProducer {
     return sessionEventTemplates
   }
 
-  complete(variable: string, typed: string): readonly string[] {
-    if (variable !== 'session_id') return []
-    return [...this.#buffers.keys()].filter(id => id.startsWith(typed))
-  }
-
-  read(uri: ResourceUri): readonly Content[] {
+  read(uri: ResourceUri, reader?: Reader): readonly Content[] {
+    const page = pageOf(uri)
+    if (page.drain && reader?.isReadOnly === true) {
+      throw new ServiceError('scope_insufficient', 'this caller may only read, without drain=true')
+    }
     const id = uri.path.startsWith('session/') ? uri.path.slice('session/'.length) : ''
     const buffer = this.#buffers.get(id)
     if (buffer === undefined) throw new ResourceNotFound(uri.text)
-    return jsonContents(uri.text, JSON.stringify(buffer.page(pageOf(uri))))
+    return jsonContents(uri.text, JSON.stringify(buffer.page(page)))
   }
 
   checkParameters(uri: ResourceUri): void {

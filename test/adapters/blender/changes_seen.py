@@ -3,7 +3,10 @@
 import json
 import os
 import sys
+import threading
 import unittest
+from contextlib import redirect_stderr
+from io import StringIO
 from unittest import mock
 
 import bpy
@@ -13,8 +16,8 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link import scene_facts
-from service_cli_link.service_host_link import NotFound
+from service_cli_link import preferences, scene_facts
+from service_cli_link.service_host_link import Busy, NotFound
 
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
@@ -64,18 +67,6 @@ class Seen(unittest.TestCase):
         self.assertEqual(len(self.link.scenes()) - before, 2)
         self.assertEqual(self.link.scenes()[-1]["objects"][0]["translate"], [50, 0, 0])
 
-    def test_what_is_renamed_or_removed_changes_the_list_and_its_address(self):
-        item = harness.add("Old")
-        self.tick()
-        del self.link.said[:]
-        item.name = "New"
-        self.tick()
-        listed = self.link.of("register")[-1]
-        self.assertEqual(listed[0], "blender-object")
-        self.assertEqual([each["uri"] for each in listed[1]], ["blender-object://New"])
-        updated = [args[0] for args in self.link.of("updated")]
-        self.assertIn("blender-object://Old", updated)
-
     def test_undo_and_redo(self):
         harness.add("Kept")
         bpy.ops.ed.undo_push(message="start")
@@ -92,37 +83,7 @@ class Seen(unittest.TestCase):
         actions = [args[0] for args in self.link.of("record")]
         self.assertEqual([a for a in actions if a.startswith("edit.")], ["edit.undo", "edit.redo"])
 
-    def test_save_and_load_and_goes_on_afterwards(self):
-        path = os.path.join(FOLDER, "saved.blend")
-        harness.add("Saved")
-        bpy.ops.wm.save_as_mainfile(filepath=path)
-        self.tick()
-        (_, unsaved_name, *_), saved = self.link.of("set_document")[-2:]
-        self.assertEqual(saved, (path, "saved.blend", False, unsaved_name))
-        bpy.ops.wm.read_homefile(use_empty=True)
-        self.tick()
-        unsaved, name, _, saved_from = self.link.of("set_document")[-1]
-        self.assertIsNone(unsaved)
-        self.assertIsNone(saved_from)
-        self.assertRegex(name, r"^unsaved \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$")
-        bpy.ops.wm.open_mainfile(filepath=path)
-        self.tick()
-        self.assertEqual(self.names(), ["Saved"])
-        self.assertEqual(self.link.scenes()[-1]["document"]["path"], path)
-        records = [args for args in self.link.of("record") if args[0].startswith("file.")]
-        self.assertEqual(
-            records,
-            [
-                ("file.save", {"path": path}),
-                ("file.load", {"path": ""}),
-                ("file.load", {"path": path}),
-            ],
-        )
-        bpy.ops.object.empty_add()
-        self.tick()
-        self.assertEqual(sorted(self.names()), ["Empty", "Saved"])
-
-    def test_a_copy_that_is_saved_elsewhere_as_a_copy(self):
+    def test_files_that_are_saved_copied_and_loaded(self):
         path, other = (os.path.join(FOLDER, name) for name in ("shot.blend", "other.blend"))
         save = bpy.ops.wm.save_as_mainfile
         done = []
@@ -133,6 +94,8 @@ class Seen(unittest.TestCase):
             lambda: bpy.ops.wm.save_mainfile(),
             lambda: save(filepath=other),  # Save As
             lambda: save(filepath=other, copy=True),  # of the file itself, over itself
+            lambda: bpy.ops.wm.read_homefile(use_empty=True),
+            lambda: bpy.ops.wm.open_mainfile(filepath=path),
         ):
             before = len(self.link.of("record"))
             step()
@@ -146,7 +109,12 @@ class Seen(unittest.TestCase):
             ("file.save", {"path": path}),
             ("file.save", {"path": other}),
             ("file.save", {"path": other}),
+            ("file.load", {"path": ""}),
+            ("file.load", {"path": path}),
         ])
+        bpy.ops.object.empty_add()
+        self.tick()
+        self.assertEqual(self.names(), ["Empty"])
 
     def test_an_unsaved_document_by_a_name_that_it_keeps_and_no_other_has(self):
         def name(at=None):
@@ -219,21 +187,7 @@ class Seen(unittest.TestCase):
         self.session.tick()
         self.assertEqual(len(self.link.scenes()), before + 2)
 
-    def test_a_reader_waits_while_the_last_scene_is_on_its_way(self):
-        harness.add("Slow")
-        self.tick()
-        self.link.scene_settled = False
-        harness.add("Slower")
-        refresh = self.link.about["on_refresh"]
-        self.assertFalse(refresh())
-        self.link.scene_settled = True
-        self.assertTrue(refresh())
-        self.assertEqual(sorted(self.names()), ["Slow", "Slower"])
-
     def test_what_cannot_be_read_is_said_once_and_does_not_stop_the_rest(self):
-        from contextlib import redirect_stderr
-        from io import StringIO
-
         said = StringIO()
         with redirect_stderr(said), mock.patch.object(scene_facts, "members", side_effect=KeyError("x")):
             for _ in range(3):
@@ -246,40 +200,7 @@ class Seen(unittest.TestCase):
         self.assertIsNone(self.session.failure)
         self.assertEqual(len(self.names()), 4)
 
-    def test_a_part_of_a_scene_that_cannot_be_read_is_told_to_no_server(self):
-        from contextlib import redirect_stderr
-        from io import StringIO
-
-        from service_cli_link import object_facts
-
-        for name in ("First", "Second", "Third"):
-            harness.add(name)
-        known, read = object_facts.object_facts, []
-
-        def facts(item, *arguments):
-            read.append(item.name)
-            if len(read) > 1:
-                raise KeyError("x")
-            return known(item, *arguments)
-
-        session = harness.session(self.clock)
-        self.addCleanup(session.stop, "test")
-        session.link.need_scene = True
-        with redirect_stderr(StringIO()), mock.patch.object(object_facts, "object_facts", facts):
-            for _ in range(5):
-                self.clock.now += 1.0
-                session.tick()
-            self.assertFalse(session._refresh())
-        self.assertEqual(session.link.patches, [])
-        harness.add("Fourth")
-        for _ in range(3):
-            self.clock.now += 1.0
-            session.tick()
-        self.assertEqual(len(session.link.scenes()[-1]["objects"]), 4)
-
     def test_a_frame_played_past_its_objects_is_not_confirmed_as_the_newest(self):
-        from service_cli_link.service_host_link import Busy
-
         playing = mock.patch.object(scene_facts, "is_playing", lambda: True)
         item = harness.add("Mover")
         item.keyframe_insert("location", frame=1)
@@ -300,8 +221,6 @@ class Seen(unittest.TestCase):
         self.assertEqual(told["Mover"]["translate"][0], item.matrix_world.translation.x)
 
     def test_a_call_from_another_thread_touches_nothing(self):
-        import threading
-
         before = len(self.link.said)
         self.clock.now += 1.0
         handlers = bpy.app.handlers.frame_change_post[:]
@@ -339,8 +258,6 @@ class Objects(unittest.TestCase):
         self.addCleanup(self.session.stop, "test")
 
     def read(self, uri):
-        from service_cli_link.service_host_link import NotFound
-
         try:
             [content] = self.session.link.on_read(uri)
         except NotFound:
@@ -470,6 +387,18 @@ class Objects(unittest.TestCase):
 class Oddities(unittest.TestCase):
     """Names that are not UTF-8, and numbers that are none."""
 
+    def told(self, begin):
+        """A session, and what it tells after `begin`."""
+        clock = harness.Clock()
+        session = harness.session(clock, detail="full")
+        self.addCleanup(session.stop, "test")
+        begin()
+        for _ in range(4):
+            clock.now += 1.0
+            session.tick()
+        self.assertIsNone(session.failure)
+        return session, session.link.scenes()[-1]
+
     def odd_file(self):
         """Blender makes no such names: they are put into the file."""
         harness.empty_scene()
@@ -497,15 +426,7 @@ class Oddities(unittest.TestCase):
 
     def test_in_names_are_told_as_replacement_characters_with_a_warning(self):
         path = self.odd_file()
-        clock = harness.Clock()
-        session = harness.session(clock, detail="full")
-        self.addCleanup(session.stop, "test")
-        bpy.ops.wm.open_mainfile(filepath=path)
-        for _ in range(4):
-            clock.now += 1.0
-            session.tick()
-        self.assertIsNone(session.failure)
-        scene = session.link.scenes()[-1]
+        session, scene = self.told(lambda: bpy.ops.wm.open_mainfile(filepath=path))
         json.dumps(scene, ensure_ascii=False).encode("utf-8")
         told = {each["id"]: each for each in scene["objects"]}
         name = "\ufffd\ufffdObject"
@@ -517,12 +438,6 @@ class Oddities(unittest.TestCase):
         self.assertEqual(read["data"]["vertex_groups"], ["\ufffd\ufffdGroup"])
         self.assertEqual(read["modifiers"][0]["name"], "\ufffd\ufffdModifier")
         session.link.on_read("blender-object://Child")
-        bpy.data.objects["Child"].location.x = 5
-        clock.now += 1.0
-        bpy.context.view_layer.update()
-        clock.now += 1.0
-        session.tick()
-        self.assertIsNone(session.failure)
 
     def test_in_numbers_are_told_as_nothing_with_a_warning(self):
         harness.empty_scene()
@@ -534,14 +449,7 @@ class Oddities(unittest.TestCase):
         lamp.constraints.new("COPY_LOCATION").influence = nan
         bpy.context.scene.render.fps_base = nan
         bpy.context.scene.unit_settings.scale_length = nan
-        clock = harness.Clock()
-        session = harness.session(clock, detail="full")
-        self.addCleanup(session.stop, "test")
-        for _ in range(4):
-            clock.now += 1.0
-            session.tick()
-        self.assertIsNone(session.failure)
-        scene = session.link.scenes()[-1]
+        session, scene = self.told(lambda: None)
         json.dumps(scene, allow_nan=False)
         self.assertIn("number_not_finite", [each["code"] for each in scene["warnings"]])
         for name in ("Lamp", "Camera"):
@@ -568,35 +476,38 @@ class Switches(unittest.TestCase):
         self.assertLessEqual(said, {"start", "pump", "stop", "register"})
         self.assertEqual((session.settled, session.reading), (True, False))
 
-    def test_can_be_turned_while_connected(self):
-        session = harness.session()
-        self.addCleanup(session.stop, "test")
-        session.tick()
-        settings = session.settings
-        session.apply(settings._replace(scene=False, objects=False, console=False))
-        self.assertEqual(session.link.scenes()[-1], None)
-        self.assertEqual(session.link.of("register")[-1], ("blender-object", [], []))
-        with self.assertRaisesRegex(NotFound, "switched off in the preferences"):
-            session.link.on_read("blender-object://Cube")
-        print("not told")
-        self.assertEqual(session.link.of("log"), [])
-        self.assertTrue(session.link.about["on_refresh"]())
-        self.assertEqual(session.link.scenes()[-1], None)
-        session.apply(settings)
-        session._clock.now += 1
-        session.tick()
-        self.assertIsNotNone(session.link.scenes()[-1])
+class Sharing(unittest.TestCase):
+    """A document or a render that is sent as an artefact."""
 
-    def test_let_the_console_through(self):
-        session = harness.session()
-        self.addCleanup(session.stop, "test")
-        print("hello")
-        print("oh", file=sys.stderr)
-        own = "blender-console-%d" % os.getpid()
-        self.assertEqual(
-            session.link.of("log"),
-            [("hello", "stdout", "info", own), ("oh", "stderr", "warning", own)],
-        )
+    def setUp(self):
+        harness.empty_scene()
+        self.running = preferences.RUNNING
+        self.running.session = harness.session()
+        self.addCleanup(self.running.disconnect)
+
+    def sent(self):
+        return [args[0] for args in self.running.session.link.of("put_artefact")]
+
+    def test_is_of_the_document_as_it_is_now_and_its_copy_goes(self):
+        path = os.path.join(FOLDER, "sent.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.data.objects.new("Later", None).use_fake_user = True
+        self.assertFalse(bpy.data.is_dirty)  # Blender does not count changes made by scripts
+        bpy.ops.service_cli.share_document()
+        [members] = self.sent()
+        self.assertEqual(os.path.basename(members["path"]), "sent.blend")
+        with bpy.data.libraries.load(members["path"]) as (held, _):
+            self.assertEqual(held.objects, ["Later"])
+        self.assertEqual(bpy.data.filepath, path)
+        members["on_done"](mock.Mock(uri="artefact://sha256/00"))
+        self.assertFalse(os.path.exists(os.path.dirname(members["path"])))
+        self.assertTrue(os.path.exists(path))
+        self.assertEqual(self.running.note, "Shared sent.blend")
+
+    def test_is_refused_for_a_render_that_does_not_exist(self):
+        # A warning of an operator is printed by Blender and ends in CANCELLED.
+        self.assertEqual(bpy.ops.service_cli.share_render(), {"CANCELLED"})
+        self.assertEqual(self.sent(), [])
 
 
 harness.main(__name__)

@@ -10,8 +10,6 @@ sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
-from service_cli_link.identity import Identities
-
 FOLDER = sys.argv[sys.argv.index("--") + 1]
 
 
@@ -69,15 +67,6 @@ class Kept(unittest.TestCase):
             bpy.ops.ed.undo()
             self.assertEqual(self.uids(), self.first)
 
-    def test_when_it_is_brought_back_with_data_of_another_name(self):
-        bpy.data.meshes["A"].name = "Shape"
-        push("rename the mesh")
-        self.uids()
-        self.delete("A")
-        self.uids()
-        bpy.ops.ed.undo()
-        self.assertEqual(self.uids(), self.first)
-
     def test_when_another_took_its_place_before_the_undo(self):
         self.delete("A")
         harness.add("Other", bpy.data.meshes.new("Other"))
@@ -90,30 +79,6 @@ class Kept(unittest.TestCase):
         bpy.ops.ed.redo()
         bpy.ops.ed.redo()
         self.assertEqual(self.uids(), other)
-
-    def test_when_its_renaming_is_undone(self):
-        bpy.data.objects["A"].name = "Hero"
-        push("rename")
-        renamed = self.uids()
-        bpy.data.objects["Hero"].location.x = 2
-        bpy.data.objects["B"].location.x = 2
-        push("move")
-        self.assertEqual(self.uids(), renamed)
-        for step, known in ((bpy.ops.ed.undo, renamed), (bpy.ops.ed.undo, self.first),
-                            (bpy.ops.ed.redo, renamed), (bpy.ops.ed.redo, renamed)):
-            step()
-            self.assertEqual(self.uids(), known)
-
-    def test_when_linked_copies_are_deleted_and_undone(self):
-        mesh = bpy.data.meshes["Mesh"]
-        for number in range(20):
-            harness.add("Copy.%d" % number, mesh)
-        push("copies")
-        told = self.uids()
-        self.delete(*["Copy.%d" % number for number in range(0, 20, 2)])
-        self.uids()
-        bpy.ops.ed.undo()
-        self.assertEqual(self.uids(), told)
 
     def test_when_it_is_edited_joined_and_separated(self):
         bpy.data.meshes["A"].from_pydata([(5, 0, 0), (6, 0, 0), (5, 1, 0)], [], [(0, 1, 2)])
@@ -154,28 +119,5 @@ class Kept(unittest.TestCase):
         told = self.uids()
         self.assertEqual(set(told), set(self.first))
         self.assertFalse(set(told.values()) & set(self.first.values()))
-
-    def test_and_its_name_is_found_by_it(self):
-        uid, lamp = self.first["A"], self.first["Lamp"]
-        bpy.data.objects["A"].name = "Hero"
-        bpy.data.objects.remove(bpy.data.objects["Lamp"])
-        names = [self.session.identities.name(each) for each in (uid, lamp, "of another run")]
-        self.assertEqual(names, ["Hero", None, None])
-
-
-class Many(unittest.TestCase):
-    def test_deleted_ones_are_forgotten_in_the_end(self):
-        from service_cli_link import identity
-
-        harness.empty_scene()
-        known = Identities()
-        for _ in range(5):
-            items = [harness.add("Item") for _ in range(identity.MAX_GONE // 2)]
-            for item in items:
-                known.uid(item, item.name_full)
-            bpy.data.batch_remove(items)
-        self.assertLessEqual(len(known._items), identity.MAX_GONE + 1)
-        self.assertEqual(len(known._items), len(known._keys))
-
 
 harness.main(__name__)

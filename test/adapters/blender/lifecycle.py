@@ -69,14 +69,6 @@ class Lifecycle(unittest.TestCase):
             addon_utils.disable(harness.ADDON, default_set=True)
             self.assertEqual(traces(), self.clean)
 
-    def test_disconnected_it_listens_to_nothing(self):
-        harness.enable()
-        bpy.ops.service_cli.connect()
-        bpy.ops.service_cli.disconnect()
-        self.assertIsNone(running().session)
-        for name in ("handlers", "stdout", "stderr", "threads"):
-            self.assertEqual(traces()[name], self.clean[name], name)
-
     def test_quitting_keeps_what_was_shared_and_switching_off_removes_it(self):
         for end, said in (
             (addon_utils.disable_all, ("quit", False)),
@@ -106,17 +98,6 @@ class Lifecycle(unittest.TestCase):
         bpy.ops.service_cli.disconnect()
         bpy.ops.wm.read_userpref()
         self.assertIsNone(running().session)
-
-    def test_clients_are_told_when_blender_has_dropped_it_with_its_preferences(self):
-        for load in (bpy.ops.wm.read_factory_settings, bpy.ops.wm.read_factory_userpref):
-            module = harness.enable()
-            running().session = session = harness.session()
-            load()
-            self.assertIsNone(running())
-            module.pump()
-            module.pump()
-            self.assertEqual(session.link.of("stop"), [("quit", False), (module.RESET, True)])
-            self.assertEqual([name for name, _ in session.link.said].count("start"), 2)
 
     def test_registered_anew_from_changed_files_it_works(self):
         import importlib

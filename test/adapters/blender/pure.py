@@ -1,19 +1,26 @@
-"""What needs no scene: numbers, lines of the panel, lists of operators, names of secrets."""
+"""What needs no scene: numbers, lines of the panel, lists of operators, names of secrets, pictures."""
 
 import ast
 import os
 import sys
+import tempfile
 import unittest
+from types import SimpleNamespace
+from unittest import mock
+
+import bpy
 
 sys.path.insert(0, os.path.dirname(__file__))
 import harness
 
 harness.enable()
 import service_cli_link
-from service_cli_link import operator_watch, panels, values
+from service_cli_link import operator_watch, panels, pictures, values
+from service_cli_link.service_host_link import NoPicture
 from service_cli_link.values import is_sensitive_name
 
 FOLDER = os.path.dirname(service_cli_link.__file__)
+RED, BLUE = b"\xff\0\0\x80", b"\0\0\xff\xff"
 ALLOWED = set(
     "atexit base64 binascii bpy collections contextlib datetime errno gc functools hashlib hmac itertools json"
     " math mathutils mimetypes os queue random re select shutil socket ssl stat string struct sys"
@@ -84,11 +91,6 @@ class Numbers(unittest.TestCase):
         for given, expected in table:
             self.assertEqual(values.Cleaner().number(given), expected)
 
-    def test_have_a_point_only_where_they_need_one(self):
-        told = values.Cleaner().numbers([2.0, -1.0, 0.5, 2.0000001])
-        self.assertEqual([str(each) for each in told], ["2", "-1", "0.5", "2"])
-        self.assertEqual(str(values.Cleaner().number(-1e-9)), "0")
-
     def test_that_are_not_finite_are_left_out_and_counted(self):
         cleaner = values.Cleaner()
         for bad in (float("nan"), float("inf"), float("-inf")):
@@ -97,12 +99,6 @@ class Numbers(unittest.TestCase):
 
 
 class Values(unittest.TestCase):
-    def test_keep_what_json_has_a_form_for(self):
-        cleaner = values.Cleaner()
-        given = {"a": [1, 2.5, True, None, "x"], "b": object(), "c": b"raw", "n": float("nan")}
-        self.assertEqual(cleaner.value(given), {"a": [1, 2.5, True, None, "x"], "n": None})
-        self.assertEqual(cleaner.dropped, 1)
-
     def test_are_bounded(self):
         value = values.Cleaner().value({"long": "x" * 5000, "many": list(range(5000))})
         self.assertEqual(len(value["long"]), values.MAX_TEXT)
@@ -110,14 +106,6 @@ class Values(unittest.TestCase):
 
     def test_with_lone_surrogates_become_text(self):
         self.assertEqual(values.short_text("a\udcff"), "a?")
-
-    def test_named_like_a_secret_are_redacted(self):
-        cleaner = values.Cleaner()
-        value = cleaner.value({"apiKey": "x", "keyframe": 3, "deep": {"password": "y"}})
-        self.assertEqual(
-            value, {"apiKey": "[redacted]", "keyframe": 3, "deep": {"password": "[redacted]"}}
-        )
-
 
 class SecretNames(unittest.TestCase):
     def test_are_told_from_others(self):
@@ -141,9 +129,59 @@ class OperatorLists(unittest.TestCase):
         for before, now, expected in table:
             self.assertEqual(operator_watch.new_entries(before, now), expected, (before, now))
 
-    def test_name_operators_as_python_does(self):
-        self.assertEqual(operator_watch.action_name("OBJECT_OT_delete"), "object.delete")
-        self.assertEqual(operator_watch.action_name("odd"), "odd")
+class PictureFiles(unittest.TestCase):
+    def test_are_read_by_blender_as_they_were_meant(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "two.png")
+            with open(path, "wb") as file:
+                file.write(pictures.encode(3, 2, RED * 3 + BLUE * 3))
+            image = bpy.data.images.load(path)
+            self.assertEqual(tuple(image.size), (3, 2))
+            self.assertEqual(list(image.pixels[:4]), [1.0, 0.0, 0.0, 1.0])
+            self.assertEqual(list(image.pixels[-4:]), [0.0, 0.0, 1.0, 1.0])
+            bpy.data.images.remove(image)
+
+
+class Scaling(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "whole.png")
+        with open(self.path, "wb") as file:
+            file.write(pictures.encode(400, 200, os.urandom(4 * 400 * 200)))
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def test_meets_the_width_and_the_bytes(self):
+        before = set(bpy.data.user_map())
+        png = pictures._scaled(self.path, 100, 10 ** 6)
+        self.assertEqual(pictures.png_size(png), (100, 50))
+        small = pictures._scaled(self.path, 100, 5000)
+        self.assertLessEqual(len(small), 5000)
+        width, height = pictures.png_size(small)
+        self.assertTrue(10 < width < 100 and abs(width - 2 * height) <= 2, (width, height))
+        self.assertEqual(set(bpy.data.user_map()), before)
+
+    def test_gives_up_what_cannot_be_met(self):
+        with self.assertRaises(RuntimeError):
+            pictures._scaled(self.path, 400, 20)
+
+
+class Windows(unittest.TestCase):
+    """With a Blender in place of this one, which has no window."""
+
+    def main_window(self, *windows):
+        made = [SimpleNamespace(width=width, height=400, screen=SimpleNamespace(areas=[], is_temporary=temporary))
+                for width, temporary in windows]
+        context = SimpleNamespace(window_manager=SimpleNamespace(windows=made))
+        with mock.patch.object(pictures, "bpy", SimpleNamespace(context=context)):
+            return pictures._main_window().width
+
+    def test_of_which_the_largest_is_shown_and_never_the_preferences(self):
+        self.assertEqual(self.main_window((100, False), (640, False), (900, True)), 640)
+        with self.assertRaises(NoPicture) as caught:
+            self.main_window((900, True))
+        self.assertEqual(caught.exception.code, "no_window")
 
 
 harness.main(__name__)

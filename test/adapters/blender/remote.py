@@ -25,34 +25,14 @@ PATH = os.path.join(FOLDER, "shot.blend")
 lines = queue.Queue()
 
 
-def connect():
-    bpy.ops.service_cli.connect()
-
-
 def move():
     bpy.data.objects["Cube"].location.x += 1.0
-
-
-def move_back():
-    bpy.data.objects["Cube"].location.x = 1.0
-
-
-def dim(energy):
-    bpy.data.lights["Light"].energy = float(energy)
-
-
-def rename():
-    bpy.data.objects["Cube"].name = "Hero"
 
 
 def add():
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.object.empty_add(location=(0, 0, 5))
     bpy.ops.ed.undo_push(message="added")
-
-
-def undo():
-    bpy.ops.ed.undo()
 
 
 def step(name, *words):
@@ -118,63 +98,22 @@ STEPS = {"select": only, "delete": delete_, "rename": rename_, "duplicate": dupl
          "separate": separate, "paint": paint, "bevel": bevel, "subdivide": subdivide}
 
 
-def place_of(name):
-    return list(bpy.data.objects[name].matrix_world.translation)
-
-
-def save_copy():
-    bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, "copy.blend"), copy=True)
-
-
-def save_as():
-    bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, "other.blend"))
-
-
-def save():
-    bpy.ops.wm.save_as_mainfile(filepath=PATH)
-
-
-def new():
-    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False)
-
-
 def start_server(program):
     preferences().program = program
     bpy.ops.service_cli.start_server()
 
 
-def set_up(client):
-    bpy.ops.service_cli.set_up_client(client=client, write=True)
-
-
 def clients():
     """What the panel shows of them, and says below."""
-    running = sys.modules[harness.ADDON + ".preferences"].RUNNING
-    lines = sys.modules[harness.ADDON + ".panels"].client_lines(running.session.link.clients)
-    return {"lines": lines, "note": running.note, "failure": running.server.failure}
-
-
-def new_from_template():
-    bpy.ops.wm.read_homefile(app_template="2D_Animation")
-
-
-def factory_settings():
-    bpy.ops.wm.read_factory_settings()
-
-
-def enable():
-    harness.enable()
-
-
-def load():
-    bpy.ops.wm.open_mainfile(filepath=PATH)
+    lines = sys.modules[harness.ADDON + ".panels"].client_lines(running().session.link.clients)
+    return {"lines": lines, "note": running().note, "failure": running().server.failure}
 
 
 def reset():
     """A cube, a light and a camera, in a document that was never saved; linked."""
     bpy.ops.wm.read_homefile(use_factory_startup=True)
-    if not is_connected():
-        connect()
+    if not WORDS["is_connected"]():
+        bpy.ops.service_cli.connect()
 
 
 def operate():
@@ -204,43 +143,13 @@ def render_job():
         bpy.ops.render.render("INVOKE_DEFAULT", animation=True)
 
 
-def render():
-    harness.render(os.path.join(FOLDER, "still.png"))
-
-
-def share():
-    bpy.ops.service_cli.share_render()
-
-
-def share_document():
-    bpy.ops.service_cli.share_document()
-
-
-def is_modified():
-    return bpy.data.is_dirty
-
-
 def pictured():
     """What the panel says of pictures, and when that was, in milliseconds."""
-    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
+    session = running().session
     status_words = sys.modules[harness.ADDON + ".service_host_link"].status_words
     at = session.link.pictured_at
     lines = status_words(session.link.status(), True, at).lines
     return {"at": at and at * 1000, "lines": [each for each in lines if each.startswith("Picture")]}
-
-
-def open_window():
-    bpy.ops.wm.window_new()
-
-
-def close_window():
-    windows = bpy.context.window_manager.windows
-    with bpy.context.temp_override(window=windows[-1]):
-        bpy.ops.wm.window_close()
-
-
-def talk():
-    print("a line of a script")
 
 
 def many(count=10000):
@@ -250,20 +159,8 @@ def many(count=10000):
         harness.add("Object%05d" % index, mesh)
 
 
-def freeze():
-    time.sleep(8.0)
-
-
 def preferences():
     return bpy.context.preferences.addons[harness.ADDON].preferences
-
-
-def share_picture(shares):
-    preferences().share_picture = shares == "on"
-
-
-def share_scene(shares):
-    preferences().share_scene = shares == "on"
 
 
 def traces():
@@ -319,10 +216,6 @@ def watch_dialog():
     keys.keymap_items.new("service_cli.note_at_point", "F7", "PRESS")
 
 
-def dialog():
-    return _dialog
-
-
 def press(*words):
     """Keys or a click with the mouse over the middle of the 3D view: words of xdotool."""
     region = view_region()
@@ -330,18 +223,6 @@ def press(*words):
     top = bpy.context.window_manager.windows[0].height - y
     subprocess.run(["xdotool", "mousemove", "--window", window_id(), str(x), str(top)], check=True)
     subprocess.Popen(["xdotool"] + list(words))
-
-
-def look_at_cube():
-    """The middle of the 3D view is the middle of the cube, which is not selected."""
-    bpy.ops.object.select_all(action="DESELECT")
-    view_area().spaces.active.region_3d.view_location = bpy.data.objects["Cube"].location
-
-
-def add_box():
-    """A second mesh, in view and beside the cube."""
-    bpy.ops.mesh.primitive_cube_add(size=1, location=(3, -2, 0))
-    bpy.context.object.name = "Box"
 
 
 def raise_cube_and_box():
@@ -367,18 +248,8 @@ def notes():
         "pins": [number for number, _, _ in pins.pins(shown)],
         "folder": folder,
         "none": module.why_none(),
-        "running": sys.modules[harness.ADDON + ".preferences"].RUNNING.note,
+        "running": running().note,
     }
-
-
-def shown():
-    """The notes as the server told of them."""
-    return sys.modules[harness.ADDON + ".notes"].all_shown()[0]
-
-
-def accept_note():
-    shown, _ = sys.modules[harness.ADDON + ".notes"].all_shown()
-    bpy.ops.service_cli.settle_note(note=shown[0]["id"], action="accept")
 
 
 def window_id():
@@ -431,15 +302,6 @@ def in_view():
     return bpy.context.temp_override(window=window, area=view_area(), region=view_region())
 
 
-def is_connected():
-    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
-    return session is not None and session.link.connected
-
-
-def console_uri():
-    session = sys.modules[harness.ADDON + ".preferences"].RUNNING.session
-    return "events://session/" + session.console.session_id
-
 
 _covers = []
 
@@ -480,12 +342,62 @@ def render_long():
     bpy.ops.render.render("INVOKE_DEFAULT")
 
 
-def is_rendering():
-    return bpy.app.is_job_running("RENDER")
+def running():
+    return sys.modules[harness.ADDON + ".preferences"].RUNNING
 
 
-def disconnect():
-    bpy.ops.service_cli.disconnect()
+def shown():
+    """The notes as the server told of them."""
+    return sys.modules[harness.ADDON + ".notes"].all_shown()[0]
+
+
+def save_as(name, **more):
+    bpy.ops.wm.save_as_mainfile(filepath=os.path.join(FOLDER, name), **more)
+
+
+def look_at_cube():
+    """The middle of the 3D view is the middle of the cube, which is not selected."""
+    bpy.ops.object.select_all(action="DESELECT")
+    view_area().spaces.active.region_3d.view_location = bpy.data.objects["Cube"].location
+
+
+def add_box():
+    """A second mesh, in view and beside the cube."""
+    bpy.ops.mesh.primitive_cube_add(size=1, location=(3, -2, 0))
+    bpy.context.object.name = "Box"
+
+
+# What takes one line.
+WORDS = {
+    "connect": lambda: bpy.ops.service_cli.connect(),
+    "disconnect": lambda: bpy.ops.service_cli.disconnect(),
+    "is_connected": lambda: running().session is not None and running().session.link.connected,
+    "enable": lambda: harness.enable() and None,
+    "set_up": lambda client: bpy.ops.service_cli.set_up_client(client=client, write=True),
+    "share_picture": lambda shares: setattr(preferences(), "share_picture", shares == "on"),
+    "share_scene": lambda shares: setattr(preferences(), "share_scene", shares == "on"),
+    "share": lambda: bpy.ops.service_cli.share_render(),
+    "share_document": lambda: bpy.ops.service_cli.share_document(),
+    "accept_note": lambda: bpy.ops.service_cli.settle_note(note=shown()[0]["id"], action="accept"),
+    "console_uri": lambda: "events://session/" + running().session.console.session_id,
+    "dialog": lambda: _dialog,
+    "new": lambda: bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False),
+    "factory_settings": lambda: bpy.ops.wm.read_factory_settings(),
+    "load": lambda: bpy.ops.wm.open_mainfile(filepath=PATH),
+    "save": lambda: bpy.ops.wm.save_as_mainfile(filepath=PATH),
+    "save_as": lambda: save_as("other.blend"),
+    "save_copy": lambda: save_as("copy.blend", copy=True),
+    "is_modified": lambda: bpy.data.is_dirty,
+    "undo": lambda: bpy.ops.ed.undo(),
+    "move_back": lambda: setattr(bpy.data.objects["Cube"].location, "x", 1.0),
+    "rename": lambda: setattr(bpy.data.objects["Cube"], "name", "Hero"),
+    "dim": lambda energy: setattr(bpy.data.lights["Light"], "energy", float(energy)),
+    "place_of": lambda name: list(bpy.data.objects[name].matrix_world.translation),
+    "render": lambda: harness.render(os.path.join(FOLDER, "still.png")),
+    "is_rendering": lambda: bpy.app.is_job_running("RENDER"),
+    "talk": lambda: print("a line of a script"),
+    "freeze": lambda: time.sleep(6.0),  # longer than a read waits
+}
 
 
 def say(**members):
@@ -503,7 +415,8 @@ def obey():
             return False
         began = time.time()
         name, *arguments = word.split()
-        found = globals()[name](*arguments)
+        found = (WORDS.get(name) or globals()[name])(*arguments)
+        found = None if isinstance(found, set) else found  # of an operator
         say(did=word, at=began * 1000, found=found)
 
 

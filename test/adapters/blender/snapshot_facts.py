@@ -94,13 +94,6 @@ class Objects(unittest.TestCase):
             visible, {"Hidden": False, "Off": False, "Shown": True, "Excluded": False}
         )
 
-    def test_leave_out_numbers_that_are_not_finite_and_warn(self):
-        bad = harness.add("Bad")
-        bad.location.x = float("nan")
-        scene = collect("standard")
-        self.assertNotIn("translate", by_name(scene)["Bad"])
-        self.assertIn({"code": "number_not_finite", "count": 1}, scene["warnings"])
-
     def test_turn_as_their_rotation_mode_says(self):
         quaternion = harness.add("Q")
         quaternion.rotation_mode = "QUATERNION"

@@ -83,8 +83,6 @@ def value_of(text):
     """JSON with words for what JSON has not."""
     if text == "<object>":
         return object()
-    if text == "<infinity>":
-        return float("inf")
     if isinstance(text, list):
         return [value_of(item) for item in text]
     if isinstance(text, dict):
@@ -121,9 +119,6 @@ def run(command):
     if "freeze" in command:  # Python's lock is kept, as by an application that computes
         ctypes.PyDLL(None).usleep(int(command["freeze"] * 1000000))
         return None
-    if "start_and_flush" in command:
-        link.start()
-        return link.flush(command["start_and_flush"])
     if "words" in command:
         return module.status_words(link.status())
     if "get" in command:

@@ -91,11 +91,6 @@ class FindServer(unittest.TestCase):
         self.record("two", age=3, host_url="http://127.0.0.1:3/host")
         self.assertEqual(self.find()[1], "token-of-two")
 
-    def test_ignores_one_newline_at_the_end_of_a_token(self):
-        path = self.record("one")
-        self.write(path[:-5] + ".token", "abc\r\n")
-        self.assertEqual(self.find()[1], "abc")
-
     def test_takes_the_environment_before_any_record(self):
         self.record("one")
         env = {"SERVICE_HOST_URL": "http://localhost:7/host", "SERVICE_HOST_TOKEN": "mine"}

@@ -98,31 +98,6 @@ class Console(unittest.TestCase):
         self.assertIn("four", out.getvalue())
 
 
-class Objects(unittest.TestCase):
-    def test_are_offered_and_told_as_they_change(self):
-        said = []
-
-        class Link(object):
-            def register(self, scheme, resources, templates):
-                said.append(([each["uri"] for each in resources], len(templates)))
-
-            def updated(self, uri):
-                said.append(uri)
-
-        objects = link.OfferedObjects(Link(), "thing", "All about one")
-        objects.offer()
-        objects.tell(["Käse/1", "b"])
-        objects.touch(["b", "b"])
-        objects.tell()
-        objects.tell(["b"])
-        objects.tell(["b"])
-        objects.offer(False)
-        self.assertEqual(said, [
-            ([], 1), (["thing://K%C3%A4se%2F1", "thing://b"], 1), "thing://b",
-            (["thing://b"], 1), "thing://K%C3%A4se%2F1", ([], 0)])
-        self.assertEqual(objects.id_of("THING://K%C3%A4se%2F1?a=b#c"), "Käse/1")
-
-
 class Words(unittest.TestCase):
     def words(self, state, text, error=None, **about):
         status = link.LinkStatus(state, text, "http://127.0.0.1:8765/host", error)
@@ -138,25 +113,13 @@ class Words(unittest.TestCase):
         self.assertIn("then press Connect", refused.lines[-1])
         self.assertEqual(self.words("off", link.CLEARED).lines, [link.CLEARED])
 
-    def test_of_a_note_keep_apart_who_said_it(self):
-        proof = {"asked": ["Cube moved"], "also_changed": ["Lamp gone"], "more": 3, "after": "notes://7/after",
-                 "difference": {"uri": "notes://7/difference"}}
-        note = {"number": 7, "text": "Higher", "state": "answered", "targets": [{"name": "Cube"}],
-                "before": "notes://7/before",
-                "entries": [{"action": "answer", "by": "ai", "text": "done", "proof": proof}]}
-
-        def name_of(target):
-            return target["name"]
-
-        blocks = link.note_blocks(note, name_of)
-        self.assertEqual(blocks[:2], (["Higher", "About: Cube"], ["ai: done"]))
-        self.assertEqual(blocks.changes[:-1], [
-            "Changed:", "- Cube moved", "Also changed:", "- Lamp gone", "… and 3 more"])
+    def test_of_a_note_show_its_pictures_where_the_server_keeps_them(self):
+        proof = {"after": "notes://7/after", "difference": {"uri": "notes://7/difference"}}
+        note = {"number": 7, "before": "notes://7/before",
+                "entries": [{"action": "answer", "proof": proof}]}
         self.assertEqual(link.note_pictures(note, "/p"), [
             (title, os.path.join("/p", "0007", name + ".png"))
             for title, name in (("Before", "before"), ("After", "after"), ("Where", "difference"))])
-        settled = link.note_blocks(dict(note, state="accepted"), name_of)
-        self.assertEqual(settled, (["Higher"], [], []))
 
 
 class Statuses(unittest.TestCase):

@@ -119,14 +119,6 @@ describe('a saved login', () => {
       expect(login?.refreshExpiresAtMs).to.be.greaterThan(Date.now())
     }))
 
-  it('is refreshed by the access token when there is no other', () =>
-    withCase(async ({ registry, save, saved, whoami }) => {
-      await save(4 * minuteMs, { refreshToken: undefined })
-      expect(await whoami()).to.equal('alice')
-      expect(registry).to.deep.include({ calls: ['refresh', 'me'], refresh: 'srt_first' })
-      expect((await saved())?.accessToken?.reveal()).to.equal(registry.access)
-    }))
-
   it('is refreshed once after a 401, and the call is made again', () =>
     withCase(async ({ registry, save, whoami }) => {
       await save(60 * minuteMs)

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { AccountsClient } from '../../../src/lib/accounts/client.ts'
-import { type AccountsUrl, parseAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
+import { requireAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
 
 export interface Seen {
   readonly method: string
@@ -63,18 +63,12 @@ export function sendJson(
   res.end(JSON.stringify(body))
 }
 
-export function accountsUrlOf(url: string): AccountsUrl {
-  const parsed = parseAccountsUrl(url)
-  if (!parsed.ok) throw new Error(parsed.failure)
-  return parsed.value
-}
-
 export function clientOf(
   url: string,
   env: NodeJS.ProcessEnv = {},
   timeoutMs?: number,
 ): AccountsClient {
-  return new AccountsClient(accountsUrlOf(url), env, timeoutMs)
+  return new AccountsClient(requireAccountsUrl(url, 'the test'), env, timeoutMs)
 }
 
 /** A token as the specification has it: a JWT that says when it ends. */

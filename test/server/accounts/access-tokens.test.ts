@@ -1,14 +1,6 @@
 import { expect } from 'chai'
 import { createHmac } from 'node:crypto'
-import {
-  calculateJwkThumbprint,
-  type CryptoKey,
-  decodeJwt,
-  decodeProtectedHeader,
-  exportJWK,
-  generateKeyPair,
-  SignJWT,
-} from 'jose'
+import { type CryptoKey, decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { Tokens } from '../../../src/server/accounts/tokens.ts'
 import { auth, issuer, meCode, sharedAccountsServer } from './harness.ts'
 
@@ -49,19 +41,6 @@ describe('access tokens', () => {
     return `${unsigned}.${mac.digest('base64url')}`
   }
 
-  async function forgedWithOwnKey(): Promise<string> {
-    const { privateKey, publicKey } = await generateKeyPair('ES256')
-    const jwk = await exportJWK(publicKey)
-    return forge({}, { jwk, kid: await calculateJwkThumbprint(jwk) }, privateKey)
-  }
-
-  function flipped(part: number): string {
-    const parts = token.split('.')
-    const text = parts[part] ?? ''
-    parts[part] = text.slice(0, 5) + (text[5] === 'A' ? 'B' : 'A') + text.slice(6)
-    return parts.join('.')
-  }
-
   it('are RFC 9068 JWTs without a name', async () => {
     const { access_token, account } = await registry.register()
     const seconds = registry.clock.nowMs / 1000
@@ -91,15 +70,10 @@ describe('access tokens', () => {
     ['no algorithm', () => headed({ alg: 'none' }, '')],
     ['the public key as a secret', signedByPublicKey],
     ['another type', () => forge({}, { typ: 'JWT' })],
-    ['other claims', () => flipped(1)],
-    ['another signature', () => flipped(2)],
-    ['the key of a path', () => headed({ kid: '../../etc/passwd' })],
-    ['a key of its own', forgedWithOwnKey],
     ['another issuer', () => forge({ iss: 'https://evil.example' })],
     ['another audience', () => forge({ aud: 'https://evil.example' })],
     ['no session', () => forge({ sid: undefined })],
     ['an end that has passed', () => forge({ exp: registry.clock.nowMs / 1000 - 3600 })],
-    ['a time before which it is nothing', () => forge({ nbf: registry.clock.nowMs / 1000 + 3600 })],
   ]
   for (const [what, make] of forgeries) {
     it(`are refused with ${what}`, async () => {
@@ -122,15 +96,6 @@ describe('access tokens', () => {
       expect([answer.status, answer.json.code]).to.deep.equal([401, 'token-missing'])
       expect(answer.headers['www-authenticate']).to.equal('Bearer realm="registry"')
     }
-  })
-
-  it('are taken until five seconds after their end', async () => {
-    const { access_token } = await registry.register()
-    const endMs = registry.clock.nowMs + day * 1000
-    registry.clock.nowMs = endMs + 4999
-    expect(await meCode(registry, access_token)).to.equal('ok')
-    registry.clock.nowMs = endMs + 6000
-    expect(await meCode(registry, access_token)).to.equal('token-expired')
   })
 
   it('stay valid when the lifetime of new ones is lowered', async () => {

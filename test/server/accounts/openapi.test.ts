@@ -21,7 +21,11 @@ describe('OpenAPI document', () => {
         `get ${auth}/tokens`,
         `delete ${auth}/tokens/{id}`,
       ])
-      const { RegisterRequest } = json.components.schemas
+      const { RegisterRequest, Problem } = json.components.schemas
+      expect(Problem.required).to.deep.equal(['type', 'title', 'status', 'code'])
+      const refused = await call('GET', `${auth}/me`)
+      expect(refused.headers['content-type']).to.equal('application/problem+json')
+      expect(refused.json).to.include.keys('type', 'title', 'status', 'detail', 'code', 'instance')
       expect(RegisterRequest).to.deep.include({
         additionalProperties: false,
         required: ['username', 'email', 'password'],

@@ -12,7 +12,7 @@ describe('the tokens of an accounts server', () => {
   let server: Server
   let tokens: AccountTokens
   let nowMs: number
-  /** What the accounts server answers; null: it is away. */
+  /** What the accounts server answers; null: it is away, and another program is there. */
   let answer: { status: number; team: string | null } | null
   let asked: number
   /** Runs the next look at what is watched. */
@@ -22,7 +22,7 @@ describe('the tokens of an accounts server', () => {
     ;[nowMs, asked, answer] = [1_000_000, 0, { status: 200, team: 'fx' }]
     server = createServer((_req, res) => {
       asked++
-      if (answer === null) return void res.destroy()
+      if (answer === null) return void res.writeHead(404).end()
       const { status, team } = answer
       const account = { id: 'id-of-ada', username: 'ada', email: 'a@x.example', team }
       const service = { id: 't', name: 'ci', expires_at: '2027-01-01T00:00:00Z' }

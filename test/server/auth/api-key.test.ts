@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { bearer } from '../../helpers/keyed-server.ts'
-import { ask, initializeBody, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
+import { ask, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -40,14 +40,10 @@ describe('serve with a key', () => {
   })
 
   for (const [title, headers] of wrong) {
-    it(`does not let in ${title}, on any route`, async () => {
+    it(`does not let in ${title}`, async () => {
       const { Authorization: _, ...rest } = session.headers
-      const inSession = { ...rest, ...headers }
-      const posted = { method: 'POST', headers: inSession, body: rpc('ping') }
-      const first = { ...posted, headers: { ...postHeaders, ...headers }, body: initializeBody() }
+      const posted = { method: 'POST', headers: { ...rest, ...headers }, body: rpc('ping') }
       const answers = [
-        await ask(serve.url, first),
-        await ask(serve.url, posted),
         await ask(`${serve.url}?key=${key}&access_token=${key}`, posted),
         await ask(artefact, { headers }),
       ]
@@ -55,7 +51,6 @@ describe('serve with a key', () => {
         expect(answer.status, answer.text).to.equal(401)
         expect(answer.headers['www-authenticate']).to.match(/^Bearer realm=/)
         expect(answer.text).not.to.contain(key).and.not.to.contain('a body')
-        expect(answer.headers).not.to.have.property('mcp-session-id')
       }
     })
   }
@@ -75,7 +70,7 @@ describe('serve with a key', () => {
     for (let at = 1; at < times.length; at++) {
       expect(times[at] - times[at - 1]).to.be.at.least(1000)
     }
-    expect(denied.length).to.be.below(wrong.length * 8)
+    expect(denied.length).to.be.below(wrong.length * 4)
     expect(JSON.stringify(entries)).not.to.contain(key)
   })
 

@@ -51,17 +51,6 @@ describe("the owner's commands on a server with a key", () => {
     expect(own.summary).to.contain('answers in').and.not.contain('requires a key')
   })
 
-  it('send the key that is given instead, also a wrong one', async () => {
-    const { stderr } = await run(['resources', 'list'], { SERVICE_MCP_API_KEY: 'wrong-key' })
-    expect(stderr).to.contain('does not accept the key')
-  })
-
-  it('do not include connect: its client needs a key, and is told how to get one', async () => {
-    const env = cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder })
-    const { stdout } = await runCommand(['connect'], { env, input: `${initializeBody()}\n` })
-    expect(stdout).to.contain('requires a key').and.contain('service-cli keys create')
-  })
-
   it('have a token in a file of the owner alone, which is not in the record', async () => {
     expect(token).to.match(/^own_[A-Za-z0-9_-]{43}$/)
     expect((await stat(file)).mode & 0o777).to.equal(0o600)

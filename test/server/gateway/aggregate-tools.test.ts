@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import { ask, RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
+import { ask, toolCall } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
@@ -99,13 +99,6 @@ describe('the tools of a gateway that aggregates', () => {
       expect(isError).to.equal(true)
       expect(content[0].text).to.contain('2 instances run; name one of them as "instance":')
     }
-  })
-
-  it('refuse to wait for an object in a batch', async () => {
-    const old = await RawSession.open(gateway.url, '2025-03-26')
-    const wait = rpc('tools/call', toolCall('wait_for_change', { uris: ['Cube'] }), 1)
-    const { json } = await old.post(`[${wait},${rpc('ping', {}, 2)}]`)
-    expect(json[0].result.content[0].text).to.match(/^argument_invalid: a batch cannot wait/)
   })
 
   it('wait for one instance since a revision, and for several at once', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -202,23 +202,6 @@ describe('a gateway that aggregates', () => {
       await blender.post('scene', sceneOf(4))
       await stream.until(() => stream.updates.includes(at(blender)), 'the update')
       stream.close()
-    })
-
-    it('ends in its spelling when that names several instances by now', async () => {
-      const digits = maya.instanceId.slice(0, 13)
-      const uri = `instance://${digits}/scene/current`
-      await session.call('resources/subscribe', { uri })
-      const like = `${digits}${randomUUID().slice(13)}`
-      const other = await writeInstance(registryDir, { instanceId: like })
-      const ambiguous = () => read(uri).then(({ error }) => error?.message ?? '')
-      await until(async () => (await ambiguous()).includes('several instances'), 'the other one')
-      expect((await session.call('resources/unsubscribe', { uri })).result).to.deep.equal({})
-      await session.call('resources/subscribe', { uri: at(maya) })
-      await maya.post('scene', sceneOf(9))
-      await events.until(() => events.updates.includes(at(maya)), 'the update')
-      expect(events.updates).to.not.include(uri)
-      await session.call('resources/unsubscribe', { uri: at(maya) })
-      await other.remove()
     })
 
     it('is refused for what can never be heard of', async () => {

@@ -68,7 +68,7 @@ describe('a gateway that instances join', () => {
   })
 
   const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]
-  const acceptFlags = () => [...joinFlags(), '--auth', 'none']
+  const acceptFlags = () => [...joinFlags(), '--auth', 'none', '--bound=rejoinMs=500']
 
   const tokenOf = (user: string) => tokens[user]?.token ?? ''
 

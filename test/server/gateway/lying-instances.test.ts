@@ -24,7 +24,7 @@ import type { RunningServe } from '../../helpers/serve-process.ts'
 import { at, startAggregating } from './aggregating.ts'
 
 /** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
-const limits = { instanceAnswerMs: 4000, instanceSilenceMs: 4000 }
+const limits = { instanceAnswerMs: 2500, instanceSilenceMs: 2500 }
 
 describe('an instance that lies', () => {
   let registryDir: string
@@ -211,15 +211,6 @@ describe('an instance that lies', () => {
     }
   })
 
-  it('does not end a gateway that refuses to wait for it and for itself', async () => {
-    const full = await startAggregating(registryDir, { limits: { ...limits, maxWaits: 0 } })
-    bad.onCall = ({ res }) => void openResponses.add(res)
-    const call = { name: 'wait_for_change', arguments: { uris: [at(bad), 'gateway://instances'] } }
-    const { result } = (await callStateless(full.url, 'tools/call', call)).json
-    expect(result.content[0].text).to.match(/^limit_reached: /)
-    await full.stop()
-  })
-
   it('is called by others while one client waits for it many times', async () => {
     bad.onCall = ({ res, id, params }) => {
       if (params.name === 'wait_for_change') return void openResponses.add(res)
@@ -233,8 +224,8 @@ describe('an instance that lies', () => {
       await (await post('tools/call', params, left.signal)).text()
       await wait()
     }
-    for (let n = 0; n < 150; n++) wait().catch(() => {})
-    await until(() => bad.open === 150, 'the waits')
+    for (let n = 0; n < 80; n++) wait().catch(() => {})
+    await until(() => bad.open === 80, 'the waits')
     const { json } = await lookAt(bad)
     expect(json.result.content[0].text).to.equal('seen')
     left.abort()
@@ -246,10 +237,10 @@ describe('an instance that lies', () => {
     const patient = await startAggregating(registryDir, { limits: { instanceAnswerMs: 60_000 } })
     bad.onRead = ({ res, id, uri }) => {
       openResponses.add(res)
-      res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
+      res.write(contentsOf(uri, 'x'.repeat(150_000), id).slice(0, -3))
     }
     const left = new AbortController()
-    const begun = Array.from({ length: 120 }, async () => {
+    const begun = Array.from({ length: 80 }, async () => {
       const { body } = await post('resources/read', { uri: at(bad) }, left.signal, patient)
       let text = ''
       for await (const chunk of body ?? []) {

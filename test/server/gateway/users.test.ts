@@ -60,7 +60,7 @@ describe('a gateway whose users see what is theirs', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  const gatewayFlags = () => ['--aggregate', '--accept-joins', accounts.url]
+  const gatewayFlags = () => ['--aggregate', '--accept-joins', accounts.url, '--bound=rejoinMs=100']
   const makeToken = async (access: string, scopes: string[]) =>
     (await caller.call('POST', '/tokens', access, { name: 'ws', scopes })).json
   const setTeam = async (name: string, team: string | null) => {
@@ -433,7 +433,7 @@ describe('a gateway whose users see what is theirs', () => {
     const second = gatewayInProcess({
       port: 0,
       registryDir: join(folder, 'second'),
-      flags: ['--aggregate', `--accept-joins=${away.url}`, '--auth=accounts'],
+      flags: [...gatewayFlags().with(2, away.url), '--auth', 'accounts'],
     })
     const { url } = await second.line('listening')
     expect((await callAt(url, token, 'resources/list')).status).to.equal(200)

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import { type Socket, connect } from 'node:net'
-import { WebSocket, type ClientOptions } from 'ws'
+import { describePut } from '../../../src/server/artefacts/sidecar.ts'
+import type { ArtefactFields, PutResult } from '../../../src/server/artefacts/store.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { Checkpoints } from '../../../src/server/checkpoints/checkpoints.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
@@ -15,9 +16,9 @@ import type { ResourceRegistry } from '../../../src/server/resources/registry.ts
 import type { SceneState } from '../../../src/server/resources/scene/state.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { helloOf } from '../../helpers/link.ts'
+import { helloOf, LinkClient } from '../../helpers/link.ts'
+import { type Answer, ask } from '../../helpers/mcp.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
-import { MemoryArtefacts } from './memory-artefacts.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
 
 const token = 'host-token-of-this-test'
@@ -26,12 +27,7 @@ export const json = { ...bearer, 'Content-Type': 'application/json' }
 
 export type Message = Record<string, unknown>
 
-export interface Answer {
-  status: number
-  headers: IncomingHttpHeaders
-  text: string
-  body: { code?: string; existed?: boolean; errors?: { pointer: string; detail: string }[] }
-}
+type Headers = Record<string, string | string[]>
 
 export interface LinkServerOptions {
   readonly limits?: Partial<Bounds>
@@ -40,6 +36,41 @@ export interface LinkServerOptions {
   readonly artefacts?: HostParts['artefacts']
   /** Default: there are none. */
   readonly notes?: HostParts['notes']
+}
+
+/** A store that remembers what arrived. */
+class MemoryArtefacts {
+  readonly stored = new Map<string, { bytes: Buffer; fields: ArtefactFields }>()
+  /** Puts that were begun and did not end well. */
+  broken = 0
+  /** Called when a put has taken its first bytes. */
+  onFirstBytes: () => void = () => {}
+  onBroken: () => void = () => {}
+
+  async put(source: AsyncIterable<Uint8Array>, fields: ArtefactFields = {}): Promise<PutResult> {
+    const chunks: Uint8Array[] = []
+    try {
+      for await (const chunk of source) {
+        if (chunks.push(chunk) === 1) this.onFirstBytes()
+      }
+    } catch (error) {
+      this.broken++
+      this.onBroken()
+      throw error
+    }
+    const bytes = Buffer.concat(chunks)
+    const hex = createHash('sha256').update(bytes).digest('hex')
+    const existed = this.stored.has(hex)
+    this.stored.set(hex, { bytes, fields })
+    const origin = { instance_id: null, dcc_type: null }
+    const facts = { hex, size: bytes.length, nowMs: 0, ttlMs: 0, origin, previous: null }
+    const ref = describePut(fields, facts)
+    return { ref, existed }
+  }
+
+  async remove(hex: string): Promise<boolean> {
+    return this.stored.delete(hex)
+  }
 }
 
 /** The whole server on port 0, which remembers what arrived. */
@@ -143,23 +174,17 @@ export class LinkServer {
   }
 
   /** A WebSocket past the handshake that has said nothing yet. */
-  async open(options: ClientOptions = {}): Promise<Peer> {
-    const ws = new WebSocket(`ws://127.0.0.1:${this.port}/host`, 'dcc-host.v1', {
-      headers: bearer,
-      ...options,
-    })
-    const peer = new Peer(ws)
-    this.#clients.push(ws)
-    await once(ws, 'open')
-    return peer
+  async open(): Promise<LinkClient> {
+    const client = await LinkClient.open(this)
+    this.#clients.push(client.ws)
+    return client
   }
 
   /** One that said hello and was welcomed. */
-  async join(instanceId = 'run-1', members: Message = {}): Promise<Peer> {
-    const peer = await this.open()
-    peer.send(hello(instanceId, members))
-    peer.welcome = await peer.next()
-    return peer
+  async join(instanceId = 'run-1', members: object = {}): Promise<LinkClient> {
+    const client = await LinkClient.connect(this, { instance_id: instanceId, ...members })
+    this.#clients.push(client.ws)
+    return client
   }
 
   /** A connection for what no client library would send. */
@@ -170,22 +195,12 @@ export class LinkServer {
     return new RawConnection(socket)
   }
 
-  post(path: string, body: string | Buffer, headers: OutgoingHttpHeaders = json): Promise<Answer> {
+  post(path: string, body: string | Buffer, headers: Headers = json): Promise<Answer> {
     return this.send('POST', path, headers, body)
   }
 
-  async send(
-    method: string,
-    path: string,
-    headers: OutgoingHttpHeaders,
-    body: string | Buffer = '',
-  ): Promise<Answer> {
-    const req = request({ port: this.port, host: '127.0.0.1', method, path, headers })
-    req.end(body)
-    const [res] = await once(req, 'response')
-    let text = ''
-    for await (const chunk of res.setEncoding('utf8')) text += chunk
-    return { status: res.statusCode, headers: res.headers, text, body: JSON.parse(text) }
+  send(method: string, path: string, headers: Headers, body?: string | Buffer): Promise<Answer> {
+    return ask(`http://127.0.0.1:${this.port}${path}`, { method, headers, body })
   }
 
   expectNothingArrived(): void {
@@ -198,78 +213,13 @@ export class LinkServer {
     return this.log.lines.filter(({ level }) => level === 'error').map(({ text }) => text)
   }
 
-  /** The server alone: clients are left as they are. */
-  stopServer(): Promise<void> {
-    return this.#server.stop()
-  }
-
   async stop(): Promise<void> {
     for (const client of this.#clients) client.terminate()
     await this.#server.stop()
   }
 }
 
-export const hello = (instanceId = 'run-1', members: Message = {}): Message =>
-  helloOf({ instance_id: instanceId, ...members })
-
-/** The application's end of a link. */
-export class Peer {
-  readonly ws: WebSocket
-  readonly closed: Promise<{ code: number; reason: string }>
-  /** As it arrived. */
-  readonly received: Message[] = []
-  welcome: Message = {}
-  pings = 0
-  #taken = 0
-  #arrived = () => {}
-
-  constructor(ws: WebSocket) {
-    this.ws = ws
-    ws.on('message', data => {
-      this.received.push(JSON.parse(String(data)))
-      this.#arrived()
-    })
-    ws.on('ping', () => this.pings++)
-    ws.on('error', () => {})
-    this.closed = new Promise(resolve => {
-      ws.once('close', (code, reason) => {
-        this.#arrived()
-        resolve({ code, reason: reason.toString() })
-      })
-    })
-  }
-
-  send(message: Message | string | Buffer): void {
-    const isData = typeof message === 'string' || Buffer.isBuffer(message)
-    this.ws.send(isData ? message : JSON.stringify(message))
-  }
-
-  /** The next message that was not looked at yet. */
-  async next(): Promise<Message> {
-    while (this.#taken >= this.received.length) {
-      if (this.ws.readyState === WebSocket.CLOSED) throw new Error('the link is closed')
-      await new Promise<void>(resolve => (this.#arrived = resolve))
-    }
-    return this.received[this.#taken++] ?? {}
-  }
-
-  /** Sends with an id and resolves with the answer to it, whatever comes before. */
-  async ask(message: Message): Promise<Message> {
-    const id = `q${Math.random()}`
-    this.send({ ...message, id })
-    for (;;) {
-      const answer = await this.next()
-      if (answer.id !== id) continue
-      const { id: _, ...rest } = answer
-      return rest
-    }
-  }
-
-  /** Resolves once the server has handled all that was sent before. */
-  async settled(): Promise<void> {
-    await this.ask({ type: 'app.update' })
-  }
-}
+export const hello = (instanceId = 'run-1'): Message => helloOf({ instance_id: instanceId })
 
 /** A connection whose bytes a test writes and reads. */
 export class RawConnection {

@@ -100,26 +100,6 @@ describe('the host client in Node', () => {
     expect([objects[0].x, warnings]).to.deep.equal([[1, null, null], warningOf(2)])
   })
 
-  it('names its document in the summary of a scene that has none, and each time another', async () => {
-    const app = { dcc_type: 'viewer', version: '187' }
-    const { link } = await connect({ app, document: { name: 'one' } })
-    const summary = async () => {
-      const { result } = await session.call('tools/call', toolCall('query_scene'))
-      return result.structuredContent
-    }
-    const dcc = { type: 'viewer', version: '187', mode: 'gui' }
-    link.setScene({ objects: [cube] })
-    expect(await summary()).to.deep.include({ dcc, document: { name: 'one' } })
-    link.setScene({ schema: 'dcc-scene/1', objects: [cube] })
-    await link.flush()
-    link.setDocument({ path: '/shots/two.view', modified: true })
-    await link.log('viewer')
-    const document = { path: '/shots/two.view', modified: true }
-    expect(await summary()).to.deep.include({ dcc, document })
-    link.setScene({ schema: 'dcc-scene/1', document: { name: 'own' }, objects: [cube] })
-    expect(await summary()).to.deep.include({ dcc, document: { name: 'own' } })
-  })
-
   it('hands over what it lacks when a client reads the scene', async () => {
     let frame = 1
     const { link } = await connect({ refresh: () => link.setScene({ frame }) })
@@ -158,19 +138,6 @@ describe('the host client in Node', () => {
       ['window', true],
       ['viewport', true],
     ])
-  })
-
-  it('gives JPEG and WebP pictures, which clients read as PNG', async () => {
-    const { default: sharp } = await import('sharp')
-    const source = sharp(pngOf(32, 16))
-    for (const made of [source.clone().jpeg(), source.clone().webp()]) {
-      const file = new Blob([Uint8Array.from(await made.toBuffer())])
-      await connect({ picture: async () => file })
-      const { result } = await session.call('resources/read', { uri: 'capture://viewport' })
-      expect(result.contents[0]).to.include({ mimeType: 'image/png' })
-      expect(result.contents[0].blob).to.match(/^iVBORw0KGgo/)
-      await told.link.close()
-    }
   })
 
   it('says why there is no picture', async () => {
@@ -275,14 +242,12 @@ describe('the host client in Node', () => {
   })
 
   it('does not say that a server is not there which has no place for it', async () => {
-    const full = await serveInProcess({ flags: ['--bound=maxLinks=1'] })
-    const other = await LinkClient.connect(full)
-    told = new Told({ url: full.hostUrl, token: full.token })
+    const others = await Promise.all(Array.from({ length: 16 }, () => LinkClient.open(serve)))
+    told = new Told({ url: serve.hostUrl, token: serve.token })
     await told.until('waiting: disconnected')
     expect(told.errors[0]).to.match(/^the server at http:.* did not open the link: it may have/)
-    await told.link.close()
-    await other.bye()
-    await full.stop()
+    for (const other of others) other.cut()
+    await Promise.all(others.map(({ closed }) => closed))
   })
 
   it('takes its scene with it when the user disconnects', async () => {

@@ -64,23 +64,6 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(await read()).not.to.have.property('as_of')
   })
 
-  it('is marked by read_resource as it is after the question, not before', async () => {
-    await connect()
-    const texts = async () => {
-      const { result } = await session.call('tools/call', {
-        name: 'read_resource',
-        arguments: { uri },
-      })
-      return result.content.map(({ text }: { text: string }) => text).join('\n')
-    }
-    app.answer = () => ({})
-    expect(await texts()).not.to.contain('has not confirmed')
-    app.answer = () => ({ code: 'busy', message: 'a dialog is open' })
-    expect(await texts()).to.contain('has not confirmed')
-    app.answer = () => ({})
-    expect(await texts()).not.to.contain('has not confirmed')
-  })
-
   it('is not asked for while the application says that it is busy', async () => {
     await connect()
     app.say({ type: 'heartbeat', main_idle_ms: 0, busy: 'rendering' })

@@ -18,7 +18,6 @@ import { ArtefactStore, type OpenArtefact } from '../../../src/server/artefacts/
 import { artefactDownload } from '../../../src/server/http/artefact-download.ts'
 import { RequestContext } from '../../../src/server/http/request-context.ts'
 import { makeProblem } from '../../../src/server/http/problem.ts'
-import { startServer } from '../../helpers/mcp.ts'
 import { recordingLog, settableClock } from '../../helpers/fakes.ts'
 import { until } from '../../helpers/until.ts'
 import { damage, sha256 } from '../../unit/artefacts/support.ts'
@@ -26,16 +25,11 @@ import { damage, sha256 } from '../../unit/artefacts/support.ts'
 /** A store that counts its open artefacts. */
 class CountingStore extends ArtefactStore {
   opened = 0
-  /** The most that were open at the same time. */
-  most = 0
-  /** All that were opened. */
-  sent = 0
 
   override async open(hex: string): Promise<OpenArtefact | null> {
     const artefact = await super.open(hex)
     if (artefact === null) return null
-    this.sent++
-    this.most = Math.max(this.most, ++this.opened)
+    this.opened++
     return {
       ...artefact,
       [Symbol.asyncDispose]: async () => {
@@ -77,7 +71,7 @@ describe('artefact download', () => {
   })
   beforeEach(() => {
     log.lines.length = 0
-    store.most = store.sent = handled = 0
+    handled = 0
   })
   afterEach(() => until(() => store.opened === 0, 'every artefact is closed'))
   after(async () => {
@@ -131,7 +125,7 @@ describe('artefact download', () => {
 
   it('returns 304 for a matching ETag', async () => {
     const hex = await put(randomBytes(100))
-    for (const tag of [`"${hex}"`, `W/"${hex}"`, `"x", "${hex}"`, '*']) {
+    for (const tag of [`"${hex}"`, `W/"${hex}"`, `"x", "${hex}"`]) {
       const answer = await ask(hex, { headers: { 'If-None-Match': tag } })
       expect([tag, answer.status, answer.body.length]).to.deep.equal([tag, 304, 0])
       expect(answer.headers).to.include({ etag: `"${hex}"`, ...safetyHeaders })
@@ -254,19 +248,6 @@ describe('artefact download', () => {
     expect(line?.text).to.contain('an artefact could not be sent').and.contain(hex)
   })
 
-  it('opens no body for answers without bytes', async () => {
-    const hex = await put(randomBytes(1000))
-    const short = [
-      await ask(hex, { method: 'HEAD' }),
-      await ask(hex, { headers: { 'If-None-Match': `"${hex}"` } }),
-      await ask(hex, { headers: { Range: 'bytes=1000-' } }),
-    ]
-    expect(short.map(({ status }) => status)).to.deep.equal([200, 304, 416])
-    expect(store.sent).to.equal(0)
-    expect((await ask(hex)).status).to.equal(200)
-    expect(store.sent).to.equal(1)
-  })
-
   it('closes the file of a client that goes away or does not read', async () => {
     const hex = await put(randomBytes(30_000_000))
     const path = `/artefacts/sha256/${hex}`
@@ -284,43 +265,5 @@ describe('artefact download', () => {
     await until(() => handled === 2, 'the end of the second')
     expect(store.opened).to.equal(0)
     socket.destroy()
-  })
-
-  describe('of requests sent ahead on one connection', () => {
-    const count = 12
-    const bytes = randomBytes(300_000)
-    const download = () =>
-      `GET /artefacts/sha256/${sha256(bytes)} HTTP/1.1\r\nHost: localhost\r\n\r\n`
-    it('opens one artefact at a time, and lets go when the client is gone', async () => {
-      await put(bytes)
-      const whole = bytes.toString('latin1')
-      let ended = 0
-      const running = await startServer(
-        { enableArtefactResources: true },
-        { store: store, accessLog: () => void ended++ },
-      )
-      const socketPort = Number(new URL(running.url).port)
-      const socket = connect(socketPort, '127.0.0.1')
-      const leaving = connect(socketPort, '127.0.0.1')
-      try {
-        socket.write(download().repeat(count))
-        let text = ''
-        for await (const chunk of socket.setEncoding('latin1')) {
-          text += chunk
-          const mayBeAll = text.length >= count * whole.length
-          if (mayBeAll && text.split(whole).length > count) break
-        }
-        expect(store.most).to.equal(1)
-        leaving.write(download().repeat(count))
-        await once(leaving, 'data')
-        leaving.destroy()
-        await until(() => ended === 2 * count, 'the end of every request')
-        await until(() => store.opened === 0, 'the end of every artefact')
-      } finally {
-        socket.destroy()
-        leaving.destroy()
-        await running.stop()
-      }
-    })
   })
 })

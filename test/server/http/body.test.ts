@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { bodyStream, bodyText, readBody } from '../../../src/server/http/body.ts'
+import { bodyStream, readBody } from '../../../src/server/http/body.ts'
 import { toProblem, writeProblem } from '../../../src/server/http/problem.ts'
 import { head, RawConnection } from '../host/harness.ts'
 
@@ -138,12 +138,6 @@ describe('the body of a request', () => {
     })
   }
 
-  it('that a client never sends after its refusal cuts the connection', async () => {
-    read = readBody
-    const connection = await open(head('/', { 'Content-Length': limits.maxBytes + 1 }))
-    await connection.closed
-  })
-
   it('is given up when it makes progress for ever', async () => {
     read = readBody
     limits = { maxBytes: 200_000, timeoutMs: 10_000, maxMs: 50 }
@@ -154,39 +148,4 @@ describe('the body of a request', () => {
     expect(connection.received).to.match(/^HTTP\/1\.1 408 /)
     connection.socket.destroy()
   })
-
-  it('may take longer in all than one of its pauses may', async () => {
-    read = readBody
-    // A step within a third of its time-out may come late on a machine at work.
-    limits = { ...impatient, timeoutMs: 750 }
-    const connection = await open(head('/', { 'Content-Length': 4 }))
-    for (const piece of 'slow') {
-      await new Promise(resolve => setTimeout(resolve, limits.timeoutMs / 3))
-      connection.socket.write(piece)
-    }
-    await connection.until('read 4 of slow')
-    connection.socket.destroy()
-  })
-})
-
-describe('bodyText', () => {
-  const cases: [hex: string, text: string | null][] = [
-    ['', ''],
-    ['efbbbf7b7d', '{}'],
-    ['c3a4', 'ä'],
-    ['f09f98ba', '😺'],
-    ['c3', null],
-    ['c0af', null],
-    ['eda080', null],
-  ]
-  for (const [hex, text] of cases) {
-    it(`${text === null ? 'refuses' : 'decodes'} ${hex || 'nothing'}`, () => {
-      const body = Buffer.from(hex, 'hex')
-      if (text !== null) expect(bodyText(body)).to.equal(text)
-      else
-        expect(() => bodyText(body))
-          .to.throw('UTF-8')
-          .with.property('code', 'body_invalid')
-    })
-  }
 })

@@ -10,15 +10,11 @@ const artefact = `/artefacts/sha256/${'a'.repeat(64)}`
 const routes = [
   ['POST', '/mcp'],
   ['GET', '/mcp'],
-  ['DELETE', '/mcp'],
   ['OPTIONS', '/mcp'],
   ['GET', artefact],
   ['POST', '/host/v1/scene'],
-  ['POST', '/host/v1/artefacts'],
   ['GET', '/healthz'],
-  ['GET', '/readyz'],
   ['GET', '/metrics'],
-  ['GET', '/.well-known/oauth-protected-resource'],
   ['GET', '/nothing'],
 ] as const
 
@@ -62,13 +58,6 @@ describe('pages of other sites', () => {
       }
     })
   }
-
-  it('are not let in by headers that a proxy would set', async () => {
-    for (const header of ['X-Forwarded-Host', 'Forwarded', 'X-Original-Host', 'X-Forwarded-For']) {
-      const lines = ['GET /healthz HTTP/1.1', 'Host: evil.example', `${header}: localhost`]
-      expect((await exchange(serve.port, requestText(lines)))?.status, header).to.equal(403)
-    }
-  })
 
   it('on this machine may use /mcp, but never the host link', async () => {
     const origin = { Origin: 'http://localhost:3000' }
@@ -128,37 +117,24 @@ describe('pages of other sites', () => {
 
   it('that are allowed may send and read what downloads and every revision take', async () => {
     const download = exposed.base + artefact
-    const asked: [url: string, method: string, names: string[]][] = [
-      [download, 'GET', ['Authorization', 'Range', 'If-Range', 'If-None-Match']],
-      [
-        exposed.url,
-        'POST',
-        [
-          'Content-Type',
-          'Accept',
-          'Mcp-Session-Id',
-          'MCP-Protocol-Version',
-          'Mcp-Method',
-          'Mcp-Name',
-        ],
-      ],
-    ]
-    for (const [url, method, names] of asked) {
-      const preflight = await ask(url, {
-        method: 'OPTIONS',
-        headers: {
-          Origin: page,
-          'Access-Control-Request-Method': method,
-          'Access-Control-Request-Headers': names.join(','),
-        },
-      })
+    const asked = ['Authorization', 'Range', 'Mcp-Session-Id', 'MCP-Protocol-Version']
+    for (const [url, method] of [
+      [download, 'GET'],
+      [exposed.url, 'POST'],
+    ] as const) {
+      const headers = {
+        Origin: page,
+        'Access-Control-Request-Method': method,
+        'Access-Control-Request-Headers': asked.join(','),
+      }
+      const preflight = await ask(url, { method: 'OPTIONS', headers })
       expect(preflight.status).to.equal(204)
-      expect(preflight.headers['access-control-allow-methods']?.split(',')).to.include(method)
-      const allowed = preflight.headers['access-control-allow-headers']?.split(',')
-      expect(allowed).to.include.members(names)
+      const allowed = preflight.headers
+      expect(allowed['access-control-allow-methods']?.split(',')).to.include(method)
+      expect(allowed['access-control-allow-headers']?.split(',')).to.include.members(asked)
     }
     const { headers } = await ask(download, { headers: { Origin: page } })
-    expect(headers['access-control-allow-origin']).to.equal(page)
+    expect(headers).to.include({ 'access-control-allow-origin': page, vary: 'Origin' })
     expect(headers['access-control-expose-headers']?.split(',')).to.have.members([
       'Mcp-Session-Id',
       'WWW-Authenticate',
@@ -168,14 +144,6 @@ describe('pages of other sites', () => {
       'Content-Disposition',
       'Retry-After',
     ])
-  })
-
-  it('decide about an answer: it says so to caches, to whomever it goes', async () => {
-    for (const url of [exposed.url, exposed.base + artefact]) {
-      for (const origin of [[], [page], ['https://evil.example']]) {
-        const answer = await ask(url, { headers: { Origin: origin } })
-        expect(answer.headers.vary, String(origin)).to.equal('Origin')
-      }
-    }
+    expect((await ask(exposed.url)).headers.vary).to.equal('Origin')
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { accountsInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
@@ -24,34 +24,19 @@ describe('the address of a client', () => {
   })
   after(() => Promise.all(servers.map(server => server.stop())))
 
-  const cases: [what: string, trusting: 0 | 1, headers: Record<string, string>, peer: string][] = [
-    ['that of the connection, whatever it claims, without a proxy', 0, everyForm, '127.0.0.1'],
-    [
-      'the last one a trusted proxy names, not what the client forged before it',
-      1,
-      { ...everyForm, 'X-Forwarded-For': '6.6.6.6, 203.0.113.7' },
-      '203.0.113.7',
-    ],
-    [
-      'that of a trusted proxy that names no client',
-      1,
-      { Forwarded: 'for=203.0.113.9', 'X-Real-IP': '203.0.113.8' },
-      '127.0.0.1',
-    ],
-  ]
-  for (const [what, trusting, headers, peer] of cases) {
-    it(`is ${what}: in the access log, and in the audit`, async () => {
+  for (const [trusting, peer] of [
+    [0, '127.0.0.1'],
+    [1, '203.0.113.7'],
+  ] as const) {
+    it(`is ${peer} in the access log and the audit`, async () => {
       const server = servers[trusting]!
       const before = server.output().stderr.length
-      const refused = { ...postHeaders, ...headers, Origin: 'https://evil.example' }
-      const init = { method: 'POST', headers: refused, body: initializeBody() }
+      const forwarded = { ...everyForm, 'X-Forwarded-For': '6.6.6.6, 203.0.113.7' }
+      const headers = { ...postHeaders, ...forwarded, Origin: 'https://evil.example' }
+      const init = { method: 'POST', headers, body: initializeBody() }
       expect((await ask(server.url, init)).status).to.equal(403)
-      const logged = () =>
-        server
-          .output()
-          .stderr.slice(before)
-          .split('\n')
-          .find(line => line.includes('"status":403'))
+      const lines = () => server.output().stderr.slice(before).split('\n')
+      const logged = () => lines().find(line => line.includes('"status":403'))
       await until(() => logged() !== undefined, 'the access log')
       expect(JSON.parse(logged() ?? '')).to.include({ peer })
       const session = await RawSession.open(server.url)
@@ -59,23 +44,6 @@ describe('the address of a client', () => {
       expect(entries.at(-1)).to.include({ actor: peer })
     })
   }
-
-  it('is what the limits of the registry count, with a trusted proxy and without', async () => {
-    const login = async (url: string, address: string) => {
-      const headers = { 'Content-Type': 'application/json', 'X-Forwarded-For': address }
-      const body = JSON.stringify({ username: 'ada', password: 'wrong password' })
-      return (await ask(`${url}/api/v1/auth/login`, { method: 'POST', headers, body })).status
-    }
-    for (const [flags, last] of [
-      [[], 429],
-      [trust, 401],
-    ] as const) {
-      const registry = await accountsInProcess({ flags })
-      for (let at = 0; at < 10; at++) await login(registry.url, '203.0.113.7')
-      expect(await login(registry.url, '198.51.100.1')).to.equal(last)
-      await registry.stop()
-    }
-  })
 
   it('of a request to /host is not of this machine with a header of a proxy', async () => {
     const forwarded = {

@@ -16,28 +16,17 @@ import type { RunningServe } from '../../helpers/serve-process.ts'
 
 const key = 'a-key-of-24-characters-or-more'
 
-/** The text format of Prometheus, read strictly: name and labels → value. */
+/** The text format of Prometheus: name and labels → value. */
 function parse(text: string): Map<string, number> {
-  const samples = new Map<string, number>()
-  const types = new Map<string, string>()
-  for (const line of text.split('\n')) {
-    if (line === '' || line.startsWith('# HELP ')) continue
-    const [, typed, type] = /^# TYPE (\S+) (counter|gauge|summary)$/.exec(line) ?? []
-    if (typed !== undefined && type !== undefined) {
-      expect(types.has(typed), `${typed} twice`).to.equal(false)
-      types.set(typed, type)
-      continue
-    }
-    const label = '[a-z]+="(?:[^"\\\\\\n]|\\\\["\\\\n])*"'
-    const sample = new RegExp(`^([a-z_]+)(\\{${label}(?:,${label})*\\})? (\\S+)$`).exec(line)
-    expect(sample, line).to.not.equal(null)
-    const [, name = '', labels = '', value = ''] = sample ?? []
-    expect(types.has(name.replace(/_(sum|count)$/, '')) || types.has(name), line).to.equal(true)
-    expect(samples.has(name + labels), `${line} twice`).to.equal(false)
-    expect(Number.isFinite(Number(value)), line).to.equal(true)
-    samples.set(name + labels, Number(value))
-  }
-  return samples
+  const samples = text.split('\n').flatMap((line): [string, number][] => {
+    if (line === '' || /^# (HELP|TYPE) \S+ \S+/.test(line)) return []
+    const [, name = '', value] =
+      /^([a-z_]+(?:\{[a-z]+="[^"]*"(?:,[a-z]+="[^"]*")*\})?) (\S+)$/.exec(line) ?? []
+    expect(Number(value), line).to.be.finite
+    return [[name, Number(value)]]
+  })
+  expect(new Map(samples).size, 'each once').to.equal(samples.length)
+  return new Map(samples)
 }
 
 describe('/metrics', () => {

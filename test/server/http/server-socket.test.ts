@@ -1,14 +1,15 @@
 import { type EventEmitter, once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
-import { type Socket, connect } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { type Handlers, ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { refuseUpgrade } from '../../../src/server/http/handshake.ts'
-import { guardUpgrades, type Upgrades } from '../../../src/server/http/upgrade.ts'
+import { guardUpgrades, type Upgrade } from '../../../src/server/http/upgrade.ts'
 import { makeProblem } from '../../../src/server/http/problem.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
+import { until } from '../../helpers/until.ts'
 
 /** So long that no test passes because of the cut at its end. */
 const patient = boundsWith({ stopGraceMs: 60_000 })
@@ -59,20 +60,6 @@ describe('stop', () => {
     await stopped
   })
 
-  it('lets several answers of one connection leave', async () => {
-    const answers: ServerResponse[] = []
-    const asked = Promise.withResolvers<void>()
-    await start((_req, res) => {
-      if (answers.push(res) === 3) asked.resolve()
-    })
-    const socket = await open(request.repeat(3))
-    await asked.promise
-    const stopped = listening.stop()
-    for (const res of answers) res.end(Buffer.alloc(4 * MiB, 'x'))
-    expect(await readSlowly(socket)).to.be.greaterThan(3 * 4 * MiB)
-    await stopped
-  })
-
   it('closes a connection on which more than 64 requests wait for their turn', async () => {
     const seen: ServerResponse[] = []
     await start((_req, res) => void seen.push(res))
@@ -104,16 +91,6 @@ describe('stop', () => {
       .to.contain('data: last words\n\n')
       .and.match(/\r\n0\r\n\r\n$/)
     await stopped
-  })
-
-  it('closes idle connections at once, used ones and silent ones', async () => {
-    await start((_req, res) => void res.end('answered'))
-    const used = await open(request)
-    await once(used, 'data')
-    const silent = await open()
-    // The server has taken both connections once it has answered on a third.
-    await once(await open(request), 'data')
-    await Promise.all([once(used, 'close'), once(silent, 'close'), listening.stop()])
   })
 
   it('cuts a reader that stopped after the grace time', async () => {
@@ -160,53 +137,49 @@ describe('an error of the listening socket', () => {
   })
 })
 
-describe('a client that asks for an upgrade, or resets its connection', () => {
+describe('a client that asks for an upgrade', () => {
   const head = 'Host: localhost\r\n\r\n'
-  const serving = async (upgrades: Upgrades) => {
-    const listening = await bound({ listener: (_req, res) => void res.end(), upgrades })
-    const open = async (text: string) => {
-      const socket = connect(listening.port, '127.0.0.1').on('error', () => {})
-      await once(socket, 'connect')
-      socket.write(text)
-      return socket
+  const asks = `GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n${head}`
+  let listening: ServerSocket
+  /** The sockets that left HTTP. */
+  let given: Socket[]
+
+  before(async () => {
+    const refusing: Upgrade = (req, socket) => {
+      if (given.push(socket) === 1) refuseUpgrade(req, makeProblem(403, 'no', 'no'))
     }
-    return { listening, open }
+    const upgrades = guardUpgrades('/', refusing, { host: '127.0.0.1' })
+    listening = await bound({ listener: () => {}, upgrades })
+  })
+  beforeEach(() => (given = []))
+  after(() => listening.stop())
+
+  async function open(text: string): Promise<Socket> {
+    const socket = connect(listening.port, '127.0.0.1').on('error', () => {})
+    await once(socket, 'connect')
+    socket.write(text)
+    return socket
   }
 
   it('is cut when it asks to leave HTTP before an earlier answer has left', async () => {
-    const upgrades = guardUpgrades('/', req => refuseUpgrade(req, makeProblem(403, 'no', 'no')), {
-      host: '127.0.0.1',
-    })
-    const listening = await bound({ listener: () => {}, upgrades })
-    const ask = async (before: string) => {
-      const socket = connect(listening.port, '127.0.0.1').on('error', () => {})
-      await once(socket, 'connect')
+    const ask = async (text: string) => {
+      const socket = await open(text)
       let answer = ''
-      socket.setEncoding('latin1').on('data', text => (answer += text))
-      const asks = 'GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n'
-      socket.write(before + asks + head)
+      socket.setEncoding('latin1').on('data', piece => (answer += piece))
       await once(socket, 'close')
       return answer
     }
-    expect(await ask('')).to.match(/^HTTP\/1\.1 403 /)
-    expect(await ask(`GET / HTTP/1.1\r\n${head}`)).to.equal('')
-    await listening.stop()
+    expect(await ask(asks)).to.match(/^HTTP\/1\.1 403 /)
+    expect(await ask(`GET / HTTP/1.1\r\n${head}${asks}`)).to.equal('')
   })
 
-  it('does not end the process while its upgrade is looked at', async () => {
-    const given = Promise.withResolvers<Socket>()
-    const upgrades = guardUpgrades('/', (_req, socket) => given.resolve(socket), {
-      host: '127.0.0.1',
-    })
-    const { listening, open } = await serving(upgrades)
-    const client = await open(
-      `GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n${head}`,
-    )
-    const socket = await given.promise
+  it('does not end the process when it resets its connection while that is looked at', async () => {
+    given.push(new Socket())
+    const client = await open(asks)
+    await until(() => given.length === 2, 'the upgrade')
     // Not `once` of node:events, which listens for errors as well.
-    const closed = new Promise(resolve => socket.once('close', resolve).resume())
+    const closed = new Promise(resolve => given[1]?.once('close', resolve).resume())
     client.resetAndDestroy()
     await closed
-    await listening.stop()
   })
 })

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { RawSession, rpc } from '../../helpers/mcp.ts'
-import { LinkServer, type Peer } from '../host/harness.ts'
+import type { LinkClient } from '../../helpers/link.ts'
+import { LinkServer } from '../host/harness.ts'
 
 const uri = 'app://Cube'
 
@@ -12,7 +13,7 @@ describe('notifications/cancelled in a session', () => {
   let server: LinkServer
   let url: string
   let session: RawSession
-  let app: Peer
+  let app: LinkClient
 
   beforeEach(async () => {
     server = await LinkServer.start()
@@ -26,12 +27,12 @@ describe('notifications/cancelled in a session', () => {
 
   /** Ids of what the application was asked for, and of what it was told to give up. */
   const idsOf = (type: string) =>
-    app.received.filter(message => message.type === type).map(({ id }) => id)
+    app.messages.filter(message => message.type === type).map(({ id }) => id)
   const untilAsked = async (count: number) => {
     while (idsOf('read').length < count) await app.next()
     return idsOf('read')[count - 1]
   }
-  const answer = (id: unknown) => app.send({ type: 'ok', id, contents: [{ uri, text: 'here' }] })
+  const answer = (id: unknown) => app.say({ type: 'ok', id, contents: [{ uri, text: 'here' }] })
   const cancelled = async () => {
     await app.settled()
     return idsOf('cancel')
@@ -49,20 +50,6 @@ describe('notifications/cancelled in a session', () => {
       expect(ended.headers['content-type']).to.equal('text/event-stream')
     })
   }
-
-  it('keeps other reads of the same resource', async () => {
-    const first = session.post(read(1))
-    const question = await untilAsked(1)
-    const second = session.post(read(2))
-    const other = await untilAsked(2)
-    await session.post(notice({ requestId: 1 }))
-    expect((await first).text).to.equal('')
-    expect(await cancelled()).to.deep.equal([question])
-    answer(other)
-    expect((await second).json)
-      .to.deep.include({ id: 2 })
-      .and.to.have.property('result')
-  })
 
   it('passes over an id that is unknown, of another type or session, missing or malformed', async () => {
     const other = await RawSession.open(url)

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
-import { LinkClient } from '../../helpers/link.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 
@@ -97,18 +96,6 @@ describe('numbers of an application', () => {
     expect(await read('scene://current')).to.equal(patched)
     expect(await read('scene://current?ids=B')).to.contain('[[9007199254740993,-0.0]]')
     expect(await read('scene://current?pointer=/m')).to.contain('"value":2.0')
-
-    const app = await LinkClient.connect(serve)
-    app.say('{"type":"scene.set","id":"1","scene":{"objects":[{"id":"A","x":1.0}],"n":1.50}}')
-    await app.until(() => app.ofType('ok').length === 1, 'the scene')
-    const [{ revision: base }] = app.ofType('ok')
-    const objects = '[{"id":"B","x":9007199254740993}]'
-    app.say(`{"type":"scene.patch","id":"2","base":${base},"objects":${objects}}`)
-    await app.until(() => app.ofType('ok').length === 2, 'the patch')
-    expect(await read('scene://current')).to.equal(
-      '{"objects":[{"id":"A","x":1.0},{"id":"B","x":9007199254740993}],"n":1.50}',
-    )
-    await app.bye()
   })
 
   it('come back from audit records, session events and the metadata of artefacts', async () => {
@@ -126,28 +113,6 @@ describe('numbers of an application', () => {
       return (await session.post(body)).text
     }
     expect(await artefact(hex)).to.contain(`"metadata":${value}`)
-
-    const app = await LinkClient.connect(serve)
-    app.say(`{"type":"audit.record","id":"1","records":[${record}]}`)
-    app.say('{"type":"events.open","id":"2","session_id":"s2"}')
-    app.say(`{"type":"events.append","id":"3","session_id":"s2","events":[${event}]}`)
-    app.say(`{"type":"artefact.put","id":"4","mime":"text/plain","size":1.0,"metadata":${value}}`)
-    app.ws.send(Buffer.from('y'))
-    await app.until(() => app.ofType('ok').length === 4, 'all answers')
-    expect(await read('audit://recent?limit=1')).to.contain(`"params":${value}`)
-    expect(await read('events://session/s2')).to.contain(`"metadata":${value}`)
-    const { sha256 } = app.ofType('ok').find(({ uri }) => uri !== undefined)
-    expect(await artefact(sha256)).to.contain(`"metadata":${value}`)
-    await app.bye()
-  })
-
-  it('hide a secret and no amount, however the amount is written', async () => {
-    await serve.post(
-      'audit',
-      '{"records":[{"action":"a","params":{"max_tokens":1.0,"token":1.0}}]}',
-    )
-    const text = await read('audit://recent?limit=1')
-    expect(text).to.contain('{"max_tokens":1.0,"token":"[redacted]"}')
   })
 
   it('come through a gateway', async () => {

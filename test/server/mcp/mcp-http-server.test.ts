@@ -8,8 +8,6 @@ import { openFolder } from '../../unit/artefacts/support.ts'
 
 describe('McpHttpServer', () => {
   const wrong: [object, string][] = [
-    [{ enableArtifactResources: true }, 'did you mean "enableArtefactResources"?'],
-    [{ somethingElse: 1 }, 'unknown member of McpHttpConfig "somethingElse"'],
     [{ limits: { maxSesions: 5 } }, 'unknown limit "maxSesions"; did you mean "maxSessions"?'],
     [{ host: ' ' }, 'host must not be empty'],
   ]
@@ -18,11 +16,6 @@ describe('McpHttpServer', () => {
       expect(() => new McpHttpServer(config)).to.throw(TypeError, message)
     })
   }
-
-  it('takes undefined for a member that is not given, also an unknown one', () => {
-    const config: object = { host: undefined, port: undefined, enableArtifactResources: undefined }
-    expect(new McpHttpServer(config)).to.be.an.instanceof(McpHttpServer)
-  })
 
   it('starts once, or is mounted once in a server of the host', async () => {
     const started = new McpHttpServer()

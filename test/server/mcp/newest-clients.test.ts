@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import * as v2 from '@modelcontextprotocol/client'
 import { loadSdk, type Sdk, type StatelessClient } from '../../clients/client-face.ts'
-import { type Connection, type Prepared, prepare, runScenario } from '../../clients/scenario.ts'
+import { type Prepared, prepare, runScenario } from '../../clients/scenario.ts'
 import type { Serving } from '../../clients/serve.ts'
 import { runStatelessScenario, type StatelessConnection } from '../../clients/stateless-scenario.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
@@ -31,14 +31,6 @@ describe('the newest SDK clients', () => {
 
   // Two generations of types for one behaviour: the scenario's own shape stands between them.
   const { Client, StreamableHTTPClientTransport } = v2 as unknown as Sdk
-
-  it('work with SDK v2 as it comes', async () => {
-    const open = (url: URL): Connection => ({
-      client: new Client(info),
-      transport: new StreamableHTTPClientTransport(url),
-    })
-    await runScenario(prepared, open, { revision: '2025-11-25' })
-  })
 
   const stateless: [string, unknown][] = [
     ['asks for the stateless transport first', 'auto'],

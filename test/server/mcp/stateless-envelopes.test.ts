@@ -10,8 +10,6 @@ import { stateless, statelessMeta, statelessRequest } from '../../helpers/statel
 
 type Headers = Record<string, string>
 
-const uri = 'scene://current'
-const read = statelessRequest('resources/read', { uri })
 const list = statelessRequest('resources/list')
 const plain = { jsonrpc: '2.0', id: 1, method: 'resources/list' }
 const initialize = JSON.parse(initializeBody())
@@ -25,52 +23,23 @@ const headersOf = (method: string, more: Headers = {}): Headers => ({
 })
 const withMeta = (_meta: unknown, message: object = plain) => ({ ...message, params: { _meta } })
 const meta = (more: Record<string, unknown>) => withMeta(statelessMeta(more))
-const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`
 
-/** The oracle compares the codes of malformed envelopes with those of the official SDK. */
+/** The oracle compares all others with those of the official SDK. */
 describe('the transport and the envelope of a POST', () => {
   let running: TestServer
   before(async () => (running = await startServer()))
   after(() => running.stop())
 
   const post = async (body: unknown, headers: Headers) => {
-    const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
     const all = { ...postHeaders, ...headers }
-    return ask(running.url, { method: 'POST', headers: all, body: text })
+    return ask(running.url, { method: 'POST', headers: all, body: JSON.stringify(body) })
   }
   const listHeaders = headersOf('resources/list')
   const named = { 'MCP-Protocol-Version': stateless }
 
   const cases: [title: string, body: unknown, Headers, status: number, code?: number][] = [
-    ['a request with its headers', list, listHeaders, 200],
-    [
-      'a read with its name in base64',
-      read,
-      headersOf(read.method, { 'Mcp-Name': encoded(uri) }),
-      200,
-    ],
-    ['a request without client info', meta({ clientInfo: undefined }), listHeaders, 200],
     ['a request with a log level', meta({ logLevel: 'error' }), listHeaders, 200],
-    [
-      'a request without capabilities',
-      meta({ clientCapabilities: undefined }),
-      listHeaders,
-      400,
-      -32602,
-    ],
-    ['an unknown revision without headers', meta({ protocolVersion: 'x' }), {}, 400, -32022],
-    ['an older revision without headers', meta({ protocolVersion: '2025-11-25' }), {}, 400, -32022],
     ['no headers', list, {}, 400, -32020],
-    [
-      'a request without _meta, and an older header',
-      plain,
-      { 'MCP-Protocol-Version': '2025-11-25' },
-      400,
-      -32000,
-    ],
-    ['a request without _meta', plain, listHeaders, 400, -32602],
-    ['_meta with other members', withMeta({ a: 1 }), listHeaders, 400, -32602],
-
     ['initialize', initialize, {}, 200],
     ['initialize with the header', initialize, named, 400, -32020],
     [
@@ -86,9 +55,6 @@ describe('the transport and the envelope of a POST', () => {
       {},
       200,
     ],
-
-    ['a notification with the header alone', cancelled, named, 202],
-    ['a notification with _meta', withMeta(statelessMeta(), cancelled), {}, 202],
     [
       'a notification of another version than its header',
       withMeta(statelessMeta(), cancelled),
@@ -96,20 +62,7 @@ describe('the transport and the envelope of a POST', () => {
       400,
       -32020,
     ],
-    [
-      'a notification with an unknown version',
-      cancelled,
-      { 'MCP-Protocol-Version': '2099-01-01' },
-      400,
-      -32022,
-    ],
-
-    ['a batch with the header', [plain], named, 400, -32600],
     ['a batch with one _meta', [plain, list], {}, 400, -32600],
-    ['an id that cannot be echoed', { ...list, id: 2 ** 53 }, listHeaders, 400, -32600],
-    ['invalid JSON', '{', named, 400, -32700],
-    ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22]), named, 400, -32700],
-    ['JSON nested too deep', '['.repeat(70), named, 400, -32600],
   ]
   for (const [title, body, headers, status, code] of cases) {
     it(`answers ${code ?? status} to ${title}`, async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
 import type { Descriptor } from '../../../src/server/resources/producer.ts'
-import { type Ask, ask, RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp.ts'
+import { type Ask, ask, RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
 import {
   callStateless,
   stateless,
@@ -67,22 +67,6 @@ describe('a stateless request', () => {
     expect(uris).to.include.members(['scene://current', 'test://kept'])
   })
 
-  it('lists templates and completes their variables', async () => {
-    const templates = (await call('resources/templates/list')).json.result
-    expect(templates).to.include(hints)
-    expect(templates.resourceTemplates.map((each: any) => each.uriTemplate)).to.include(
-      'audit://recent{?limit}',
-    )
-    const params = {
-      ref: { type: 'ref/resource', uri: 'events://session/{session_id}{?cursor,limit,drain}' },
-      argument: { name: 'session_id', value: '' },
-    }
-    const { result } = (await call('completion/complete', params)).json
-    expect(result.completion.values).to.deep.equal([])
-    expect(result).to.include({ resultType: 'complete' })
-    expect(result).not.to.have.any.keys('ttlMs', 'cacheScope')
-  })
-
   it('reads text and bytes, and says nothing of the inside of a producer that fails', async () => {
     running.server.resources().setScene({ cube: 'ä' })
     const scene = (await call('resources/read', { uri: 'scene://current' })).json.result
@@ -97,22 +81,6 @@ describe('a stateless request', () => {
     expect(failed.json.error).to.include({ code: -32603 })
     expect(failed.json.error.data).to.include({ reason: 'producer_failed' })
     expect(failed.text).not.to.include('secret detail')
-  })
-
-  it('returns an empty list of tools', async () => {
-    const { json } = await call('tools/list')
-    expect(json.result).to.deep.include({ tools: [], resultType: 'complete', ttlMs: 0 })
-  })
-
-  it('leaves the session transport unchanged', async () => {
-    const session = await RawSession.open(running.url)
-    const { result } = await session.call('resources/read', { uri: 'test://kept' })
-    expect(result).to.have.all.keys('contents')
-    const { json } = await call('resources/read', { uri: 'test://kept' })
-    expect(json.result.contents).to.deep.equal(result.contents)
-    expect((await session.call('server/discover')).error.code).to.equal(-32601)
-    const claimed = await session.post(rpc('ping'), { 'MCP-Protocol-Version': stateless })
-    expect([claimed.status, claimed.json.error.code]).to.deep.equal([400, -32602])
   })
 
   it('has no id and no code of a session in an early refusal', async () => {

@@ -13,35 +13,6 @@ import { until } from '../../helpers/until.ts'
 
 const chars = 200_000
 
-/** A producer whose answers come when the test says so. */
-class Waiting {
-  readonly scheme = 'waiting'
-  readonly #waiting: (() => void)[] = []
-  #arrived: () => void = () => {}
-
-  list(): [] {
-    return []
-  }
-
-  async read(uri: string): Promise<{ uri: string; text: string }[]> {
-    await new Promise<void>(resolve => {
-      this.#waiting.push(resolve)
-      this.#arrived()
-    })
-    return [{ uri, text: 'x'.repeat(chars) }]
-  }
-
-  /** Resolves when a reader waits. */
-  async asked(): Promise<void> {
-    if (this.#waiting.length > 0) return
-    await new Promise<void>(resolve => (this.#arrived = resolve))
-  }
-
-  answer(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve()
-  }
-}
-
 interface Asked {
   readonly headers: Record<string, string>
   readonly body: string
@@ -59,36 +30,6 @@ const statelessOf = (method: string, params: Record<string, unknown>, id = 1) =>
 })
 
 describe('an answer that is not taken', () => {
-  let running: TestServer
-  const producer = new Waiting()
-
-  before(async () => {
-    running = await startServer(
-      { enableTools: true, limits: { maxSubscriptions: 1 } },
-      {},
-      server => server.resources().addProducer(producer),
-    )
-  })
-  after(() => running.stop())
-
-  it('ends the rest of its batch with its session', async () => {
-    const session = await RawSession.open(running.url, '2025-03-26')
-    const read = (id: number) => rpc('resources/read', { uri: 'waiting://d' }, id)
-    const subscribe = rpc('resources/subscribe', { uri: 'scene://current' }, 3)
-    const body = `[${read(1)},${subscribe}]`
-    const { hostname, port } = new URL(running.url)
-    const socket = connect(Number(port), hostname)
-    socket.write(textOf({ headers: { ...session.headers, Connection: 'close' }, body }))
-    await producer.asked()
-    expect((await session.delete()).status).to.equal(204)
-    producer.answer()
-    await once(socket.resume(), 'close')
-    const other = await RawSession.open(running.url)
-    const answer = await other.call('resources/subscribe', { uri: 'scene://current' })
-    expect(answer.result, 'the one subscription there is room for').to.deep.equal({})
-    await other.delete()
-  })
-
   it('is cut when it is large and stands still, also inside a server of the host', async () => {
     const cut = Promise.withResolvers<void>()
     const accessLog = ({ rpc }: AccessEntry) => void (rpc === 'resources/read' && cut.resolve())
@@ -147,7 +88,6 @@ describe('a request that stays open', () => {
         return { headers, body: rpc('tools/call', wait) }
       },
     ],
-    ['a call that waits of 2026-07-28', async () => statelessOf('tools/call', wait)],
     ['a stream of 2026-07-28', async () => statelessOf('subscriptions/listen', listen)],
   ]
   for (const [what, ask] of open) {

@@ -123,14 +123,6 @@ function describeStore(create: CreateStore): void {
     expect((await bytesOf(store, sha256(bytes))).equals(bytes)).to.equal(true)
   })
 
-  it('refuses an expiry in the past and stores nothing', async () => {
-    const { store } = await create()
-    const late = { expires_at: '2029-12-31T23:59:59.000Z' }
-    const failure = await failureOf(() => store.put(new Uint8Array(1), late))
-    expect(failure.code).to.equal('body_invalid')
-    expect((await store.page(undefined, 10)).refs).to.deep.equal([])
-  })
-
   it('refuses a stream as soon as it is too large and stays usable', async () => {
     const { store } = await create({ limits: { maxArtefactBytes: 1000 } })
     let taken = 0

@@ -4,10 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
-import { createArtefactProducer } from '../../../src/server/artefacts/producer.ts'
 import { ArtefactStore, type StoreOptions } from '../../../src/server/artefacts/store.ts'
 import type { Clock } from '../../../src/lib/util/time.ts'
-import { withFolder } from '../../helpers/folder.ts'
 import { settableClock } from '../../helpers/fakes.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
 
@@ -100,26 +98,5 @@ export function damage(root: string, hex: string): void {
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1
   fs.writeFileSync(path, bytes)
 }
-
-interface ProducerSetup {
-  root: string
-  store: ArtefactStore
-  clock: ReturnType<typeof settableClock>
-  producer: ReturnType<typeof createArtefactProducer>
-}
-
-export function withProducer(use: (setup: ProducerSetup) => Promise<void>) {
-  return withFolder(async root => {
-    const clock = settableClock()
-    const store = await openFolder(root, { clock })
-    const downloadUrl = (hex: string) => `http://127.0.0.1:1/artefacts/sha256/${hex}`
-    const producer = createArtefactProducer({ store, downloadUrl, shrink })
-    await use({ root, store, clock, producer })
-    await store.close()
-  })
-}
-
-/** Pictures stay as they are. */
-export const shrink = () => Promise.resolve(null)
 
 export const hexOf = (ref: { digest: string }) => ref.digest.slice('sha256:'.length)

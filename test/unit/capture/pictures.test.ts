@@ -54,16 +54,25 @@ describe('fitPng', () => {
     expect(await fitPng(png, any)).to.deep.equal({ png, width: 40, height: 30 })
   })
 
+  it('makes PNG files of JPEG and WebP pictures', async () => {
+    const { default: sharp } = await import('sharp')
+    const source = sharp(pngOf(32, 16))
+    for (const made of [source.clone().jpeg(), source.clone().webp()]) {
+      const fitting = await fitPng(await made.toBuffer(), any)
+      expect(pictureFacts(fitting?.png ?? Buffer.alloc(0))).to.include({ mimeType: 'image/png' })
+    }
+  })
+
   const refused: [what: string, file: Buffer][] = [
     ['is no picture', Buffer.from('<html>')],
     ['is damaged', noise(40, 30).subarray(0, 1000)],
     ['has more pixels than are read', greyPng(8001, 8001, 0)],
   ]
-  for (const [what, file] of refused) {
-    it(`makes nothing smaller that ${what}`, async () => {
-      expect(await fitPng(file, { ...any, maxWidth: 20 })).to.equal(null)
-    })
-  }
+  it('makes nothing smaller that it cannot read', async () => {
+    for (const [what, file] of refused) {
+      expect(await fitPng(file, { ...any, maxWidth: 20 }), what).to.equal(null)
+    }
+  })
 })
 
 describe('comparePictures', () => {

@@ -115,7 +115,7 @@ describe('the comparison of scenes', () => {
         { ...a, uid: 'r.1' },
       )
       expect(swapped.asked.join()).not.to.include('C')
-      expect(swapped.also.join()).to.include('C x 1 → 2')
+      expect(swapped.also.join()).to.include('x 1 → 2')
       expect(swapped.now).to.include({ id: 'B', name: 'B' })
       const hero = { id: 'H', name: 'H', ...uids[0] }
       const left = told([{ ...a, ...uids[0] }, child('A', 1)], [hero], { ...a, uid: 'r.1' })

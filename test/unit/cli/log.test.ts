@@ -41,13 +41,6 @@ describe('createLog', () => {
     expect(logged({ readable: true }, log => log.access(picture))).to.contain(picture.uri)
   })
 
-  it('names the type and the code of an error', () => {
-    const err = Object.assign(new TypeError('no'), { code: 'E_NO', token: 'hunter2' })
-    const record = JSON.parse(logged({}, log => log.error({ err }, 'failed')))
-    expect(record.err).to.have.all.keys('type', 'message', 'code', 'stack')
-    expect(record.err).to.include({ type: 'TypeError', message: 'no', code: 'E_NO' })
-  })
-
   it('escapes what a terminal acts on in JSON lines, which parse to the same', () => {
     const path = '/\u001b[2J\u009b31m\u202e\u2028\u{e0041}'
     const text = logged({}, log => log.warn({ path }, path))

@@ -35,13 +35,6 @@ describe('writeOutputFile', () => {
     expect(await fs.readdir(folder)).to.deep.equal(['a.zip'])
   })
 
-  it('lets one of two writers win, whole', async () => {
-    const outcomes = await Promise.all(Array.from({ length: 8 }, () => attempt(at('a.zip'))))
-    expect(outcomes.filter(outcome => outcome === 'written')).to.have.length(1)
-    expect(outcomes.filter(outcome => outcome.startsWith('file_exists'))).to.have.length(7)
-    expect(await fs.readdir(folder)).to.deep.equal(['a.zip'])
-  })
-
   it('replaces what a symbolic link leads to, not the link', async () => {
     await fs.writeFile(at('real.zip'), 'old')
     await fs.symlink('real.zip', at('link.zip'))

@@ -23,13 +23,6 @@ describe('configuration store', () => {
   const save = (username = 'a') =>
     store.update(config => withLogin(config, url, { username, accessToken: new Secret('t') }))
 
-  it('is empty without a file, and makes none by reading', async () => {
-    expect((await store.read()).logins.size).to.equal(0)
-    expect(fs.existsSync(folder)).to.equal(false)
-    await save()
-    expect((await store.read()).logins.get(url)?.username).to.equal('a')
-  })
-
   it('never overwrites a damaged file', async () => {
     await save()
     const damaged = 'default_registry = "https://x.example'
@@ -41,11 +34,6 @@ describe('configuration store', () => {
       expect(hint).to.contain(`move ${store.path} away`)
     }
     expect(fs.readFileSync(store.path, 'utf8')).to.equal(damaged)
-  })
-
-  it('writes nothing without a change', async () => {
-    await store.update(config => config)
-    expect(fs.existsSync(store.path)).to.equal(false)
   })
 
   it('loses no change of eight writers at once', async () => {

@@ -34,12 +34,12 @@ describe('the gateway of a port', () => {
   beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'election-'))))
   afterEach(() => rm(registryDir, { recursive: true, force: true }))
 
-  const write = (gateway: ActiveGateway) =>
-    writeActiveGateway(registryDir, port, gateway, new Secret('token'))
+  const write = (gateway: ActiveGateway, at = port) =>
+    writeActiveGateway(registryDir, at, gateway, new Secret('token'))
   const taken = () => Promise.reject(new ServiceError('port_in_use', 'port 9765 is in use'))
 
   /** An election whose port is never free unless `bind` says so. */
-  function run(rules: { patient?: boolean; bind?: () => Promise<unknown> } = {}) {
+  function run(rules: { port?: number; patient?: boolean; bind?: () => Promise<unknown> } = {}) {
     const stop = new AbortController()
     const told: string[] = []
     const won = winPort({
@@ -72,27 +72,22 @@ describe('the gateway of a port', () => {
     ])
   })
 
-  const others: [what: string, prepare: () => Promise<unknown>][] = [
-    ['a program without a file', async () => {}],
-    ['what took the port of a killed gateway', () => write(makeGateway({ pid: 2 ** 22 + 5 }))],
-    [
-      'a program beside a damaged file',
-      () => writeFile(join(registryDir, `gateway-${port}.json`), '{"pid":1}', { mode: 0o600 }),
-    ],
-  ]
-  for (const [what, prepare] of others) {
-    it(`is no gateway when it is ${what}: the election fails, or goes on when it is patient`, async () => {
-      await prepare()
-      const error = await failureOf(() => run().won)
+  it('is no gateway without a file of one that runs: the election fails, or goes on when it is patient', async () => {
+    const [bare, killed, damaged] = [1, 2, 3]
+    await write(makeGateway({ pid: 2 ** 22 + 5 }), killed)
+    await writeFile(join(registryDir, `gateway-${damaged}.json`), '{"pid":1}', { mode: 0o600 })
+    const all = [bare, killed, damaged].map(async at => {
+      const { told, stop, won } = run({ port: at, patient: true })
+      const error = await failureOf(() => run({ port: at }).won)
       expect(error).to.include({ code: 'port_in_use' })
-      const { told, stop, won } = run({ patient: true })
       await until(() => told.length === 1, 'it is told')
       expect(told).to.deep.equal(['port_taken'])
       const reason = new Error('stopped')
       stop.abort(reason)
       expect(await won.catch((cause: unknown) => cause)).to.equal(reason)
     })
-  }
+    await Promise.all(all)
+  })
 
   it('waits on behind another program that came in between', async () => {
     const gateway = makeGateway()

@@ -3,31 +3,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { until } from '../../helpers/until.ts'
-import type { Logger } from '../../../src/lib/util/logger.ts'
-import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
+import { recordingLog } from '../../helpers/fakes.ts'
 import type { SceneRevision } from '../../../src/server/resources/scene/state.ts'
-import { InstanceFile, sceneTimePatch } from '../../../src/server/host/instance-record.ts'
+import {
+  createInstanceRecord,
+  InstanceFile,
+  sceneTimePatch,
+} from '../../../src/server/host/instance-record.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
-const record: InstanceRecord = {
-  schema_version: 1,
+const record = createInstanceRecord({
   instance_id: id,
   dcc_type: 'blender',
-  display_name: 'Blender 4.2',
-  pid: process.pid,
-  pid_start: null,
-  hostname: 'ws-1',
   mcp_url: 'http://127.0.0.1:8765/mcp',
   host_url: 'http://127.0.0.1:8765/host',
   host_token_file: null,
   version: '0.1.0',
-  host: { connected: false, app_pid: null, version: null, mode: null },
-  scene: null,
-  scene_set_at: null,
-  status: 'available',
-  started_at: '2026-01-01T00:00:00.000Z',
-  metadata: {},
-}
+})
 
 describe('sceneTimePatch', () => {
   const setAtMs = Date.parse('2026-01-01T00:00:00.000Z')
@@ -57,19 +49,12 @@ describe('sceneTimePatch', () => {
 describe('InstanceFile', () => {
   let base: string
   let file: InstanceFile
-  let warnings: string[]
-  const log: Logger = {
-    debug: () => {},
-    info: () => {},
-    warn: (_fields, message) => void warnings.push(message ?? ''),
-    error: () => {},
-  }
-  const options = () => ({ instancesDir: base, record, heartbeatMs: 1_000_000, log })
+  let log: ReturnType<typeof recordingLog>
   const open = (heartbeatMs = 1_000_000, instancesDir = base) =>
-    InstanceFile.create({ ...options(), instancesDir, heartbeatMs })
+    InstanceFile.create({ instancesDir, heartbeatMs, record, log })
 
   beforeEach(async () => {
-    warnings = []
+    log = recordingLog()
     base = await mkdtemp(join(tmpdir(), 'instance-'))
     file = await open()
   })
@@ -119,7 +104,8 @@ describe('InstanceFile', () => {
     file = await open(1_000_000, later)
     await file.update({ scene: 'a' })
     await file.beat()
-    expect(warnings.filter(text => text.includes('cannot be written'))).to.have.length(1)
+    const said = log.lines.filter(({ text }) => text.includes('cannot be written'))
+    expect(said).to.have.length(1)
     await mkdir(later)
     await file.update({ scene: 'b' })
     expect(JSON.parse(await readFile(file.path, 'utf8')).scene).to.equal('b')

@@ -38,16 +38,6 @@ describe('ClientTable', () => {
     expect(rows()).to.have.length(4)
   })
 
-  it('names a client that does not say what it is "unknown"', () => {
-    ask(null)
-    ask({ name: 7, version: '\u001b[31m' })
-    expect(rows()).to.have.length(2)
-    for (const row of rows()) {
-      expect(row).to.include({ name: 'unknown', version: 'unknown' })
-      expect(row).to.not.have.property('principal')
-    }
-  })
-
   it('cuts and cleans the texts of clients, and hides secrets in their URIs', () => {
     const long = `a\u001b[2J\n${'b'.repeat(10_000)}`
     const uri = `docs://x?api_key=hunter2&more=${'c'.repeat(2000)}`
@@ -111,18 +101,5 @@ describe('ClientTable', () => {
     expect(rows()).to.deep.equal(before)
     act(client, 'tools/call', { name: 'query_scene', _meta: { 'service-cli/live': 1 } })
     expect(rows()[0].last_call.tool).to.equal('query_scene')
-  })
-
-  it('does not push what the live page does', async () => {
-    let pushed = 0
-    ask({ name: 'service-page', version: '1' })
-    await new Promise(setImmediate)
-    time.advance(1000)
-    table.watch(() => pushed++)
-    ask({ name: 'service-page', version: '1' })
-    expect(pushed).to.equal(0)
-    ask()
-    expect(pushed).to.equal(1)
-    expect(rows()).to.have.length(2)
   })
 })

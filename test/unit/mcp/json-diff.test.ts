@@ -29,12 +29,6 @@ describe('diffJson', () => {
       'changed /a ["x","y"] ["x"]',
     ],
     [
-      'a vector as one value',
-      '{"a":[1,2],"b":[1]}',
-      '{"a":[1,3],"b":[1]}',
-      'changed /a [1,2] [1,3]',
-    ],
-    [
       'a position in other lists',
       '{"a":[[1],null,"x"]}',
       '{"a":[[1],2,"x"]}',
@@ -55,13 +49,6 @@ describe('diffJson', () => {
       'removed /2 {"id":3}',
       'added /0 {"id":0}',
       'changed /1/x 1 2',
-    ],
-    [
-      'the ids 1 and "1" as different',
-      '[{"id":1}]',
-      '[{"id":"1"}]',
-      'removed /0 {"id":1}',
-      'added /0 {"id":"1"}',
     ],
     [
       'another id of what has the same name alone',
@@ -97,13 +84,6 @@ describe('diffJson', () => {
       '[{"id":"A","uid":"r.1","x":1},{"id":"B","uid":"r.2","x":1}]',
       '[{"id":"A","uid":"s.7","x":1},{"id":"B","uid":"s.8","x":2}]',
       'changed /1/x 1 2',
-    ],
-    [
-      'a position in a list of objects and other items',
-      '{"slots":[{"id":"A","x":1},null,{"id":"B"}]}',
-      '{"slots":[{"id":"A","x":2},null,"B"]}',
-      'changed /slots/0/x 1 2',
-      'changed /slots/2 {"id":"B"} "B"',
     ],
     [
       'no other id where another object has the uuid',
@@ -145,15 +125,14 @@ describe('diffJson', () => {
     expect(changesOf(objects, objects.toReversed())).to.deep.equal([])
   })
 
-  it('compares objects without identity, and those with one, by their places, and says so', () => {
+  it('compares objects without identity, and those with one, by their places', () => {
     const [one, two] = [
       [{ x: 1 }, { id: 1, x: 1 }, { id: 1, x: 2 }],
       [{ x: 2 }, { id: 1, x: 3 }, { id: 1, x: 2 }],
     ]
-    const by = { matched: 'position' }
     expect(changesOf(one, two)).to.deep.equal([
-      { path: '/0/x', kind: 'changed', before: 1, after: 2, ...by },
-      { path: '/1/x', kind: 'changed', before: 1, after: 3, id: 1, member: ['x'], ...by },
+      { path: '/0/x', kind: 'changed', before: 1, after: 2 },
+      { path: '/1/x', kind: 'changed', before: 1, after: 3, id: 1, member: ['x'] },
     ])
   })
 
@@ -175,7 +154,7 @@ describe('diffJson', () => {
         name: 'A',
         member: ['modifiers', 'Bevel', 'w'],
       },
-      { path: '/objects/0/modifiers/1/w', kind: 'changed', id: 1, name: 'A', matched: 'position' },
+      { path: '/objects/0/modifiers/1/w', kind: 'changed', id: 1, name: 'A' },
       { path: '/objects/1/children/0/w', kind: 'changed', id: 'u', member: ['w'] },
     ])
   })
@@ -197,15 +176,6 @@ describe('diffJson', () => {
     const [before, after] = [JSON.parse('{"__proto__":{"a":1}}'), JSON.parse('{"__proto__":2}')]
     expect(brief(before, after)).to.deep.equal(['changed /__proto__ {"a":1} 2'])
     expect(brief({}, after)).to.deep.equal(['added /__proto__ 2'])
-  })
-
-  it('lists the first changes, and says that there are more', () => {
-    const found = (most: number) => diffJson({}, { a: 1, b: 2 }, { maxChanges: most })
-    expect(found(2)).to.deep.include({ truncated: false })
-    expect(found(1)).to.deep.include({
-      changes: [{ path: '/a', kind: 'added', after: 1 }],
-      truncated: true,
-    })
   })
 
   it('reads each of 10,000 objects a fixed number of times', () => {

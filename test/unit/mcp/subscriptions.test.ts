@@ -26,27 +26,6 @@ function added(hub: SubscriptionHub): Recorder {
 }
 
 describe('SubscriptionHub', () => {
-  it('counts a repeated subscription once', () => {
-    const hub = new SubscriptionHub(5)
-    const one = added(hub)
-    void hub.subscribe(one, 'a://1')
-    void hub.subscribe(one, 'a://1')
-    added(hub)
-    expect(hub.size).to.equal(1)
-    hub.unsubscribe(one, 'a://1')
-    hub.resourceUpdated('a://1')
-    expect(one.told).to.deep.equal([])
-    expect(hub.size).to.equal(0)
-  })
-
-  it('takes another spelling also where there is no room for another subscription', () => {
-    const hub = new SubscriptionHub(1)
-    const one = added(hub)
-    void hub.subscribe(one, 'a://1')
-    void hub.subscribe(one, 'A://1', 'a://1')
-    expect(hub.size).to.equal(1)
-  })
-
   it('forgets everything of a removed subscriber', () => {
     const hub = new SubscriptionHub(5)
     const one = added(hub)

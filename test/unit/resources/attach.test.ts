@@ -69,7 +69,7 @@ describe('an attached scheme', () => {
     list = listing('app://x').list
     expect(await resources.page(undefined)).not.to.equal(page)
     expect(resources.templates()).to.deep.equal([...before, ...templates])
-    expect((await resources.complete('app://{name}', 'name', '')).values).to.deep.equal([])
+    expect((await resources.complete('app://{name}', 'name', '')).values).to.deep.equal(['x'])
     templates = []
     expect(resources.templates()).to.deep.equal(before)
   })

@@ -26,15 +26,6 @@ function listened(hasArtefacts = true) {
 }
 
 describe('resource updates', () => {
-  it('do not come for a scene that was refused', () => {
-    const { resources, updates } = listened()
-    const circle: { self?: object } = {}
-    circle.self = circle
-    expect(() => resources.setScene(circle)).to.throw(TypeError)
-    expect(() => resources.scene.setText('{')).to.throw(TypeError)
-    expect(updates).to.deep.equal([])
-  })
-
   it('come with every record of the wired log, until the registry is closed', () => {
     const { resources, updates } = listened()
     const log = new AuditLog()
@@ -127,23 +118,6 @@ describe('list changes', () => {
     time.advance(60_000)
     expect(lists.count).to.equal(3)
     expect(time.waiting).to.equal(0)
-  })
-
-  it('come with buffers, producers and artefacts, not with scenes and records', () => {
-    const { resources, time, lists } = listened()
-    const log = new AuditLog()
-    resources.wireAuditLog(log)
-    resources.setScene({})
-    log.record({ action: 'a' })
-    expect(lists.count).to.equal(0)
-    resources.addProducer(docs)
-    expect(lists.count).to.equal(1)
-    time.advance(1000)
-    resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: 's' }))
-    expect(lists.count).to.equal(2)
-    time.advance(1000)
-    resources.listChanged()
-    expect(lists.count).to.equal(3)
   })
 
   it('do not come after close', () => {

@@ -41,14 +41,6 @@ describe('a custom producer that lists', () => {
     expect(descriptors[3]).to.deep.equal(entry)
   })
 
-  it('may return a promise', async () => {
-    const { resources, time } = serving({ list: () => Promise.resolve(good) })
-    // What added it told of another list, and none is told for a second.
-    time.advance(1000)
-    expect(await customUris(resources)).to.deep.equal(['docs://a'])
-    expect(time.waiting).to.equal(0)
-  })
-
   const bad: [how: string, list: () => unknown][] = [
     ['throws', fail],
     ['rejects', () => Promise.reject(new Error(secret))],

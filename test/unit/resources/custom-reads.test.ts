@@ -43,16 +43,6 @@ describe('a custom producer that reads', () => {
     ])
   })
 
-  it('may return a promise', async () => {
-    const { resources, time } = serving({ read: async (uri: string) => [{ uri, text: 'x' }] })
-    // What added it told of another list, and none is told for a second.
-    time.advance(1000)
-    expect(await resources.read('docs://a')).to.deep.equal([
-      { uri: 'docs://a', mimeType: 'text/plain', text: 'x' },
-    ])
-    expect(time.waiting).to.equal(0)
-  })
-
   for (const read of [
     (uri: string) => {
       throw new ResourceNotFound(uri)

@@ -16,12 +16,6 @@ describe('a custom producer with templates', () => {
     })
   }
 
-  it('serves only the known members of its templates', () => {
-    const hints = { annotations: { priority: 1 } }
-    const { resources } = serving({ templates: () => [{ ...template, ...hints, x: 1 }] })
-    expect(resources.templates().at(-1)).to.deep.equal({ ...template, ...hints })
-  })
-
   it('is completed from its list', async () => {
     const uris = ['docs://rig/1', 'docs://rig/2', 'docs://A%20B/1', 'docs://']
     const list = uris.map(uri => ({ uri, name: uri }))

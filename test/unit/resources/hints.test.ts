@@ -11,9 +11,9 @@ import { defaultBounds } from '../../helpers/bounds.ts'
 function timed() {
   const time = new ManualTime()
   const resources = new ResourceRegistry({ limits: defaultBounds, clock: time, timer: time })
-  const log = new AuditLog({ clock: time })
+  const log = new AuditLog()
   resources.wireAuditLog(log)
-  const buffer = new SessionEventBuffer({ sessionId: 's', clock: time })
+  const buffer = new SessionEventBuffer({ sessionId: 's' })
   resources.registerSessionEventBuffer(buffer)
   const page = () => resources.page(undefined)
   const listed = async (uri: string): Promise<Descriptor> => {
@@ -43,11 +43,6 @@ describe('hints of the built-in resources', () => {
     }
   })
 
-  it('name no time of a change that never was', async () => {
-    const { modified } = timed()
-    for (const uri of uris) expect(await modified(uri), uri).to.equal(undefined)
-  })
-
   it('tell when the scene was set or cleared, not when it was refused', async () => {
     const { resources, modified, later } = timed()
     const set = later()
@@ -73,19 +68,5 @@ describe('hints of the built-in resources', () => {
       const text = content !== undefined && 'text' in content ? content.text : ''
       expect((await listed('scene://current')).size).to.equal(Buffer.byteLength(text))
     }
-  })
-
-  it('keep the identical page for as long as nothing changes', async () => {
-    const { resources, log, buffer, page, later } = timed()
-    const before = await page()
-    later()
-    // Nothing of them is listed.
-    log.record({ action: 'a' })
-    buffer.append({ source: 'a', stream: 'b', message: 'c' })
-    expect(await page()).to.equal(before)
-    resources.setScene({})
-    const after = await page()
-    expect(after).not.to.equal(before)
-    expect(await page()).to.equal(after)
   })
 })

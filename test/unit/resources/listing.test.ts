@@ -104,17 +104,6 @@ describe('resource listing', () => {
     expect(await allPages(resources)).to.deep.equal(withBuffer)
   })
 
-  it('returns the identical page object for identical artefacts, also asynchronous ones', async () => {
-    let page: DescriptorPage = { descriptors: descriptors('artefact', 2) }
-    const resources = registry({
-      artefacts: { ...artefacts(0), page: () => Promise.resolve(page) },
-    })
-    const first = await resources.page(undefined)
-    expect(await resources.page(undefined)).to.equal(first)
-    page = { descriptors: descriptors('artefact', 2) }
-    expect(await resources.page(undefined)).not.to.equal(first)
-  })
-
   it('refuses a cursor that it did not give', async () => {
     const position = (text: string) => Buffer.from(text).toString('base64url')
     for (const cursor of [position('f-1'), position('x1'), position('ax')]) {

@@ -63,13 +63,6 @@ describe('a part of scene://current', () => {
     })
   })
 
-  it('echoes the URI and has the same _meta as the whole scene', () => {
-    const [part] = resources.read('scene://current?type=mesh') as readonly any[]
-    const [whole] = resources.read('scene://current') as readonly any[]
-    expect(part).to.include({ uri: 'scene://current?type=mesh' })
-    expect(part._meta).to.deep.equal(whole._meta)
-  })
-
   it('is the identical answer until the scene changes', () => {
     const own = registry()
     own.setScene(scene)
@@ -87,10 +80,6 @@ describe('a part of scene://current', () => {
     for (const query of ['ids=Lamp', 'name=Lamp', 'type=light']) {
       expect(payload(own, `scene://current?${query}`).items, query).to.deep.equal([lamp])
     }
-  })
-
-  it('is the placeholder while there is no scene', () => {
-    expect(payload(registry(), 'scene://current?type=mesh')).to.include({ status: 'no_snapshot' })
   })
 
   it('of a pointer to nothing says how many members it does not name', () => {
@@ -162,16 +151,5 @@ describe('a part of scene://current', () => {
     const { value } = payload(own, 'scene://current?pointer=/__proto__')
     expect(value).to.deep.equal({ frame: 7 })
     expect(() => payload(own, 'scene://current?pointer=/frame')).to.throw('leads to nothing')
-  })
-
-  it('completes with values of the scene', async () => {
-    const template = resources.templates()[0]!.uriTemplate
-    const values = async (variable: string, prefix = '') =>
-      (await resources.complete(template, variable, prefix)).values
-    expect(await values('view')).to.deep.equal(['summary'])
-    expect(await values('type')).to.deep.equal(['camera', 'light', 'mesh'])
-    expect(await values('name', 'Cu')).to.deep.equal(['Cube', 'Cube.001'])
-    expect(await values('pointer', '/r')).to.deep.equal(['/render'])
-    expect(await values('fields', 't')).to.deep.equal(['type', 'translate'])
   })
 })

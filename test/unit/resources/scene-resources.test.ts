@@ -5,27 +5,6 @@ import { contents, payload, registry } from './support.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
 describe('scene://current', () => {
-  it('returns a placeholder until a scene is set, and again after it is cleared', () => {
-    const resources = registry()
-    expect(payload(resources, 'scene://current')).to.include({ status: 'no_snapshot' })
-    expect(resources.setScene({ frame: 1 })).to.equal(1)
-    expect(payload(resources, 'scene://current')).to.deep.equal({ frame: 1 })
-    expect(resources.setScene(null)).to.equal(2)
-    const { status, hint } = payload(resources, 'scene://current')
-    expect(status).to.equal('no_snapshot')
-    expect(hint).to.contain('no scene is shared now')
-  })
-
-  it('returns JSON text unchanged', () => {
-    const resources = registry()
-    resources.scene.setText('{ "frame": 1 }')
-    expect(contents(resources, 'scene://current')[0]).to.include({
-      uri: 'scene://current',
-      mimeType: 'application/json',
-      text: '{ "frame": 1 }',
-    })
-  })
-
   it('returns the identical frozen array until the next scene', () => {
     const resources = registry()
     resources.setScene({ frame: 1 })

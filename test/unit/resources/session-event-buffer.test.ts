@@ -36,14 +36,6 @@ describe('SessionEventBuffer', () => {
     )
   })
 
-  it('keeps only the size of large metadata, and survives any', () => {
-    const buffer = filled(0)
-    const metadata = (value: unknown) =>
-      buffer.append({ ...line, message: 'm', metadata: value }).metadata
-    expect(metadata('a'.repeat(5000))).to.deep.equal({ truncated: true, size_bytes: 5002 })
-    expect(metadata({ a: 1n })).to.deep.equal({ truncated: true, size_bytes: null })
-  })
-
   it('goes on after a drain: ids continue', () => {
     const buffer = filled(12, 5)
     buffer.page({ drain: true })

@@ -54,21 +54,6 @@ describe('FileFollower', () => {
     expect([await look(), await look()]).to.deep.equal([3, 3])
   })
 
-  it('looks one time after the other, and once more for all who come meanwhile', async () => {
-    let running = 0
-    let most = 0
-    const slow = () =>
-      follower.look(async () => {
-        most = Math.max(most, ++running)
-        reads++
-        await readFile(folder).catch(() => {})
-        running--
-        return false
-      })
-    await Promise.all([slow().then(slow), slow(), slow()])
-    expect([most, reads]).to.deep.equal([1, 2])
-  })
-
   it('sees for each caller what was written before the call', async () => {
     const texts: string[] = []
     await writeFile(path, 'one')

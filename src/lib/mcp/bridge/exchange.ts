@@ -1,8 +1,8 @@
 import { createParser } from 'eventsource-parser'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { collectBounded } from '../../util/bytes.ts'
 import { Unreachable } from './bridge-errors.ts'
-import type { HttpAnswer, HttpAsk, HttpAsker } from './http-link.ts'
+import type { HttpAsk, HttpLink } from './http-link.ts'
 import { parseServerText, type RpcMessage, type RpcResponse } from './rpc.ts'
 
 /** A JSON text of the server: the line for the client and its messages. */
@@ -54,7 +54,7 @@ class TooLarge extends Error {}
 
 /** Sends one HTTP request and delivers the messages of the answer. Rejects only as `deliver` does. */
 export async function exchange(
-  link: HttpAsker,
+  link: HttpLink,
   ask: ExchangeAsk,
   { begun, deliver }: ExchangeHooks = {},
 ): Promise<Exchanged> {
@@ -94,7 +94,7 @@ export async function exchange(
 export type RpcAnswer = RpcResponse & Pick<ServerText, 'headers'>
 
 /** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
-export async function askOnce(link: HttpAsker, ask: ExchangeAsk): Promise<RpcAnswer | Exchanged> {
+export async function askOnce(link: HttpLink, ask: ExchangeAsk): Promise<RpcAnswer | Exchanged> {
   let answer: RpcAnswer | null = null
   const ended = await exchange(link, ask, {
     async deliver({ messages, headers }) {
@@ -135,7 +135,10 @@ async function* wholeOf(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncG
 }
 
 /** Throws `Unreachable` when the connection breaks, or after `silenceMs` without data. */
-async function* chunksOf(answer: HttpAnswer, silenceMs: number | null): AsyncGenerator<Buffer> {
+async function* chunksOf(
+  answer: IncomingMessage,
+  silenceMs: number | null,
+): AsyncGenerator<Buffer> {
   const silent = (): unknown => answer.destroy(new Unreachable('it stopped answering'))
   const silence = silenceMs === null ? undefined : setTimeout(silent, silenceMs).unref()
   try {
@@ -152,7 +155,7 @@ async function* chunksOf(answer: HttpAnswer, silenceMs: number | null): AsyncGen
 }
 
 /** The body of a refusal; empty when it is incomplete or too long: the status is enough. */
-export async function readRefusal(answer: HttpAnswer): Promise<Buffer> {
+export async function readRefusal(answer: IncomingMessage): Promise<Buffer> {
   const bytes = collectBounded(chunksOf(answer, refusalMs), maxRefusalBytes)
   return (await bytes.catch(() => null)) ?? Buffer.alloc(0)
 }

@@ -1,5 +1,5 @@
 import http from 'node:http'
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -26,20 +26,6 @@ export interface HttpUpload extends Omit<HttpAsk, 'body'> {
   readonly body?: HttpAsk['body'] | Readable
 }
 
-/** An answer that has begun. */
-export interface HttpAnswer extends Readable {
-  readonly statusCode?: number
-  readonly headers: IncomingHttpHeaders
-}
-
-export interface HttpAsker {
-  /**
-   * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
-   * the signal. Aborting later ends the answer.
-   */
-  ask(options: HttpAsk): Promise<HttpAnswer>
-}
-
 interface HttpLinkParts {
   /**
    * The key, or how to get that of the server that was found last. Sent only to the server that the
@@ -59,7 +45,7 @@ const connectMs = 5000
 const probeMs = 30_000
 
 /** Sends HTTP requests to the endpoint. */
-export class HttpLink implements HttpAsker {
+export class HttpLink {
   readonly #parts: HttpLinkParts
   readonly #agents = new Map<string, http.Agent>()
 
@@ -72,6 +58,10 @@ export class HttpLink implements HttpAsker {
     return typeof key === 'function' ? key() : key
   }
 
+  /**
+   * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
+   * the signal. Aborting later ends the answer.
+   */
   async ask(options: HttpUpload): Promise<IncomingMessage> {
     const { url, method, headers, body, signal, answerMs } = options
     signal.throwIfAborted()

@@ -147,22 +147,6 @@ const rows: Readonly<Record<string, ClientRow>> = {
       return [...add, '--url', url, ...(keyed ? ['--bearer-token-env-var', keyVariable] : [])]
     },
   },
-  inspector: {
-    title: 'MCP Inspector',
-    format: 'json',
-    user: ['${MCP_CATALOG_PATH:-~/.mcp-inspector/mcp.json}'],
-    http: ({ url }) => ({ type: 'http', url }),
-    stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
-  },
-  mcporter: {
-    title: 'mcporter',
-    format: 'jsonc',
-    user: ['${MCPORTER_CONFIG:-~/.mcporter/mcporter.json}'],
-    project: ['config/mcporter.json'],
-    key: inBraces,
-    http: ({ url, headers }) => ({ url, headers }),
-    stdio: ({ command, args }) => ({ command, args }),
-  },
   opencode: {
     title: 'opencode',
     format: 'jsonc',

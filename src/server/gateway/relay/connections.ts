@@ -1,5 +1,5 @@
 import type { GatewayLimits } from '../limits.ts'
-import { tokenFile } from '../../../lib/instances/files.ts'
+import { tokenFile } from '../../../lib/instances/state-directory.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinedInstances } from '../join/joined-instances.ts'
 import { probeUrl } from '../probes.ts'

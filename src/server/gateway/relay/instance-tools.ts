@@ -13,7 +13,7 @@ import {
   type ToolResult,
 } from '../../mcp/tools/tool.ts'
 import { applicationDefinitions, gatewayTools } from '../../mcp/tools/tools.ts'
-import { batchRefused, sinceArguments, stopping } from '../../mcp/tools/wait-for-change.ts'
+import { sinceArguments, stopping } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import type { Instances } from './instances.ts'
 
@@ -48,7 +48,6 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
       ...tool,
       input: tool.input.extend(more),
       relay(args, caller, isData) {
-        if (isWait && caller.isBatched) return Promise.resolve(batchRefused())
         const id = namedInstance(args, instances, caller)
         if (id !== null) {
           const answer = instances.callTool(id, tool.name, args, caller, isData)

@@ -2,10 +2,18 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { closeCodes, type ServerMessage } from '../../../lib/host-link/wire.ts'
 import { messageOf } from '../../../lib/util/errors.ts'
-import type { HostLimits } from '../limits.ts'
 import { type Frame, readFrame } from './frame.ts'
 
-type ChannelLimits = Pick<HostLimits, 'linkPingMs' | 'linkSilenceMs' | 'maxLinkBacklogBytes'>
+/** Times in milliseconds. */
+const channelBounds = {
+  /** The first message must come within this time. */
+  helloMs: 5000,
+  pingMs: 10_000,
+  /** A channel on which nothing arrived for this long is cut. */
+  silenceMs: 30_000,
+  /** Messages that the application has not taken before it is closed. */
+  maxBacklogBytes: 8 * 1024 * 1024,
+}
 
 /** Receives what arrives on a channel. Must not throw. */
 export interface ChannelReader {
@@ -23,15 +31,15 @@ interface Answer {
 }
 
 /**
- * One WebSocket: pings the application, cuts it when it falls silent, and closes it when it does not
- * read.
+ * One WebSocket: pings the application, cuts it when it falls silent, and closes it when it says no
+ * hello or does not read.
  */
 export class Channel {
   /** It is a web page: see `refusedFromPages`. */
   readonly isPage: boolean
   readonly #ws: WebSocket
   readonly #socket: Socket
-  readonly #limits: ChannelLimits
+  readonly #bounds: typeof channelBounds
   #reader: ChannelReader
   /** As seen at the last ping. */
   #bytesRead: number
@@ -43,18 +51,25 @@ export class Channel {
   constructor(
     ws: WebSocket,
     socket: Socket,
-    parts: { limits: ChannelLimits; reader: ChannelReader; isPage: boolean },
+    parts: { reader: ChannelReader; isPage: boolean },
+    bounds = channelBounds,
   ) {
-    const { limits, reader, isPage } = parts
+    const { reader, isPage } = parts
+    const { helloMs, pingMs } = bounds
     this.isPage = isPage
     this.#ws = ws
     this.#socket = socket
-    this.#limits = limits
+    this.#bounds = bounds
     this.#reader = reader
     this.#bytesRead = socket.bytesRead
-    const pinging = setInterval(() => this.#ping(), limits.linkPingMs).unref()
+    const pinging = setInterval(() => this.#ping(), pingMs).unref()
+    const waiting = setTimeout(() => {
+      this.close(closeCodes.badMessage, `no hello came within ${helloMs} ms`)
+    }, helloMs).unref()
+    ws.once('message', () => clearTimeout(waiting))
     ws.on('message', (data, isBinary) => this.#arrived(data as Buffer, isBinary))
     ws.once('close', code => {
+      clearTimeout(waiting)
       clearInterval(pinging)
       this.#reader.closed(code)
     })
@@ -71,7 +86,7 @@ export class Channel {
   send(message: ServerMessage | Answer): boolean {
     if (this.#ws.readyState !== this.#ws.OPEN) return false
     this.#ws.send(JSON.stringify(message))
-    if (this.#ws.bufferedAmount <= this.#limits.maxLinkBacklogBytes) return true
+    if (this.#ws.bufferedAmount <= this.#bounds.maxBacklogBytes) return true
     this.close(closeCodes.overloaded, 'the answers are not taken')
     return false
   }
@@ -115,14 +130,14 @@ export class Channel {
   }
 
   #ping(): void {
-    const { linkPingMs, linkSilenceMs } = this.#limits
+    const { pingMs, silenceMs } = this.#bounds
     const { bytesRead } = this.#socket
     // Any byte counts, also of a large message on its way; while nothing is read, none can come.
     const isSilent = bytesRead === this.#bytesRead && !this.#ws.isPaused
     this.#bytesRead = bytesRead
     // Counted by pings, not by the clock: a machine that slept has not listened meanwhile.
-    this.#silentMs = isSilent ? this.#silentMs + linkPingMs : 0
-    if (this.#silentMs >= linkSilenceMs + this.#allowedMs) this.#ws.terminate()
+    this.#silentMs = isSilent ? this.#silentMs + pingMs : 0
+    if (this.#silentMs >= silenceMs + this.#allowedMs) this.#ws.terminate()
     else if (this.#ws.readyState === this.#ws.OPEN) this.#ws.ping()
   }
 }

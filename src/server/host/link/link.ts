@@ -25,8 +25,8 @@ interface HostLinkParts extends HostParts {
   readonly uploads: Uploads
 }
 
-/** Web pages that have not shown their token; one more takes the place of the oldest. */
-const maxNewPages = 8
+/** Open links that have shown their token; further ones are refused. */
+const maxLinks = 16
 
 const noHello = 'the first message must be a hello'
 
@@ -36,13 +36,14 @@ export class HostLink {
   readonly #schemes: Schemes
   /** Of those that have shown their token. */
   readonly #channels = new Set<Channel>()
+  /** Web pages that have not shown it yet. */
   readonly #newPages = new Set<Channel>()
   /** That of the application, which may have ended. */
   #session: Session | null = null
 
   constructor(parts: HostLinkParts) {
     this.#parts = parts
-    this.#schemes = new Schemes(parts.registry, parts.limits.linkGraceMs)
+    this.#schemes = new Schemes(parts.registry)
   }
 
   /** The application as a source of pictures of itself, whichever is connected. */
@@ -86,23 +87,17 @@ export class HostLink {
 
   /** Why there is no place for one more; null: there is. */
   get #fullness(): string | null {
-    const { maxLinks } = this.#parts.limits
     return this.#channels.size < maxLinks ? null : `${maxLinks} links are open already`
   }
 
   /** A WebSocket past the handshake: its first message must be a hello. */
   #open(ws: WebSocket, socket: Socket, page: AppOrigin | null, peer: string): void {
-    const { limits, onRefused } = this.#parts
-    const waiting = setTimeout(() => {
-      channel.close(closeCodes.badMessage, `no hello came within ${limits.linkHelloMs} ms`)
-    }, limits.linkHelloMs).unref()
     const reader: ChannelReader = {
       message: frame => {
-        clearTimeout(waiting)
         // A page cannot send `Authorization` with a WebSocket: its hello has the token.
         const { token } = frame.value
         if (page !== null && !(typeof token === 'string' && page.token.equals(token))) {
-          onRefused({ status: 401, reason: 'token_wrong', peer })
+          this.#parts.onRefused({ status: 401, reason: 'token_wrong', peer })
           return channel.close(closeCodes.tokenWrong, 'the hello lacks the token of its page')
         }
         const full = page === null ? null : this.#fullness
@@ -112,16 +107,11 @@ export class HostLink {
         this.#greet(channel, frame)
       },
       bytes: () => channel.close(closeCodes.badMessage, noHello),
-      closed: () => clearTimeout(waiting),
+      closed: () => {},
     }
-    const channel = new Channel(ws, socket, { limits, reader, isPage: page !== null })
+    const channel = new Channel(ws, socket, { reader, isPage: page !== null })
     const places = page === null ? this.#channels : this.#newPages
     places.add(channel)
-    const [oldest] = this.#newPages
-    if (oldest !== undefined && this.#newPages.size > maxNewPages) {
-      this.#newPages.delete(oldest)
-      oldest.cut()
-    }
     ws.once('close', () => {
       this.#channels.delete(channel)
       this.#newPages.delete(channel)

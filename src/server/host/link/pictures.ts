@@ -2,8 +2,7 @@ import type { PictureOffer } from '../../../lib/host-link/messages.ts'
 import type { PictureTarget } from '../../../lib/host-link/wire.ts'
 import { isJsonObject } from '../../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { CaptureFailure, Unavailable } from '../../capture/backend.ts'
-import type { AppPicture } from '../../capture/host-backend.ts'
+import type { Capture, CaptureFailure, Unavailable } from '../../capture/backend.ts'
 import { deniedPictures, noApplication } from '../../capture/target.ts'
 import { applicationWords } from '../../resources/errors.ts'
 import type { Reply } from './requests.ts'
@@ -48,7 +47,7 @@ export function pictureFailure(code: string, said = ''): CaptureFailure {
 const maxViewChars = 4096
 
 /** The picture in the application's answer: docs/host-link.md, "Messages of the server". */
-export function pictureOf(reply: Reply): Result<AppPicture, CaptureFailure> {
+export function pictureOf(reply: Reply): Result<Capture, CaptureFailure> {
   const { code, message, members, png } = reply
   if (code !== null) return fail(pictureFailure(code, message))
   if (png === null) return failed('the application answered without a picture')

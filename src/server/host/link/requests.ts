@@ -5,12 +5,11 @@ import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import type { Result } from '../../../lib/util/result.ts'
-import type { CaptureFailure } from '../../capture/backend.ts'
-import type { AppCaptureForm, AppPicture } from '../../capture/host-backend.ts'
+import type { Capture, CaptureFailure } from '../../capture/backend.ts'
+import type { AppCaptureForm } from '../../capture/host-backend.ts'
 import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../resources/errors.ts'
 import type { Content } from '../../resources/producer.ts'
 import { contentForm } from '../../resources/producer-check.ts'
-import type { HostLimits } from '../limits.ts'
 import type { Channel } from './channel.ts'
 import { hostFailure } from './failures.ts'
 import { pictureOf } from './pictures.ts'
@@ -44,26 +43,30 @@ export interface Reply {
   readonly png: Buffer | null
 }
 
-type RequestLimits = Pick<HostLimits, 'linkReadMs' | 'linkCaptureMs' | 'maxMessageBytes'>
+/** Within these times, in milliseconds, the application must answer. */
+const usualDeadlines = { readMs: 5000, captureMs: 8000 }
 
 /** The requests of one connection. Each has exactly one outcome, by its deadline at the latest. */
 export class Requests {
   readonly #channel: Pick<Channel, 'send'>
-  readonly #limits: RequestLimits
+  readonly #maxBytes: number
+  readonly #deadlines: typeof usualDeadlines
   readonly #open = new Map<string, (reply: Reply) => void>()
   #lastId = 0
   #isConnected = true
   /** The application says that its main thread is at work elsewhere. */
   isBusy = false
 
-  constructor(channel: Pick<Channel, 'send'>, limits: RequestLimits) {
+  /** `maxBytes`: of one message. */
+  constructor(channel: Pick<Channel, 'send'>, maxBytes: number, deadlines = usualDeadlines) {
     this.#channel = channel
-    this.#limits = limits
+    this.#maxBytes = maxBytes
+    this.#deadlines = deadlines
   }
 
   /** Rejects with a `ServiceError` of a `resource_` code. */
   async read(uri: string, signal?: AbortSignal): Promise<readonly Content[]> {
-    const deadline_ms = this.#limits.linkReadMs
+    const deadline_ms = this.#deadlines.readMs
     const request = { type: 'read', id: this.#nextId(), uri, deadline_ms } as const
     const { code, message, members } = await this.#ask(request, signal)
     if (code === null) return contentsOf(members['contents'])
@@ -75,10 +78,10 @@ export class Requests {
   }
 
   /** Never rejects. */
-  async capture(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>> {
+  async capture(form: AppCaptureForm): Promise<Result<Capture, CaptureFailure>> {
     const { signal, view: target, shot, maxWidth: max_width } = form
-    const max_bytes = Math.min(form.maxBytes, this.#limits.maxMessageBytes)
-    const bounds = { max_width, max_bytes, deadline_ms: this.#limits.linkCaptureMs }
+    const max_bytes = Math.min(form.maxBytes, this.#maxBytes)
+    const bounds = { max_width, max_bytes, deadline_ms: this.#deadlines.captureMs }
     const request = { type: 'capture', id: this.#nextId(), target, shot, ...bounds } as const
     return pictureOf(await this.#ask(request, signal))
   }

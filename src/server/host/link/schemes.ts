@@ -1,15 +1,8 @@
 import { z } from 'zod'
 import { invalidMember, orThrow, withoutNulls } from '../../../lib/host-link/check.ts'
 import { wellFormedJson } from '../../../lib/util/json.ts'
-import { listedValues } from '../../resources/completion.ts'
 import { descriptorForm, templateForm } from '../../resources/producer-check.ts'
-import type {
-  CompletionContext,
-  Content,
-  Descriptor,
-  Reader,
-  Template,
-} from '../../resources/producer.ts'
+import type { Content, Descriptor, Reader, Template } from '../../resources/producer.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import { isScheme, parseResourceUri, type ResourceUri } from '../../resources/resource-uri.ts'
 import type { SchemeProducer } from '../../resources/scheme-producer.ts'
@@ -19,6 +12,9 @@ import type { Requests } from './requests.ts'
 
 /** Resources, and templates, of one scheme. */
 const maxResources = 2000
+
+/** Schemes of a lost link stay listed for this long. */
+const usualGraceMs = 60_000
 
 /** Frozen, so that the server serialises an unchanged list once. */
 function listOf<Item>(form: z.ZodType<Item>) {
@@ -32,12 +28,11 @@ function listOf<Item>(form: z.ZodType<Item>) {
  */
 export class Schemes {
   readonly #registry: ResourceRegistry
-  /** Schemes of a lost link stay listed for this long. */
   readonly #graceMs: number
   /** In the order of their listing. */
   readonly #byName = new Map<string, LinkedScheme>()
 
-  constructor(registry: ResourceRegistry, graceMs: number) {
+  constructor(registry: ResourceRegistry, graceMs = usualGraceMs) {
     this.#registry = registry
     this.#graceMs = graceMs
   }
@@ -140,10 +135,5 @@ class LinkedScheme implements SchemeProducer {
       return Object.freeze({ ...content, ...text, uri: at > 0 ? content.uri : uri })
     })
     return Object.freeze(answer)
-  }
-
-  /** Completes from the list of resources, without a request to the application. */
-  complete(variable: string, prefix: string, context: CompletionContext): readonly string[] {
-    return listedValues(this.resources, variable, prefix, context)
   }
 }

@@ -11,8 +11,8 @@ import { messageOf } from '../../../lib/util/errors.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { fail, type Result } from '../../../lib/util/result.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import { type AppCaptureForm, type AppPicture, noShots } from '../../capture/host-backend.ts'
-import type { CaptureFailure } from '../../capture/backend.ts'
+import { type AppCaptureForm, noShots } from '../../capture/host-backend.ts'
+import type { Capture, CaptureFailure } from '../../capture/backend.ts'
 import { notePost } from '../../notes/note-posts.ts'
 import { refusedFromPages } from '../app-origins.ts'
 import type { HostParts } from '../endpoint.ts'
@@ -69,7 +69,7 @@ export class Session implements ChannelReader {
     this.#document = hello.document ?? null
     this.#pictures = hello.capture ?? noPictures
     this.#uploads = new LinkUploads(parts.uploads, limits.maxArtefactBytes, channel)
-    this.#requests = new Requests(channel, limits)
+    this.#requests = new Requests(channel, limits.maxMessageBytes)
   }
 
   /** The application is welcome: its messages are taken from now on. */
@@ -110,7 +110,7 @@ export class Session implements ChannelReader {
   }
 
   /** Asks the application for a picture. Never rejects. */
-  async capture(form: AppCaptureForm): Promise<Result<AppPicture, CaptureFailure>> {
+  async capture(form: AppCaptureForm): Promise<Result<Capture, CaptureFailure>> {
     if (this.#pictures.denied) return fail(pictureFailure('permission'))
     if (form.shot !== undefined && this.#pictures.shots !== true) return fail(noShots)
     const offered = offeredPictures(this.#pictures, form.view)

@@ -41,6 +41,9 @@ export function createToolMethods(
         const names = (caller.mayAnswer ? tools : reading).map(each => each.name)
         throw new ServiceError('tool_call_invalid', `unknown tool; known: ${names.join(', ')}`)
       }
+      if (!caller.mayAnswer && !reading.includes(tool)) {
+        throw new ServiceError('scope_insufficient', 'this caller may not answer notes')
+      }
       if (given != null && !isJsonObject(given)) {
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')
       }

@@ -59,8 +59,6 @@ export interface ToolParts {
   readonly clock: Clock
   readonly timer: Timer
   readonly limits: McpLimits
-  /** One entry for each call that waits for a change. */
-  readonly waits: Set<unknown>
   /** Aborted when the server stops. */
   readonly stopped: AbortSignal
 }
@@ -74,7 +72,7 @@ export interface Caller extends Reader {
   readonly mayAnswer: boolean
   /** Tells the caller how far a call is; null: the caller did not ask for it. */
   readonly progress: Progress | null
-  /** The messages of a batch are answered one after another: none of them may wait. */
+  /** An answer that is still coming has no place in a batch. */
   readonly isBatched?: boolean
 }
 

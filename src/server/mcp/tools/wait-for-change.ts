@@ -7,7 +7,7 @@ import { repeat } from '../../../lib/util/time.ts'
 import { openNotesUri } from '../../notes/note.ts'
 import { detailUri, isOfApplication } from '../../resources/object-detail.ts'
 import type { Reader } from '../../resources/producer.ts'
-import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
+import { sceneCurrentUri, sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import type { Topic } from '../subscriptions.ts'
 import { defaultChars } from './pages.ts'
@@ -16,7 +16,6 @@ import { changesSince, goOn, runArgument } from './scene-changes.ts'
 import {
   type Caller,
   createTool,
-  failedResult,
   textResult,
   type ToolOf,
   type ToolParts,
@@ -35,7 +34,7 @@ export function waitForChange(defaultUris: readonly string[]): ToolOf<ToolParts>
   return createTool({
     ...definitionFor(defaultUris),
     async call({ uris: words = [], since, run, timeout_s: seconds }, caller, parts: ToolParts) {
-      const { registry, limits, waits } = parts
+      const { registry } = parts
       /** Canonical spelling → the URI that is subscribed to. */
       const uris = new Map<string, string>()
       for (const word of words.length > 0 ? words : defaultUris) {
@@ -48,21 +47,10 @@ export function waitForChange(defaultUris: readonly string[]): ToolOf<ToolParts>
       if (since !== undefined && !isCurrent && sceneUris.some(uri => uris.has(uri))) {
         return sceneChanged(registry, sceneCurrentUri, since, run)
       }
-      if (caller.isBatched) return batchRefused()
-      if (waits.size >= limits.maxWaits) {
-        throw new ServiceError('limit_reached', `${limits.maxWaits} calls wait already`, {
-          hint: 'read the resource now and then instead',
-        })
-      }
-      waits.add(uris)
-      try {
-        const end = await nextChange(uris, seconds, caller, parts)
-        return typeof end === 'string'
-          ? unchanged(registry, end)
-          : changed(registry, end, uris, since ?? now)
-      } finally {
-        waits.delete(uris)
-      }
+      const end = await nextChange(uris, seconds, caller, parts)
+      return typeof end === 'string'
+        ? unchanged(registry, end)
+        : changed(registry, end, uris, since ?? now)
     },
   })
 }
@@ -98,7 +86,7 @@ async function nextChange(
   try {
     for (const [canonical, uri] of uris) {
       hub.subscribe(subscriber, uri, canonical)?.catch(reject)
-      if (isOfApplication(canonical)) assertThere(registry, uri, caller).catch(reject)
+      if (isAsked(canonical)) assertThere(registry, uri, caller).catch(reject)
     }
     return await promise
   } finally {
@@ -107,7 +95,13 @@ async function nextChange(
   }
 }
 
-/** Rejects when the application has no such object; it may be too busy to say. */
+/** What may not be there though its scheme is served. */
+function isAsked(canonical: string): boolean {
+  const isOtherScene = canonical.startsWith('scene:') && !sceneUris.includes(canonical)
+  return isOtherScene || isOfApplication(canonical)
+}
+
+/** Rejects when there is no such resource; the application may be too busy to say. */
 async function assertThere(registry: ServedResources, uri: string, reader: Reader): Promise<void> {
   try {
     await registry.read(uri, reader)
@@ -116,15 +110,9 @@ async function assertThere(registry: ServedResources, uri: string, reader: Reade
   }
 }
 
-/** The canonical spelling. Throws for what does not exist or never changes by itself. */
+/** The canonical spelling. Throws for what never changes by itself. */
 function assertPushed(registry: ServedResources, uri: string, reader: Reader): string {
   const canonical = registry.assertSubscribable(uri, reader).replace(/\?.*$/, '')
-  const known = [...sceneUris, checkpointsUri]
-  if (canonical.startsWith('scene://') && !known.includes(canonical)) {
-    throw new ServiceError('resource_not_found', `there is no ${canonical}`, {
-      hint: `wait for ${sceneCurrentUri}`,
-    })
-  }
   if (registry.pushes(uri)) return canonical
   throw new ServiceError('resource_uri_invalid', `${uri} never announces changes`, {
     hint: 'read it when needed',
@@ -187,11 +175,6 @@ function answer(
   if (revision === null) return textResult(lines.join('\n'), data)
   const known = { run: registry.scene?.run, revision }
   return textResult(lines.join('\n') + goOn(known), { ...data, ...known })
-}
-
-/** The other answers of a batch would wait, too. */
-export function batchRefused(): ToolResult {
-  return failedResult('argument_invalid', 'a batch cannot wait: send this call alone')
 }
 
 /** Where one scene is waited for. */

@@ -7,7 +7,7 @@ import type { Content, Descriptor, Template } from '../producer.ts'
 import { integerParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, isPartial, parseScene, patchedChanges, takeStep } from './changes.ts'
-import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
+import { parseSceneQuery, selectPart } from './query.ts'
 import {
   checkpointDescriptors,
   checkpointsUri,
@@ -81,21 +81,6 @@ export class SceneProducer implements SchemeProducer {
 
   templates(): readonly Template[] {
     return this.#checkpoints === undefined ? sceneTemplates : templatesWithCheckpoints
-  }
-
-  /**
-   * Values that the present scene has; for `since` and `until` the checkpoints, newest first, for
-   * `since` also the present revision.
-   */
-  async complete(variable: string, prefix: string): Promise<readonly string[]> {
-    const matching = (values: readonly string[]) => values.filter(value => value.startsWith(prefix))
-    const { current } = this.#state
-    if (variable === 'since' || variable === 'until') {
-      const present = variable === 'since' ? [`${current.revision}`] : []
-      const kept = (await this.#checkpoints?.list()) ?? []
-      return matching([...kept.map(({ name }) => name).reverse(), ...present])
-    }
-    return current.hasScene ? matching(sceneValues(this.#scene, variable)) : []
   }
 
   /** For notes: what of the scene they were about is still there. */
@@ -186,7 +171,7 @@ export class SceneProducer implements SchemeProducer {
     since: string,
     until: string | undefined,
   ): Promise<readonly Content[]> {
-    const checkpoints = this.#checkpoints as CheckpointSource
+    const checkpoints = this.#checkpoints!
     const base = await checkpoints.find(since)
     const end = until === undefined ? null : await checkpoints.find(until)
     const { current, run } = this.#state

@@ -61,7 +61,6 @@ function dccFacts(scene: JsonObject, most: number): JsonObject {
       ...(objects.length > 0 && objects.length <= most && { ids: few(idsOf(objects), most) }),
     },
     hidden: { count: hidden.length, ids: few(idsOf(hidden), most) },
-    bounds: boundsOf(objects),
     collections: few(arrayOf(scene.collections).filter(isJsonObject).map(collectionText), most),
     warnings: few(arrayOf(scene.warnings).map(shortened), most),
   }
@@ -76,18 +75,6 @@ function countsByType(scene: JsonObject, objects: JsonObject[], most: number): J
   const counts = (known.length > 0 ? known : found).filter(([, count]) => count > 0)
   const sorted = counts.toSorted(([, a], [, b]) => b - a).slice(0, most + 3)
   return Object.fromEntries(sorted.map(([type, count]) => [cutText(type), count]))
-}
-
-/** Bounds of the boxes where objects have them, else of their places; null without either. */
-function boundsOf(objects: JsonObject[]): JsonObject | null {
-  const boxes = objects.map(each => memberOf(each, 'bbox')).filter(({ min }) => min !== undefined)
-  const places = objects.map(({ translate, world_translate: world }) => world ?? translate)
-  const points = boxes.length > 0 ? boxes.flatMap(({ min, max }) => [min, max]) : places
-  const known = points.filter(isVector).filter(({ length }) => length === 3)
-  if (known.length === 0) return null
-  const edge = (pick: (...values: number[]) => number) =>
-    [0, 1, 2].map(axis => known.map(point => numberOf(point[axis])!).reduce((a, b) => pick(a, b)))
-  return { of: boxes.length > 0 ? 'boxes' : 'origins', min: edge(Math.min), max: edge(Math.max) }
 }
 
 /** "Props (12)": name and number of objects. */

@@ -1,109 +1,96 @@
 import { expect } from 'chai'
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { frameOf, LinkClient, opcodes } from '../../../helpers/link.ts'
+import { WebSocketServer } from 'ws'
+import { Channel } from '../../../../src/server/host/link/channel.ts'
+import { frameOf, LinkClient } from '../../../helpers/link.ts'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer } from '../harness.ts'
 
-describe('a link on which nothing arrives', () => {
-  let server: LinkServer
-  beforeEach(async () => {
-    server = await LinkServer.start({ limits: { linkPingMs: 40, linkSilenceMs: 120 } })
-  })
-  afterEach(() => server.stop())
+const bounds = { helloMs: 60_000, pingMs: 40, silenceMs: 120, maxBacklogBytes: 65_536 }
 
-  it('is cut', async () => {
-    const link = await LinkClient.connect(server, {}, false)
-    await link.closed
-    await until(() => server.presence?.connected === false)
-    expect(server.log.lines.map(line => line.text)).to.include(
-      'application disconnected {"close_code":1006}',
-    )
+describe('a channel of the host link', () => {
+  let server: WebSocketServer
+  let channel: Channel
+  let link: LinkClient
+  let types: string[]
+  let closed: Promise<number>
+  afterEach(() => {
+    link.reset()
+    server.close()
   })
 
-  it('is cut only after the silence that the application announced', async () => {
-    const link = await LinkClient.connect(server, {}, false)
-    const beat = (members: object) => link.say({ type: 'heartbeat', main_idle_ms: 0, ...members })
-    beat({ busy: 'recomputing', silent_ms: 600_000 })
+  /** The application's end of it is `link`. */
+  async function open(given: Partial<typeof bounds> = {}): Promise<void> {
+    types = []
+    const ended = Promise.withResolvers<number>()
+    closed = ended.promise
+    server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    server.on('connection', (ws, { socket }: { socket: Socket }) => {
+      const reader = {
+        message: ({ type }: { type: string }) => void types.push(type),
+        bytes: () => {},
+        closed: ended.resolve,
+      }
+      channel = new Channel(ws, socket, { reader, isPage: false }, { ...bounds, ...given })
+    })
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    link = await LinkClient.open({ hostUrl: `http://127.0.0.1:${port}/host`, token: 't' }, false)
+  }
+
+  it('is cut when nothing arrives, after the silence that was announced', async () => {
+    await open()
+    channel.allowSilence(600_000)
     await until(() => link.pings >= 8, 'more pings than an unannounced silence lasts')
-    expect(server.presence).to.include({ connected: true, busy: true })
-    beat({})
-    await link.closed
+    expect(link.ws.readyState).to.equal(link.ws.OPEN)
+    channel.allowSilence(0)
+    expect(await closed).to.equal(1006)
   })
 
   it('is not cut while a large message comes slowly', async () => {
-    const link = await LinkClient.connect(server, {}, false)
-    const scene = frameOf(JSON.stringify({ type: 'scene.set', scene: { name: 'x'.repeat(200) } }))
-    for (const byte of scene.subarray(0, 60)) {
+    await open()
+    const message = frameOf(JSON.stringify({ type: 'slow', name: 'x'.repeat(200) }))
+    for (const byte of message.subarray(0, 60)) {
       link.socket.write(Buffer.from([byte]))
       await new Promise(resolve => setTimeout(resolve, 10))
     }
-    link.socket.write(scene.subarray(60))
-    await until(() => server.scenes.length === 1)
-    link.reset()
+    link.socket.write(message.subarray(60))
+    await until(() => types.length === 1)
   })
 
   it('is not cut because the server itself did not listen', async () => {
-    const peer = await server.join()
-    await until(() => peer.pings >= 2)
+    await open()
+    link.say({ type: 'first' })
+    await until(() => link.pings >= 2)
     const end = performance.now() + 400
     while (performance.now() < end);
-    await until(() => peer.pings >= 4)
-    await peer.settled()
-  })
-})
-
-describe('a message of the host link', () => {
-  let server: LinkServer
-  before(async () => (server = await LinkServer.start({ limits: { maxMessageBytes: 5000 } })))
-  after(() => server.stop())
-
-  it('may come in fragments', async () => {
-    const link = await LinkClient.connect(server, {}, false)
-    const scene = Buffer.from('{"type":"scene.set","scene":{"name":"Würfel"}}')
-    for (const [at, byte] of scene.entries()) {
-      const opcode = at === 0 ? opcodes.text : opcodes.more
-      link.socket.write(frameOf(Buffer.from([byte]), { opcode, fin: at === scene.length - 1 }))
-    }
-    await until(() => server.scenes.length === 1)
-    expect(server.scenes).to.deep.equal([{ name: 'Würfel' }])
-    link.reset()
+    link.say({ type: 'second' })
+    await until(() => types.length === 2)
   })
 
-  const fatal: [what: string, bytes: Buffer, code: number][] = [
-    ['a message over the limit', frameOf(`{"type":"new","x":"${'x'.repeat(5000)}"}`), 1009],
-    ['a frame that announces more, without a byte of it', frameOf('', { declared: 5001 }), 1009],
-    ['text that is no UTF-8', frameOf(Buffer.from([0x22, 0xff, 0x22])), 1007],
-  ]
-  for (const [what, bytes, code] of fatal) {
-    it(`closes the link with ${code} when it is ${what}`, async () => {
-      const link = await LinkClient.connect(server, {}, false)
-      link.socket.write(bytes)
-      expect((await link.closed).code).to.equal(code)
-      expect(link.messages.map(({ type }) => type)).to.deep.equal(['welcome'])
-    })
-  }
-})
+  it('is closed without a hello in time, and stays when it came', async () => {
+    await open({ helloMs: 100, pingMs: 60_000 })
+    expect((await link.closed).code).to.equal(4400)
+    server.close()
+    await open({ helloMs: 500 })
+    link.say({ type: 'hello' })
+    channel.allowSilence(600_000)
+    await until(() => link.pings >= 16, 'more pings than the hello had time')
+    expect(link.ws.readyState).to.equal(link.ws.OPEN)
+  })
 
-describe('an application that does not take the answers', () => {
-  /** More than the system keeps for both ends of a connection. */
-  const answers = 30_000
-  const wrong = JSON.stringify({ type: 'x'.repeat(64), id: 'i'.repeat(64) })
-
-  it('is closed with 1013 when it reads at last', async () => {
-    const limits = { maxLinkBacklogBytes: 65_536, stopGraceMs: 60_000 }
-    const server = await LinkServer.start({ limits })
-    try {
-      const peer = await server.join()
-      peer.ws.pause()
-      for (let sent = 0; sent < answers; sent++) peer.ws.send(wrong)
-      await until(() => peer.ws.bufferedAmount === 0)
-      // What the system still holds is read by the server, in this process, turn by turn.
-      for (let turn = 0; turn < 1000; turn++) await setImmediate()
-      peer.ws.resume()
-      expect(await peer.closed).to.deep.equal({ code: 1013, reason: 'the answers are not taken' })
-      expect(peer.received.length).to.be.below(answers)
-    } finally {
-      await server.stop()
+  it('is closed with 1013 when the answers are not taken', async () => {
+    await open({ pingMs: 60_000 })
+    link.ws.pause()
+    const answer = { type: 'ok', id: 'i'.repeat(10_000) } as const
+    let sent = 0
+    while (channel.send(answer)) {
+      sent++
+      await setImmediate()
     }
+    link.ws.resume()
+    expect((await link.closed).code).to.equal(1013)
+    expect(link.messages).to.have.length(sent + 1)
   })
 })

@@ -23,19 +23,14 @@ describe('the first message of a link', () => {
   it('closes the link when it is no hello', async () => {
     for (const [what, first, code, reason] of wrong) {
       const peer = await server.open()
-      peer.send(first)
-      peer.send(hello())
+      peer.say(first)
+      peer.say(hello())
       const closed = await peer.closed
       expect(closed.code, what).to.equal(code)
       expect(closed.reason, what).to.contain(reason)
-      expect(peer.received, what).to.deep.equal([])
+      expect(peer.messages, what).to.deep.equal([])
     }
     expect(server.presences).to.deep.equal([])
-  })
-
-  it('is a hello, which is welcomed', async () => {
-    const { welcome } = await server.join()
-    expect(welcome).to.deep.include({ type: 'welcome', need_scene: true })
   })
 
   it('may say more, once', async () => {
@@ -60,7 +55,7 @@ describe('the welcome of a link', () => {
       const peer = await server.join(instance, { scene_refresh: true })
       needs.push(peer.welcome['need_scene'])
       await peer.ask({ type: 'scene.set', scene: { of: instance } })
-      peer.send({ type: 'bye' })
+      peer.say({ type: 'bye' })
       await peer.closed
     }
     expect(needs).to.deep.equal([true, false, true, false, true])
@@ -74,23 +69,6 @@ describe('the welcome of a link', () => {
     server.scene.setText('{"of":"a post"}')
     const { welcome } = await server.join('a', { scene_refresh: true })
     expect(welcome['need_scene']).to.equal(true)
-  })
-})
-
-describe('a link without a hello', () => {
-  it('is closed in time, and stays when it came', async () => {
-    const server = await LinkServer.start({ limits: { linkHelloMs: 1000 } })
-    try {
-      const silent = await server.open()
-      const joined = await server.join()
-      expect(await silent.closed).to.deep.equal({
-        code: 4400,
-        reason: 'no hello came within 1000 ms',
-      })
-      await joined.settled()
-    } finally {
-      await server.stop()
-    }
   })
 })
 
@@ -110,12 +88,12 @@ describe('the place of the application', () => {
   it('is refused to another instance, which may have it later', async () => {
     const first = await server.join('run-1')
     const second = await server.open()
-    second.send(hello('run-2'))
+    second.say(hello('run-2'))
     expect(await second.closed).to.deep.equal({
       code: 4423,
       reason: 'another application is connected: blender 3.4.1, process 4711',
     })
-    expect(second.received).to.deep.equal([])
+    expect(second.messages).to.deep.equal([])
     await first.settled()
     first.ws.terminate()
     await until(() => server.presence?.connected === false)
@@ -124,11 +102,11 @@ describe('the place of the application', () => {
 
   it('is left with bye, and what was said before it holds', async () => {
     const peer = await server.join()
-    peer.send({ type: 'scene.set', scene: { a: 1 } })
-    peer.send({ type: 'bye', id: '9', reason: 'quit' })
-    peer.send({ type: 'scene.set', scene: { a: 2 } })
+    peer.say({ type: 'scene.set', scene: { a: 1 } })
+    peer.say({ type: 'bye', id: '9', reason: 'quit' })
+    peer.say({ type: 'scene.set', scene: { a: 2 } })
     expect((await peer.closed).code).to.equal(1000)
-    expect(peer.received.at(-1)).to.deep.equal({ type: 'ok', id: '9' })
+    expect(peer.messages.at(-1)).to.deep.equal({ type: 'ok', id: '9' })
     expect(server.scenes).to.deep.equal([{ a: 1 }])
     expect(server.presence).to.have.property('connected', false)
     expect((await server.join('run-1')).welcome.type).to.equal('welcome')
@@ -153,13 +131,10 @@ describe('the place of the application', () => {
     expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
     expect(await shared(true)).to.deep.equal({ scene: false, buffers: [], document: null })
     expect(server.scene.current.goneBecause).to.equal('the user left')
-  })
-
-  it('leaves the scene of another source alone after bye with clear', async () => {
     const peer = await server.join()
     server.scene.setText('{"posted":true}')
     await peer.ask({ type: 'bye', clear: true })
-    expect(server.scene.current.text !== null).to.equal(true)
+    expect(server.scene.current.text, 'of another source').to.equal('{"posted":true}')
   })
 
   it('tells of the application as it changes, and nothing twice', async () => {

@@ -3,7 +3,8 @@ import { createHostBackend } from '../../../../src/server/capture/host-backend.t
 import { pictureFacts } from '../../../../src/server/capture/pictures.ts'
 import { pngOf } from '../../../helpers/pictures.ts'
 import { until } from '../../../helpers/until.ts'
-import { LinkServer, type Message, type Peer } from '../harness.ts'
+import type { LinkClient } from '../../../helpers/link.ts'
+import { LinkServer, type Message } from '../harness.ts'
 
 const png = pngOf(40, 30)
 const both = { capture: { targets: ['window', 'viewport'] } }
@@ -12,7 +13,7 @@ const form = () => ({ maxWidth: 100, maxBytes: 10_000, signal: new AbortControll
 
 describe('pictures that the application takes of itself', () => {
   let server: LinkServer
-  let peer: Peer
+  let peer: LinkClient
   afterEach(() => server.stop())
 
   async function begin(members: Message = both, limits = {}): Promise<void> {
@@ -27,8 +28,8 @@ describe('pictures that the application takes of itself', () => {
     return question
   }
   const answer = (id: unknown, bytes: Buffer, members: object = {}) => {
-    peer.send({ type: 'ok', id, png_bytes: bytes.length, ...members })
-    peer.send(bytes)
+    peer.say({ type: 'ok', id, png_bytes: bytes.length, ...members })
+    peer.say(bytes)
   }
   async function reasonOf(taking: ReturnType<typeof capture>): Promise<string> {
     const outcome = await taking
@@ -39,19 +40,10 @@ describe('pictures that the application takes of itself', () => {
     return probed.ok ? 'offered' : probed.failure.reason
   }
 
-  it('are asked for with their bounds, and come with what is known of the window', async () => {
+  it('come with what the application needs to draw the same again', async () => {
     await begin()
     const taking = capture()
-    const question = await asked()
-    expect(question).to.deep.equal({
-      type: 'capture',
-      id: question.id,
-      target: 'window',
-      max_width: 100,
-      max_bytes: 10_000,
-      deadline_ms: 8000,
-    })
-    answer(question.id, png, { more: 1, view: { eye: 7 } })
+    answer((await asked()).id, png, { more: 1, view: { eye: 7 } })
     expect(await taking).to.deep.equal({ ok: true, value: { png, view: { eye: 7 } } })
   })
 
@@ -70,19 +62,6 @@ describe('pictures that the application takes of itself', () => {
     expect(await peer.next()).to.deep.equal({ type: 'captured', target: 'window' })
   })
 
-  it('show the view of the scene alone, when that is asked for and offered', async () => {
-    await begin()
-    const taking = backend().viewport?.capture(form())
-    const question = await asked()
-    expect(question.target).to.equal('viewport')
-    answer(question.id, png)
-    expect((await taking)?.ok).to.equal(true)
-    await peer.ask({ type: 'app.update', capture: { targets: ['window'] } })
-    const refused = await backend().viewport?.capture(form())
-    expect(refused).to.deep.include({ ok: false })
-    expect(peer.received.filter(({ type }) => type === 'capture')).to.have.length(1)
-  })
-
   const codes: [code: string, reason: string][] = [
     ['minimised', 'minimised'],
     ['permission', 'permission'],
@@ -94,7 +73,7 @@ describe('pictures that the application takes of itself', () => {
     await begin()
     for (const [code, reason] of codes) {
       const taking = capture()
-      peer.send({ type: 'error', id: (await asked()).id, code, message: 'm' })
+      peer.say({ type: 'error', id: (await asked()).id, code, message: 'm' })
       expect(await reasonOf(taking), code).to.equal(reason)
     }
   })
@@ -112,7 +91,7 @@ describe('pictures that the application takes of itself', () => {
       expect(await reasonOf(taking), what).to.equal('failed')
     }
     const without = capture()
-    peer.send({ type: 'ok', id: (await asked()).id })
+    peer.say({ type: 'ok', id: (await asked()).id })
     expect(await reasonOf(without)).to.equal('failed')
     const taking = capture()
     answer((await asked()).id, png)
@@ -133,15 +112,6 @@ describe('pictures that the application takes of itself', () => {
     const outcome = await second
     expect(outcome).to.deep.equal({ ok: true, value: { png } })
     expect(await reasonOf(capture({ signal: leaving.signal }))).to.equal('timeout')
-  })
-
-  it('have a deadline, and tell an application at work from one that hangs', async () => {
-    await begin(both, { linkCaptureMs: 50 })
-    expect(await reasonOf(capture())).to.equal('timeout')
-    peer.send({ type: 'heartbeat', main_idle_ms: 5000 })
-    await peer.settled()
-    expect(await reasonOf(capture())).to.equal('host_busy')
-    await until(() => peer.received.filter(({ type }) => type === 'cancel').length === 2)
   })
 
   it('fail at once when the link is lost, before or meanwhile', async () => {
@@ -169,7 +139,7 @@ describe('pictures that the application takes of itself', () => {
     expect(await probe()).to.equal('not_offered')
     const other = await server.join('run-1', {})
     expect(await probe(), 'another hello says it anew').to.equal('not_offered')
-    other.send({ type: 'bye' })
+    other.say({ type: 'bye' })
     await other.closed
     await until(() => server.presence?.connected === false)
     expect(await probe()).to.equal('no_application')

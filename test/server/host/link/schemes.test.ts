@@ -3,12 +3,9 @@ import { serveInProcess } from '../../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../../helpers/link.ts'
 import { type Events, RawSession } from '../../../helpers/mcp.ts'
 import type { RunningServe } from '../../../helpers/serve-process.ts'
-import { until } from '../../../helpers/until.ts'
-import { connectWhenFree, expectHealthy, failureOf } from '../link-health.ts'
+import { connectWhenFree } from '../link-health.ts'
 
 const listChanged = 'notifications/resources/list_changed'
-/** Long enough for what has to happen within it on a machine at work. */
-const graceMs = 1500
 
 describe('schemes of an application over the host link', () => {
   let serve: RunningServe
@@ -17,7 +14,7 @@ describe('schemes of an application over the host link', () => {
   let app: LinkClient
 
   before(async () => {
-    serve = await serveInProcess({ flags: [`--bound=linkGraceMs=${graceMs}`] })
+    serve = await serveInProcess()
   })
 
   beforeEach(async () => {
@@ -30,7 +27,6 @@ describe('schemes of an application over the host link', () => {
     events.close()
     await session.delete()
     if (app.ws.readyState === app.ws.OPEN) await app.bye()
-    await expectHealthy(serve)
   })
 
   after(async () => {
@@ -97,21 +93,6 @@ describe('schemes of an application over the host link', () => {
     expect(unsubscribed.result).to.deep.equal({})
     const again = await session.call('resources/unsubscribe', { uri })
     expect(again.error.code).to.equal(-32002)
-  })
-
-  it('stay listed for the grace time after the link is lost, then go', async () => {
-    await expectChange(() => register('Cube'))
-    const seen = new Set<unknown>()
-    await expectChange(async () => {
-      app.cut()
-      await until(async () => {
-        const failure = await failureOf(session, 'app://Cube')
-        seen.add(failure)
-        return failure === -32002
-      }, 'the scheme is gone')
-    })
-    expect([...seen]).to.deep.equal(['host_disconnected', -32002])
-    expect(await listed()).to.deep.equal([])
   })
 
   it('go at once after bye, and for the next application', async () => {

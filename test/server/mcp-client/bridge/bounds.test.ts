@@ -28,14 +28,6 @@ describe('the bounds of the bridge', () => {
     })
   }
 
-  it('answers all of many requests that arrive at once', async () => {
-    const endpoint = await echo()
-    const client = connect(endpoint.url)
-    const ids = Array.from({ length: 400 }, (_, at) => `many-${at}`)
-    const answers = await Promise.all(ids.map(id => client.call('ping', {}, id)))
-    for (const { result: value } of answers) expect(value).to.deep.equal({})
-  })
-
   it('skips a byte order mark before the first message', async () => {
     const endpoint = await echo()
     const client = connect(endpoint.url)

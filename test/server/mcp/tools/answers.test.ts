@@ -22,13 +22,6 @@ describe('answers of tools', () => {
   const note = 'x'.repeat(200)
   const objects = Array.from({ length: 300 }, (_, at) => ({ id: `o${at}`, x: 0, note }))
 
-  it('say without a scene what there is', async () => {
-    expect((await call('query_scene')).structuredContent).to.include({ status: 'no_snapshot' })
-    expect((await call('scene_changes')).structuredContent).to.include({ status: 'no_snapshot' })
-    const waited = await call('wait_for_change', { timeout_s: 1 })
-    expect(waited.structuredContent).to.include({ changed: false })
-  })
-
   it('are a page, a value, a change, a reset and cut words', async () => {
     const resources = server.server.resources()
     const revision = resources.setScene({ frame: 1, objects })
@@ -101,22 +94,6 @@ describe('answers of tools', () => {
     }
   })
 
-  it('are bounded, whatever changed in one object', async () => {
-    const resources = server.server.resources()
-    const members = (value: number) =>
-      Object.fromEntries(
-        Array.from({ length: 900 }, (_, at) => [`member${at}${'x'.repeat(40)}`, value]),
-      )
-    const since = resources.setScene({
-      note: note.repeat(2000),
-      objects: [{ id: 'a', ...members(1) }],
-    })
-    resources.setScene({ note: note.repeat(2000), objects: [{ id: 'a', ...members(2) }] })
-    const { content } = await call('wait_for_change', { since })
-    expect(content[0].text.length).to.be.below(1000)
-    expect(content[0].text).to.match(/ and \d+ more\n/)
-  })
-
   it('of selections: an empty scene has no objects, a summary is whole or refused', async () => {
     server.server.resources().setScene({ objects: [] })
     const none = await call('query_scene', { type: 'light' })
@@ -126,14 +103,6 @@ describe('answers of tools', () => {
     server.server.resources().setScene({ schema: 'dcc-scene/1', collections, objects })
     const refused = await call('query_scene', { view: 'summary', max_chars: 500 })
     expect(refused.content[0].text).to.contain('the answer is longer than max_chars (500)')
-  })
-
-  it('of a text that is kept are as long as each caller asks', async () => {
-    server.server.resources().setScene({ note: note.repeat(10) })
-    const read = async (max: number) =>
-      (await call('read_resource', { uri: 'scene://current', max_chars: max })).content
-    expect((await read(20_000))[0].text.length).to.be.above(2000)
-    expect((await read(100))[0].text).to.have.length(100)
   })
 
   it('treat names of JavaScript as any other name', async () => {

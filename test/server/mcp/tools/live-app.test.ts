@@ -63,24 +63,6 @@ describe('the live view for chats', () => {
     }
   })
 
-  it('is not there where it is not served, or under another path', async () => {
-    const read = async (session: RawSession, uri: string) =>
-      (await session.call('resources/read', { uri })).error?.code
-    expect(await read(sessions[1]!, liveAppUri)).to.equal(-32002)
-    expect(await read(sessions[0]!, `${liveAppUri}/more`)).to.equal(-32002)
-    expect(await read(sessions[0]!, `${liveAppUri}?x=1`)).to.equal(-32002)
-  })
-
-  it('may be subscribed to, and never changes', async () => {
-    const subscribed = await sessions[0]!.call('resources/subscribe', { uri: liveAppUri })
-    expect(subscribed.result).to.deep.equal({})
-    const waited = await sessions[0]!.call('tools/call', {
-      name: 'wait_for_change',
-      arguments: { uris: [liveAppUri] },
-    })
-    expect(waited.result.content[0].text).to.include('never announces changes')
-  })
-
   it('gets the facts about the scene with each slice of read_resource', async () => {
     servers[0]!.server.resources().setScene({ name: 'x'.repeat(500) })
     const uri = 'scene://current'

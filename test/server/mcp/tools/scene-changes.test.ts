@@ -30,32 +30,6 @@ describe('scene_changes', () => {
       { objects: [object('B', { uid: 2 }), object('Hero', { uid: 1, ...at(0.5, 0, 0) })] },
       ['1 object or setting changed', 'Cube renamed Hero, moved 0.50 along x'],
     ],
-    [
-      'what a save changes',
-      {
-        objects: [object('A')],
-        change_count: 1,
-        document: { path: '/a', modified: true },
-        truncated: { total: 1 },
-      },
-      {
-        objects: [object('A')],
-        change_count: 2,
-        document: { path: '/a', modified: false },
-        truncated: { total: 2 },
-      },
-      [nothingFollowed],
-    ],
-    [
-      '2,000 moved objects',
-      { objects: Array.from({ length: 2000 }, (_, n) => object(`Obj.${n}`, at(n, 0, 0))) },
-      { objects: Array.from({ length: 2000 }, (_, n) => object(`Obj.${n}`, at(n + 0.5, 0, 0))) },
-      [
-        'at least 1000 objects or settings changed',
-        '1000 objects moved 0.50 along x: Obj.0, Obj.1, Obj.2, Obj.3, Obj.4 and 995 more',
-        'other changes are not listed',
-      ],
-    ],
   ]
   for (const [what, before, after, words] of rows) {
     it(`tells of ${what}, whether the scene came whole or in patches`, async () => {

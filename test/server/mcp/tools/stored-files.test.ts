@@ -50,10 +50,7 @@ describe('read_resource of a stored file', () => {
 
   const texts: [mime: string, text: string][] = [
     ['text/plain', 'frame 1'],
-    ['application/octet-stream', 'import bpy'],
     ['application/x-usda', '#usda 1.0\n'],
-    ['application/jsonl', '{"a":1}\n{"a":2}\n'],
-    ['application/yaml', 'a: 1\n'],
     ['model/vnd.usd', '# Grüße\n'],
     ['image/png', '<svg/>'],
   ]
@@ -96,7 +93,6 @@ describe('read_resource of a stored file', () => {
 
   const large: [what: string, mime: string, bytes: () => Buffer | Promise<Buffer>][] = [
     ['a PNG picture', 'image/png', () => greyPng(20, 10, 0)],
-    ['a wide PNG picture', 'image/png', () => greyPng(4000, 10, 0)],
     ['a high PNG picture', 'image/png', () => greyPng(10, 4000, 0)],
     ['a PNG picture of many bytes', 'image/png', () => noise(1500, 1500)],
     ['a wide WebP picture', 'image/webp', () => grey(4000, 10).webp().toBuffer()],
@@ -118,7 +114,6 @@ describe('read_resource of a stored file', () => {
   const others: [what: string, mime: string, bytes: Buffer][] = [
     ['a model', 'model/gltf-binary', Buffer.alloc(10)],
     ['a text that is not UTF-8', 'text/plain', Buffer.from([0x61, 0xff])],
-    ['a damaged picture', 'image/png', greyPng(2, 2, 0).subarray(0, 12)],
     ['a picture that cannot be made smaller', 'image/png', greyPng(4000, 2, 0).subarray(0, 50)],
     ['a picture of another form', 'image/tiff', Buffer.from([0x49, 0x49, 0x2a, 0, 8, 0, 0, 0, 0])],
   ]

@@ -54,7 +54,11 @@ describe('tools', () => {
       for (const tool of tools) {
         expect(tool.annotations).to.include({ readOnlyHint: true, openWorldHint: false })
         expect(tool.inputSchema).to.include({ type: 'object', additionalProperties: false })
+        expect(tool).to.not.have.property('outputSchema')
+        const isLoaded = tool._meta['anthropic/alwaysLoad'] === true
+        expect(isLoaded, tool.name).to.equal(tool.name === 'query_scene')
       }
+      expect(JSON.stringify(tools)).to.not.contain('9007199254740991')
     })
   }
 
@@ -206,9 +210,12 @@ describe('tools', () => {
       /argument "timeout_s": Too big: expected number to be <=45$/,
     ],
     ['wait_for_change', { uris: ['capture://current_window'] }, /never announces changes/],
+    ['wait_for_change', { uris: ['scene://currant'] }, /^resource_not_found: /],
+    ['wait_for_change', { uris: [{ toString: 0 }] }, /argument "uris.0": .*expected string/],
+    ['look', { ['x'.repeat(900_000)]: 1 }, /^argument_invalid: unknown argument "x{60}"; known: /],
   ]
   for (const [name, args, expected] of refused) {
-    it(`${name} of ${JSON.stringify(args)} is a result that says what is wrong`, async () => {
+    it(`${name} of ${JSON.stringify(args).slice(0, 100)} is a result that says what is wrong`, async () => {
       const { content, isError } = await call(name, args)
       expect(isError).to.equal(true)
       expect(content[0].text).to.match(expected)
@@ -236,7 +243,7 @@ describe('tools', () => {
   })
 
   it('returns −32602 for an unknown tool, naming the known ones', async () => {
-    for (const params of [{ name: 'run_python' }, { name: 7 }, {}]) {
+    for (const params of [{ name: 'run_python' }, { name: '__proto__' }, { name: 7 }, {}]) {
       const { error } = await session.call('tools/call', params)
       expect(error.code).to.equal(-32_602)
       expect(error.message).to.contain(names.join(', '))
@@ -287,6 +294,29 @@ describe('tools', () => {
       expect(result.content[0].text).to.match(/^resource_not_enabled: /)
     } finally {
       await blind.stop()
+    }
+  })
+})
+
+describe('a tool that writes', () => {
+  it('is neither listed for a caller who may not answer notes, nor called', async () => {
+    const annotations = { readOnlyHint: false }
+    const outcome = { ok: true, principal: 'reader', mayAnswer: false } as const
+    const server = await startServer(
+      { enableTools: true },
+      {
+        auth: { authenticate: () => outcome },
+        tools: given => applicationTools(given).map(tool => ({ ...tool, annotations })),
+      },
+    )
+    try {
+      const { json } = await callStateless(server.url, 'tools/list')
+      expect(json.result.tools).to.deep.equal([])
+      const refused = await callStateless(server.url, 'tools/call', toolCall('query_scene'))
+      expect(refused.status).to.equal(403)
+      expect(refused.headers['www-authenticate']).to.contain('error="insufficient_scope"')
+    } finally {
+      await server.stop()
     }
   })
 })

@@ -1,8 +1,5 @@
 import { expect } from 'chai'
 import { unknownBase } from '../../../../src/lib/mcp/change-words.ts'
-import { once } from 'node:events'
-import { request } from 'node:http'
-import { json } from 'node:stream/consumers'
 import { ResourceNotFound } from '../../../../src/index.ts'
 import { Events, RawSession, rpc, startServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
@@ -15,7 +12,10 @@ describe('wait_for_change', () => {
   let session: RawSession
   let asked = 0
   beforeEach(async () => {
-    server = await startServer({ enableTools: true, limits: { maxWaits: 2, waitProgressMs: 20 } })
+    server = await startServer({
+      enableTools: true,
+      limits: { maxSubscriptions: 2, waitProgressMs: 20 },
+    })
     session = await RawSession.open(server.url)
     asked = 0
     const resources = server.server.resources()
@@ -84,35 +84,23 @@ describe('wait_for_change', () => {
     }
   })
 
-  it('is answered at once while the server is stopping', async () => {
-    const body = JSON.stringify(statelessRequest('tools/call', wait()))
-    const headers = {
-      ...statelessHeaders('tools/call', wait()),
-      'Content-Length': String(Buffer.byteLength(body)),
-      Expect: '100-continue',
-    }
-    const call = request(server.url, { method: 'POST', headers })
-    // From here on the server knows of the request: its connection is not an idle one.
-    await once(call, 'continue')
-    call.write(body.slice(0, 9))
-    const waitingCall = callStateless(server.url, 'tools/call', wait())
+  it('leaves no subscription behind when its caller leaves', async () => {
+    const params = wait()
+    const body = JSON.stringify(statelessRequest('tools/call', params))
+    const headers = statelessHeaders('tools/call', params)
+    const gone = new AbortController()
+    const { signal } = gone
+    const left = fetch(server.url, { method: 'POST', headers, body, signal }).catch(() => null)
     await waiting(1)
-    const stop = server.server.stop()
-    await waitingCall
-    call.end(body.slice(9))
-    const [answer] = await once(call, 'response')
-    const { result }: any = await json(answer)
-    expect(result.structuredContent).to.deep.include({ reason: 'the server is stopping' })
-    await stop
-  })
-
-  it('waits neither in a batch nor for a caller with an endless id', async () => {
-    const old = await RawSession.open(server.url, '2025-03-26')
-    const { json } = await old.post(`[${rpc('tools/call', wait(), 1)},${rpc('ping', {}, 2)}]`)
-    expect(json[0].result.content[0].text).to.match(/^argument_invalid: a batch cannot wait/)
-    expect(json[1]).to.deep.equal({ jsonrpc: '2.0', id: 2, result: {} })
-    const { status } = await session.post(rpc('tools/call', wait(), 'x'.repeat(1025)))
-    expect(status).to.equal(400)
+    await session.call('resources/subscribe', { uri: 'scene://current' })
+    const subscribe = async () => {
+      const { error } = await session.call('resources/subscribe', { uri: 'scene://delta' })
+      return error === undefined
+    }
+    expect(await subscribe()).to.equal(false)
+    gone.abort()
+    await left
+    await until(subscribe, 'room for a subscription')
   })
 
   it('ends what it asked of the application when it is cancelled', async () => {
@@ -210,18 +198,6 @@ describe('wait_for_change', () => {
     })
   })
 
-  it('fails once when the application has none of several objects', async () => {
-    resources().attach('app', {
-      read({ text: uri }) {
-        throw new ResourceNotFound(uri)
-      },
-    })
-    const call = wait({ uris: ['app://one', 'app://two', 'app://three'] })
-    const { result } = await session.call('tools/call', call)
-    expect(result.content[0].text).to.match(/^resource_not_found: /)
-    await session.call('ping')
-  })
-
   it('waits for any resource that announces changes', async () => {
     const call = session.call(
       'tools/call',
@@ -259,16 +235,5 @@ describe('wait_for_change', () => {
     await events.untilEnded()
     expect(events.messages.at(-1)).to.include({ id: 9 })
     expect(events.messages.at(-1).result.structuredContent).to.include({ changed: true })
-  })
-
-  it('is refused beyond the number of waiting calls, and the others go on', async () => {
-    const calls = Array.from({ length: 5 }, () => callStateless(server.url, 'tools/call', wait()))
-    await waiting(5)
-    resources().setScene({ frame: 1 })
-    const results = (await Promise.all(calls)).map(({ json }) => json.result)
-    const refused = results.filter(({ isError }) => isError)
-    expect(refused.map(({ content }) => content[0].text)).to.have.length(3)
-    expect(refused[0].content[0].text).to.match(/^limit_reached: /)
-    expect(results.filter(each => each.structuredContent?.changed === true)).to.have.length(2)
   })
 })

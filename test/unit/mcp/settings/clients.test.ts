@@ -62,8 +62,6 @@ describe('the entry of', () => {
       started,
       { ...started, env_vars: ['SERVICE_MCP_API_KEY'] },
     ],
-    ['inspector', web, null, own, null],
-    ['mcporter', { url }, { url, ...bearer(braces) }, started, started],
     [
       'opencode',
       { type: 'remote', url },
@@ -135,8 +133,6 @@ describe('the settings file of', () => {
     ['cursor', linux, '/home/a/.cursor/mcp.json', '.cursor/mcp.json'],
     ['vscode', linux, '/home/a/.config/Code/User/mcp.json', '.vscode/mcp.json'],
     ['vscode', windows, '/d/Roaming/Code/User/mcp.json', '.vscode/mcp.json'],
-    ['inspector', linux, '/home/a/.mcp-inspector/mcp.json', null],
-    ['mcporter', linux, '/home/a/.mcporter/mcporter.json', 'config/mcporter.json'],
     ['opencode', linux, '/home/a/.config/opencode/opencode.jsonc', 'opencode.json'],
     ['qwen-code', linux, '/home/a/.qwen/settings.json', '.qwen/settings.json'],
     ['copilot-cli', linux, '/home/a/.copilot/mcp-config.json', '.github/mcp.json'],
@@ -159,8 +155,6 @@ describe('the settings file of', () => {
     ['claude-code', 'CLAUDE_CONFIG_DIR', '/c', '/c/.claude.json'],
     ['gemini-cli', 'GEMINI_CLI_HOME', '/g', '/g/.gemini/settings.json'],
     ['codex', 'CODEX_HOME', '/x', '/x/config.toml'],
-    ['inspector', 'MCP_CATALOG_PATH', '/i/all.json', '/i/all.json'],
-    ['mcporter', 'MCPORTER_CONFIG', '/m/m.json', '/m/m.json'],
     ['copilot-cli', 'COPILOT_HOME', '/c', '/c/mcp-config.json'],
     ['cline', 'CLINE_MCP_SETTINGS_PATH', '/c/mcp.json', '/c/mcp.json'],
   ]

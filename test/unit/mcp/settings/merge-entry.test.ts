@@ -4,7 +4,7 @@ import { getNodeValue, type Node, parseTree } from 'jsonc-parser'
 import { type Client, clients } from '../../../../src/lib/mcp/settings/clients.ts'
 import type { Entry } from '../../../../src/lib/mcp/settings/entry.ts'
 import { newSettings } from '../../../../src/lib/mcp/settings/entry.ts'
-import { mergeEntry } from '../../../../src/lib/mcp/settings/merge-entry.ts'
+import { mergeEntry } from '../../../../src/lib/mcp/settings/settings-file.ts'
 
 const url = 'http://127.0.0.1:8765/mcp'
 const cursor = clients.find(({ id }) => id === 'cursor') as Client
