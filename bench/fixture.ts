@@ -9,14 +9,12 @@ const sceneBytes = 2048
 
 /** JSON of 2,048 bytes, numbered, so that each can differ from the one before. */
 export function makeSceneText(revision: number): string {
-  const objects: unknown[] = []
-  const scene = { revision: 1_000_000 + revision, name: 'bench.blend', objects, filler: '' }
-  const spare = () => sceneBytes - JSON.stringify(scene).length
-  for (let id = 0; spare() > 160; id++) {
+  const objects = Array.from({ length: 22 }, (_, id) => {
     const location = [id * 0.5, (id * 7) % 11, 1.25]
-    objects.push({ id, name: `Object.${String(id).padStart(3, '0')}`, type: 'MESH', location })
-  }
-  scene.filler = '.'.repeat(spare())
+    return { id, name: `Object.${id}`, type: 'MESH', location }
+  })
+  const scene = { revision: 1_000_000 + revision, name: 'bench.blend', objects, filler: '' }
+  scene.filler = '.'.repeat(sceneBytes - JSON.stringify(scene).length)
   return JSON.stringify(scene)
 }
 

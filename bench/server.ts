@@ -97,11 +97,8 @@ export class Server {
   }
 
   initialize(): Sent {
-    const params = {
-      protocolVersion: mcpHeaders['MCP-Protocol-Version'],
-      capabilities: {},
-      clientInfo: { name: 'bench', version: '1' },
-    }
+    const clientInfo = { name: 'bench', version: '1' }
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }
     return this.#mcp({ id: 1, method: 'initialize' }, params)
   }
 

@@ -11,8 +11,6 @@ import { resultOf, type Server } from '../server.ts'
 import { run, startAccounts } from './commands.ts'
 import { askingEntry, readsOf } from './requests.ts'
 
-const streams = 200
-
 /** Reads and pushes of one instance: direct, and through a gateway that aggregates. */
 export async function aggregateRow(bench: Bench): Promise<Row> {
   const serve = await bench.startOurs('serve')
@@ -55,7 +53,7 @@ async function compareWays(
     const asked = readsOf(server, uris)
     const reads = askingEntry(bench, { name, server, servers, asked, ms: bench.pick(2000, 1000) })
     const push = async (count: number) => {
-      const open = await Streams.open(server, streams, uris[0])
+      const open = await Streams.open(server, 200, uris[0])
       const pushed = await measureWork(servers, () => open.update(serve, count))
       open.close()
       return pushed
