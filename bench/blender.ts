@@ -113,8 +113,7 @@ try {
   const modes = blenderModes.filter(({ needs }) => hasPrograms(...needs))
   printHead('playback', ['% of the main thread'])
   for (const mode of modes.filter(({ mode }) => mode === 'gui')) {
-    const found = await whileLinked(mode, ['animate 2000'], measurePlayback)
-    printLine('2,000 moving objects', found)
+    printLine('2,000 moving objects', await whileLinked(mode, ['animate 2000'], measurePlayback))
   }
   printHead('a move, until the client hears', [
     'p50 ms',

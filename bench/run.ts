@@ -39,11 +39,9 @@ const { values, positionals } = parseArgs({
     against: { type: 'string' },
   },
 })
-const unknown = positionals.find(name => !Object.hasOwn(rows, name))
-if (values.help || unknown !== undefined) {
-  if (unknown !== undefined) process.stderr.write(`there is no row "${unknown}"\n`)
-  process.stdout.write(help)
-  process.exit(unknown === undefined ? 0 : 2)
+if (values.help || !positionals.every(name => Object.hasOwn(rows, name))) {
+  console.log(help)
+  process.exit(values.help ? 0 : 2)
 }
 
 const { quick, against } = values

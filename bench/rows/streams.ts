@@ -52,12 +52,11 @@ export async function memoryRow(bench: Bench): Promise<Row> {
     return { kbPerStream: (after - before) / 1024 / count }
   }
   const entryOf = (server: Server) => ({ name: server.name, measure: () => measureOne(server) })
-  const reference = 'bare-prepared'
   return {
     title: `memory of an idle stream, ${count} streams, one subscription each`,
-    reference,
+    reference: 'bare-prepared',
     columns: [
-      { title: `times ${reference}`, figure: 'kbPerStream', show: 'ratio' },
+      { title: 'times bare-prepared', figure: 'kbPerStream', show: 'ratio' },
       { title: 'KB/stream', figure: 'kbPerStream', show: 'value' },
     ],
     entries: (await bench.startAll()).map(entryOf),
