@@ -208,7 +208,7 @@ describe('mcp-config', () => {
 
   it('says that a client needs the key in its environment, unless a file has it', async () => {
     const needs = /needs SERVICE_MCP_API_KEY in its environment: start it where that is set\./
-    for (const client of ['claude-code', 'codex', 'opencode', 'gemini-cli', 'goose']) {
+    for (const client of ['claude-code', 'codex', 'opencode', 'gemini-cli']) {
       expect((await mcpConfig(`${client} --auth api-key`)).err, client).to.match(needs)
       expect((await mcpConfig(`${client} --auth none`)).err, client).to.not.match(needs)
     }
@@ -226,11 +226,10 @@ describe('mcp-config', () => {
     }
   })
 
-  it('prints YAML for Goose', async () => {
-    const { out } = await mcpConfig(`goose --url ${at(8765)} --name blender --auth none`)
-    const facts = '"enabled":true,"name":"blender","description":"service-cli","timeout":300'
-    const address = `"type":"streamable_http","uri":"${at(8765)}"`
-    expect(out).to.equal(`extensions:\n  "blender": {${facts},${address}}\n`)
+  it('prints YAML that starts the bridge and refers to the key', async () => {
+    const { out } = await mcpConfig('continue --auth api-key')
+    expect(out).to.match(/^mcpServers:\n {2}- \{.*"serve","--stdio".*\}\n$/)
+    expect(out).to.include('"env":{"SERVICE_MCP_API_KEY":"${{ secrets.SERVICE_MCP_API_KEY }}"}')
   })
 
   it('warns about a key over unencrypted HTTP', async () => {
@@ -250,7 +249,7 @@ describe('mcp-config', () => {
     ['emacs', 'known clients: claude-code, '],
     ['cursor --api-key-file k', '--api-key-file is for --stdio'],
     ['generic --write', 'settings of other clients have no known place'],
-    ['goose --write', 'settings of Goose are not JSON'],
+    ['continue --write', 'settings of Continue are not JSON'],
     ['codex --write --auth none', 'run: codex mcp add blender --url http://127.0.0.1:'],
     ['claude-desktop --scope project', 'Claude Desktop has no settings of a project'],
     ['cursor --name a.b', '--name must be'],

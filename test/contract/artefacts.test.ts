@@ -125,16 +125,6 @@ describe('artefact://', () => {
     }
   })
 
-  it('is read in another spelling of the scheme, under the URI that was requested', async () => {
-    const { uri } = await put('still')
-    const upper = uri.replace('artefact:', 'ARTEFACT:').replace('sha', '%73ha')
-    const blob = Buffer.from('still').toString('base64')
-    expect(await contentOf(section.session, upper)).to.include({ uri: upper, blob })
-    const missing = unknown.replace('artefact', 'ARTEFACT')
-    const { code, data } = await readFailure(section.session, missing)
-    expect([code, data?.['uri']]).to.deep.equal([-32002, missing])
-  })
-
   it('is one entry for the same bytes, with the newest metadata and the later expiry', async () => {
     const [early, late] = ['2090-01-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z']
     const { uri } = await put('same', { displayName: 'one', expiresAt: late })

@@ -88,19 +88,6 @@ describe('capture://current_window with a backend', () => {
     expect(events.updates).to.deep.equal([scene])
   })
 
-  it('is listed, read and refused in the same way at 2026-07-28', async () => {
-    const { url } = section
-    const { json: listed } = await callStateless(url, 'resources/list')
-    expect(listed.result.resources.map((each: any) => each.uri)).to.include(uri)
-    const { json: read } = await callStateless(url, 'resources/read', { uri })
-    expect(sizeOf(read.result.contents[0].blob)).to.deep.equal([40, 20])
-    backend.failure = 'permission'
-    const params = { uri: `${uri}?max_width=7` }
-    const { json: failed } = await callStateless(url, 'resources/read', params)
-    expect(failed.error).to.deep.include({ code: -32603 })
-    expect(failed.error.data).to.include({ reason: 'permission' })
-  })
-
   it('is the only URI of its scheme', async () => {
     for (const other of ['capture://desktop', 'capture://current_window/1', 'capture:x']) {
       const error = await readFailure(section.session, other)

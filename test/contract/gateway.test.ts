@@ -256,22 +256,6 @@ describe('a gateway', () => {
     await events.until(() => listChanges(events) > 0)
     events.close()
   })
-
-  it('lists and reads the same at 2026-07-28, where errors are −32602', async () => {
-    const { result } = (await callStateless(url, 'resources/list')).json
-    expect(result.resources).to.deep.equal(await listAll(session))
-    const read = async (uri: string) => (await callStateless(url, 'resources/read', { uri })).json
-    const uri = 'gateway://instances'
-    const [content] = (await read(uri)).result.contents
-    expect(JSON.parse(content.text)).to.deep.equal(await session.readJson(uri))
-    const unknown = 'gateway://instances/0123abcd'
-    const { error } = await read(unknown)
-    expect(error).to.deep.include({ code: -32602, data: { uri: unknown } })
-    const several = await read('gateway://instances/a1b2')
-    expect(several.error).to.include({ code: -32602 })
-    expect(several.error.data.candidates).to.have.length(2)
-    expect((await read(`${uri}?include_dead=x`)).error).to.include({ code: -32602 })
-  })
 })
 
 /** The real endpoint on a free port, over a directory that the test fills. */

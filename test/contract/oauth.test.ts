@@ -95,12 +95,6 @@ describe('toCimdDocument', () => {
     }
   })
 
-  it('has the name of the configuration and its scopes with spaces between them', () => {
-    const made = config({ clientName: 'Rig', scopes: ['openid', 'scene:read'], redirectUri })
-    expect(made.toCimdDocument()).to.include({ clientName: 'Rig', scope: 'openid scene:read' })
-    expect(config({ redirectUri }).toCimdDocument().scope).to.equal(null)
-  })
-
   const clientIds: [publicUrl: string | null, clientId: string | undefined][] = [
     ['https://mcp.studio.example', `https://mcp.studio.example${path}`],
     ['https://mcp.studio.example/scene//', `https://mcp.studio.example/scene${path}`],

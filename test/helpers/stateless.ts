@@ -39,16 +39,27 @@ export function statelessHeaders(
   }
 }
 
-/** Sends a request as a client of revision 2026-07-28 does. */
+/** A request as a client of revision 2026-07-28 sends it, for `ask` or `fetch`. */
+export function statelessPost(
+  method: string,
+  params: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+  id: unknown = 1,
+) {
+  return {
+    method: 'POST',
+    headers: { ...statelessHeaders(method, params), ...headers },
+    body: JSON.stringify(statelessRequest(method, params, id)),
+  }
+}
+
 export function callStateless(
   url: string,
   method: string,
-  params: Record<string, unknown> = {},
-  id: unknown = 1,
+  params?: Record<string, unknown>,
+  id?: unknown,
 ): Promise<Answer> {
-  const headers = statelessHeaders(method, params)
-  const body = JSON.stringify(statelessRequest(method, params, id))
-  return ask(url, { method: 'POST', headers, body })
+  return ask(url, statelessPost(method, params, {}, id))
 }
 
 /** Opens a listen stream; resolves when the acknowledgement is there, as `messages[0]`. */
@@ -56,10 +67,10 @@ export async function listenStateless(
   url: string,
   notifications: unknown,
   id: unknown = 1,
+  extra: Record<string, string> = {},
 ): Promise<Events> {
-  const method = 'subscriptions/listen'
-  const body = JSON.stringify(statelessRequest(method, { notifications }, id))
-  const events = await Events.open(url, statelessHeaders(method), body)
+  const post = statelessPost('subscriptions/listen', { notifications }, extra, id)
+  const events = await Events.open(url, post.headers, post.body)
   await events.until(() => events.messages.length > 0, 'the acknowledgement')
   return events
 }

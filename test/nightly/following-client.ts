@@ -1,5 +1,5 @@
-import { type Events, RawSession } from '../helpers/mcp.ts'
-import { callStateless, listenStateless } from '../helpers/stateless.ts'
+import { ask, type Events, RawSession } from '../helpers/mcp.ts'
+import { listenStateless, statelessPost } from '../helpers/stateless.ts'
 
 export type Transport = 'session' | 'stateless'
 
@@ -28,12 +28,15 @@ export class FollowingClient {
   reads = 0
   readonly #url: string
   readonly #transport: Transport
+  /** Of its requests by the stateless transport, beside the usual ones. */
+  readonly #headers: Record<string, string>
   readonly #handled = new WeakMap<Events, number>()
   #session: { readonly calls: RawSession; readonly events: Events } | null = null
 
-  constructor(url: string, transport: Transport) {
+  constructor(url: string, transport: Transport, headers: Record<string, string> = {}) {
     this.#url = url
     this.#transport = transport
+    this.#headers = headers
   }
 
   /** In one spelling: a session that subscribes in another one replaces the first. */
@@ -98,7 +101,12 @@ export class FollowingClient {
       return error?.message ?? null
     }
     try {
-      one.stream = await listenStateless(this.#url, { resourceSubscriptions: [uri] })
+      one.stream = await listenStateless(
+        this.#url,
+        { resourceSubscriptions: [uri] },
+        1,
+        this.#headers,
+      )
       // It was left meanwhile.
       if (this.followed.get(uri) !== one) one.stream.close()
       return null
@@ -128,7 +136,7 @@ export class FollowingClient {
     try {
       const { result, error } =
         this.#session === null
-          ? (await callStateless(this.#url, 'resources/read', { uri })).json
+          ? (await ask(this.#url, statelessPost('resources/read', { uri }, this.#headers))).json
           : await this.#session.calls.call('resources/read', { uri })
       if (result !== undefined) {
         one.value = JSON.parse(result.contents[0].text).value

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { AuditLog, type AuthPolicy, SessionEventBuffer } from '../../src/index.ts'
 import { ask, Events, RawSession, rpc, startServer, type TestServer } from '../helpers/mcp.ts'
-import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
+import { listenStateless } from '../helpers/stateless.ts'
 import { replay } from './replay.ts'
 
 const runs = Number(process.env.FUZZ_CASES ?? 100)
@@ -312,18 +312,14 @@ class IsolatedListener {
     const own = (uri: string) => (/^scene:/i.test(uri) ? uri : `${uri}?of=listener-${number}`)
     const resourceSubscriptions = [...asked.uris.map(own), lastOf(number)]
     const notifications = { resourcesListChanged: asked.list, resourceSubscriptions }
-    const method = 'subscriptions/listen'
-    const headers = { ...statelessHeaders(method), Authorization: 'Bearer bob' }
-    const body = JSON.stringify(statelessRequest(method, { notifications }, idOf(number)))
-    const events = await Events.open(url, headers, body)
+    const bob = { Authorization: 'Bearer bob' }
+    const events = await listenStateless(url, notifications, idOf(number), bob)
     const wanted = new Map<Changing, string>()
     for (const uri of asked.uris) {
       const resource = resourceOf(uri)
       if (resource !== undefined) wanted.set(resource, own(uri))
     }
-    const listener = new IsolatedListener(events, number, wanted, asked.list)
-    await events.until(() => events.messages.length > 0, 'the acknowledgement')
-    return listener
+    return new IsolatedListener(events, number, wanted, asked.list)
   }
 
   changed(what: Changing): void {

@@ -1,79 +1,15 @@
 import { expect } from 'chai'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ask, Events } from '../helpers/mcp.ts'
-import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
+import { FollowingClient } from '../nightly/following-client.ts'
 import { until } from '../helpers/until.ts'
 import { type Studio, type StudioInstance, startStudio } from './studio.ts'
-
-/** A client that reads what it follows after each update, and listens again when its stream ends. */
-class Follower {
-  /** What it read last. */
-  readonly values = new Map<string, unknown>()
-  updates = 0
-  readonly #studio: Studio
-  readonly #key: string
-  readonly #uris: readonly string[]
-  readonly #dirty = new Set<string>()
-  readonly #running: Promise<void>
-  #events: Events | null = null
-  #seen = 0
-  #isClosed = false
-
-  constructor(studio: Studio, key: string) {
-    this.#studio = studio
-    this.#key = key
-    this.#uris = studio.instances.map(({ uri }) => uri)
-    this.#running = this.#run()
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true
-    await this.#running
-    this.#events?.close()
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#isClosed) {
-      // Without a gateway it is tried again.
-      await this.#step().catch(() => {})
-      await delay(50)
-    }
-  }
-
-  async #step(): Promise<void> {
-    if (this.#events?.ended !== false) {
-      const params = { notifications: { resourceSubscriptions: this.#uris } }
-      const [url, headers, body] = this.#request('subscriptions/listen', params)
-      this.#events = await Events.open(url, headers, body)
-      this.#seen = 0
-      for (const uri of this.#uris) this.#dirty.add(uri)
-    }
-    const { updates } = this.#events
-    for (const uri of updates.slice(this.#seen)) this.#dirty.add(uri)
-    this.updates += updates.length - this.#seen
-    this.#seen = updates.length
-    for (const uri of this.#dirty) await this.#read(uri)
-  }
-
-  async #read(uri: string): Promise<void> {
-    const [url, headers, body] = this.#request('resources/read', { uri })
-    const { json } = await ask(url, { method: 'POST', headers, body })
-    if (json.result === undefined) return
-    this.#dirty.delete(uri)
-    this.values.set(uri, JSON.parse(json.result.contents[0].text).value)
-  }
-
-  #request(method: string, params: Record<string, unknown>) {
-    const headers = { ...statelessHeaders(method, params), Authorization: `Bearer ${this.#key}` }
-    const body = JSON.stringify(statelessRequest(method, params))
-    return [`${this.#studio.base}/mcp`, headers, body] as const
-  }
-}
 
 describe('a studio: two gateways behind nginx, and three instances', function () {
   this.timeout(120_000)
   let studio: Studio
-  let followers: Follower[]
+  let clients: FollowingClient[]
+  let running: Promise<unknown>
+  let isOver = false
   let value = 0
 
   before(async function () {
@@ -86,10 +22,23 @@ describe('a studio: two gateways behind nginx, and three instances', function ()
         )
       }
     }
-    followers = studio.keys.map(key => new Follower(studio, key))
+    clients = studio.keys.map(key => {
+      const headers = { Authorization: `Bearer ${key}` }
+      return new FollowingClient(`${studio.base}/mcp`, 'stateless', headers)
+    })
+    for (const client of clients) for (const { uri } of studio.instances) client.follow(uri)
+    const follow = async (client: FollowingClient) => {
+      while (!isOver) {
+        await client.step()
+        await delay(50)
+      }
+    }
+    running = Promise.all(clients.map(follow))
   })
   after(async () => {
-    await Promise.all((followers ?? []).map(follower => follower.close()))
+    isOver = true
+    await running
+    await Promise.all((clients ?? []).map(client => client.close()))
     await studio?.stop()
   })
 
@@ -100,7 +49,7 @@ describe('a studio: two gateways behind nginx, and three instances', function ()
     deadlineMs = 90_000,
   ): Promise<void> =>
     until(
-      () => followers.every(({ values }) => values.get(uri) === expected),
+      () => clients.every(({ followed }) => followed.get(uri)?.value === expected),
       `${expected} of ${name}`,
       deadlineMs,
     )
@@ -113,9 +62,9 @@ describe('a studio: two gateways behind nginx, and three instances', function ()
 
   it('reads and pushes every instance through either gateway', async () => {
     await converge()
-    const before = followers.map(({ updates }) => updates)
+    const before = clients.map(({ updates }) => updates)
     await converge()
-    for (const [at, { updates }] of followers.entries()) {
+    for (const [at, { updates }] of clients.entries()) {
       expect(updates).to.be.greaterThan(before[at] ?? 0)
     }
   })

@@ -13,7 +13,7 @@ import { ask } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
-import { statelessHeaders, statelessRequest } from '../helpers/stateless.ts'
+import { statelessPost } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 
 /** A gateway at an address of its own. */
@@ -165,11 +165,8 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
     if (keys.includes(undefined)) throw new Error('nginx sends every key to one gateway')
     const read = async (uri: string, gateway: StudioGateway) => {
       const params = { uri }
-      const { json } = await ask(`https://${at(gateway)}/mcp`, {
-        method: 'POST',
-        headers: { ...statelessHeaders('resources/read', params), ...headersOf(keys[0] ?? '') },
-        body: JSON.stringify(statelessRequest('resources/read', params)),
-      })
+      const post = statelessPost('resources/read', params, headersOf(keys[0] ?? ''))
+      const { json } = await ask(`https://${at(gateway)}/mcp`, post)
       return json
     }
     return {

@@ -179,8 +179,6 @@ export const problem = z
     detail: z.string().optional(),
     /** For programs: one of the words of docs/reference.md, "Error codes". */
     code: z.string(),
-    /** The id of the request in the log. */
-    instance: z.string().optional(),
     errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
     /** Seconds. */
     retry_after: z.int().optional(),

@@ -94,19 +94,8 @@ export function createLog({
       // program, so pictures are always logged.
       const isQuiet = own && status !== null && status < 400 && !uri?.startsWith('capture:')
       if (isQuiet && readable && level !== 'debug') return
-      const { durationMs: duration_ms, principal, peer, requestId: request_id } = entry
-      const served = {
-        method,
-        path,
-        rpc,
-        uri,
-        status,
-        duration_ms,
-        route,
-        principal,
-        peer,
-        request_id,
-      }
+      const { durationMs: duration_ms, principal, peer } = entry
+      const served = { method, path, rpc, uri, status, duration_ms, route, principal, peer }
       writeEntry(served, 'request')
     },
     print,

@@ -194,7 +194,7 @@ function areAligned(before: readonly JsonObject[], after: readonly JsonObject[])
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`. Then those with one identity among themselves, and those without any, by their places.
+ * `name`. Then those without any of them by their places.
  * Objects with different uids of one run are never matched.
  */
 export function matchObjects(
@@ -241,27 +241,14 @@ export function matchObjects(
   matchBy(({ id }) => keyOf(id))
   matchBy(({ uuid }) => keyOf(uuid), equal)
   matchBy(({ name }) => keyOf(name), equal)
-  const left = before.filter(each => !taken.has(each))
-  const joined = after.filter(each => !partners.has(each))
-  const known = new Set(left.map(each => identityBy(identities, each)))
-  if (!joined.some(each => known.has(identityBy(identities, each)))) return partners
-  const ranks = isOneRun() ? ['uid', ...identities] : identities
-  const identityOf = (item: JsonObject) => identityBy(ranks, item)
-  const leftOf = Map.groupBy(left, identityOf)
-  for (const [identity, nows] of Map.groupBy(joined, identityOf)) {
-    const olds = leftOf.get(identity) ?? []
-    for (const [at, partner] of olds.slice(0, nows.length).entries()) pair(nows[at]!, partner)
-  }
+  const left = before.filter(each => !taken.has(each) && isNameless(each))
+  const joined = after.filter(each => !partners.has(each) && isNameless(each))
+  for (const [at, partner] of left.slice(0, joined.length).entries()) pair(joined[at]!, partner)
   return partners
 }
 
-/** Of objects in which nothing was unique. */
-const identities = ['id', 'uuid', 'name', 'uid']
-
-/** By the first of these members that the object has; null: it has none. */
-function identityBy(members: readonly string[], item: JsonObject): string | null {
-  const member = members.find(name => keyOf(item[name]) !== null)
-  return member === undefined ? null : JSON.stringify([member, keyOf(item[member])])
+function isNameless({ uid, id, uuid, name }: JsonObject): boolean {
+  return [uid, id, uuid, name].every(each => keyOf(each) === null)
 }
 
 /** A text, a number, or the digits of one that JavaScript would round; null for anything else. */

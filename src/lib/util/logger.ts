@@ -45,6 +45,4 @@ export interface AccessEntry {
   readonly peer: string
   /** The request claims to come from service-cli; not verified. */
   readonly own?: boolean
-  /** Also sent in the answer, on servers that assign request ids. */
-  readonly requestId?: string
 }

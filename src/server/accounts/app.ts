@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { type Context, Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { routePath } from 'hono/route'
@@ -33,22 +32,16 @@ export function createAccountsApp(parts: AccountsParts): Hono<AppEnv> {
     routes: createRoutes(parts),
     onError(error, c) {
       const problem = toAccountsProblem(error)
-      const requestId = requestIdOf(c)
       if (problem.status >= 500 && problem.code !== 'overloaded') {
-        log.error({ err: problem.cause ?? problem, request_id: requestId }, 'a request failed')
+        log.error({ err: problem.cause ?? problem }, 'a request failed')
       }
       setSafeHeaders(c)
-      return sendProblem(c, problem, requestId)
+      return sendProblem(c, problem)
     },
     onRefused() {},
     log,
     accessLog: parts.metrics.accessLog,
   })
-}
-
-/** In the answer as `instance`, in the log and the audit. */
-function requestIdOf({ env: { call } }: Pick<Context<AppEnv>, 'env'>): string {
-  return (call.requestId ??= randomUUID())
 }
 
 function setSafeHeaders(c: Context): void {
@@ -61,7 +54,6 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
   app.use(async (c, next) => {
     const route = routePath(c, -1)
     c.env.call.route = route === '/*' ? 'other' : route
-    requestIdOf(c)
     setSafeHeaders(c)
     await next()
   })
@@ -88,7 +80,7 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
         const allow = methods.join(', ')
         c.header('Allow', allow)
         const problem = new AccountsProblem('method-not-allowed', `this path answers ${allow}`)
-        return sendProblem(c, problem, requestIdOf(c))
+        return sendProblem(c, problem)
       },
     }),
   )
@@ -96,7 +88,7 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
   app.notFound(c => {
     // The path is not repeated: it may hold a token.
     const message = 'nothing is served at this path; see /openapi.json'
-    return sendProblem(c, new AccountsProblem('not-found', message), requestIdOf(c))
+    return sendProblem(c, new AccountsProblem('not-found', message))
   })
   addRoutes(app, services)
 

@@ -89,11 +89,10 @@ export function toAccountsProblem(error: unknown): AccountsProblem {
 const realm = 'Bearer realm="registry"'
 
 /** Answers as RFC 9457 has it. */
-export function sendProblem(c: Context, problem: AccountsProblem, requestId: string): Response {
+export function sendProblem(c: Context, problem: AccountsProblem): Response {
   const { code, status, message, details } = problem
   const body = {
     ...makeProblem(status, code, message),
-    instance: `urn:uuid:${requestId}`,
     errors: details.errors,
     retry_after: details.retryAfter,
   }

@@ -287,10 +287,10 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     details: AuditEntry['details'] = {},
     accountId = c.env.call.principal || null,
   ): Promise<void> {
-    const { requestId, peer: address } = c.env.call
+    const { peer: address } = c.env.call
     const row = { atMs: Date.now(), action, accountId, address }
     try {
-      await store.audit({ ...row, details: { request_id: requestId ?? null, ...details } })
+      await store.audit({ ...row, details })
     } catch (error) {
       log.error({ err: error, action, account_id: accountId }, 'an audit entry was lost')
     }

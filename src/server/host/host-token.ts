@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { writePrivateFile } from '../../lib/config/private-file.ts'
 import { tokenFile } from '../../lib/instances/state-directory.ts'
-import { parseSecret, readSecretFile } from '../../lib/auth/secret-file.ts'
+import { readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
 interface HostTokenSource {
   /** `--host-token-file` */
   readonly file?: string
-  /** Value of `SERVICE_HOST_TOKEN`; empty counts as absent. */
+  /** Value of `SERVICE_HOST_TOKEN`, checked; empty counts as absent. */
   readonly env?: string
   /** `<registry_dir>/instances` */
   readonly instancesDir: string
@@ -25,10 +25,7 @@ export async function resolveHostToken(source: HostTokenSource) {
     const text = await readSecretFile(source.file, '--host-token-file')
     return { secret: new Secret(text), file: source.file }
   }
-  if (source.env) {
-    const text = parseSecret(source.env, 'SERVICE_HOST_TOKEN')
-    return { secret: new Secret(text), file: null }
-  }
+  if (source.env) return { secret: new Secret(source.env), file: null }
   const file = tokenFile(source.instancesDir, source.instanceId)
   const secret = new Secret(randomBytes(32).toString('base64url'))
   await writePrivateFile(file, secret.reveal())

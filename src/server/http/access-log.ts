@@ -28,7 +28,7 @@ export function logWhenClosed(
   const startedMs = performance.now()
   res.on('close', () => {
     for (const end of context.onClose) end()
-    const { path, route, rpc, uri, principal, peer, requestId } = context
+    const { path, route, rpc, uri, principal, peer } = context
     accessLog({
       method: req.method ?? '',
       // A path may hold a token by mistake.
@@ -42,7 +42,6 @@ export function logWhenClosed(
       principal: principal === '' ? undefined : principal,
       peer,
       own: req.headers['user-agent']?.startsWith('service-cli/') === true ? true : undefined,
-      requestId,
     })
   })
 }

@@ -16,8 +16,6 @@ export class RequestContext {
   rpc: string | undefined = undefined
   /** The resource that the call is about, as the client wrote it. */
   uri: unknown = undefined
-  /** On servers that name each request in its answer. */
-  requestId: string | undefined = undefined
   /** The pattern of the path, where the metrics need it. */
   route: string | undefined = undefined
   /** Called when the response has closed. */

@@ -33,11 +33,7 @@ describe('login', () => {
       await logIn(registry, 'bob', 'wrong'),
       await logIn(registry, 'carol', 'wrong'),
       await logIn(registry, 'nobody', "' OR '1'='1"),
-    ].map(({ status, headers: { date: _, ...headers }, text }) => ({
-      status,
-      headers,
-      text: text.replace(/urn:uuid:[0-9a-f-]{36}/, ''),
-    }))
+    ].map(({ status, headers: { date: _, ...headers }, text }) => ({ status, headers, text }))
     for (const answer of answers) expect(answer).to.deep.equal(answers[0])
     expect(answers[0]?.status).to.equal(401)
     expect(await registry.audited('login.failed')).to.have.length(4)
@@ -103,8 +99,6 @@ describe('a store that fails', () => {
         expect((await registry.call('GET', `${auth}/me`, { token })).status).to.equal(200)
         const [line] = registry.logged.filter(({ level }) => level === 'error')
         expect(line?.fields.err.message).to.include('/secret/path')
-        const id = answers[0]?.json.instance.slice('urn:uuid:'.length)
-        expect(line?.fields.request_id).to.equal(id)
       },
       { wrap: failing.wrap },
     ))

@@ -16,7 +16,7 @@ import { startServe } from '../../../src/server/serve.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { ask, initializeBody, postHeaders, RawSession, toolCall } from '../../helpers/mcp.ts'
 import { PageBrowser, useLink } from '../../helpers/page.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
 const keyed = { mode: 'api-key', key: 'the-key-of-clients', keysFile: '/none/keys.json' } as const
@@ -210,11 +210,7 @@ describe('startGateway', () => {
   describe('with a page', () => {
     const readInstances = (url: string, headers: Record<string, string>) => {
       const params = { uri: 'gateway://instances' }
-      return ask(url, {
-        method: 'POST',
-        headers: { ...statelessHeaders('resources/read', params), ...headers },
-        body: JSON.stringify(statelessRequest('resources/read', params)),
-      })
+      return ask(url, statelessPost('resources/read', params, headers))
     }
 
     it('lets a browser in by a link, which reads the instances, and writes nothing', async () => {

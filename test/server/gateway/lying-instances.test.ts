@@ -12,12 +12,7 @@ import {
   startScriptedInstance,
   updateOf,
 } from '../../helpers/instances.ts'
-import {
-  callStateless,
-  listenStateless,
-  statelessHeaders,
-  statelessRequest,
-} from '../../helpers/stateless.ts'
+import { callStateless, listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
@@ -59,12 +54,7 @@ describe('an instance that lies', () => {
     callStateless(gateway.url, 'tools/call', { name: 'look', arguments: { instance: instanceId } })
   /** A request whose answer is read as it comes, or left. */
   const post = (method: string, params: object, signal?: AbortSignal, { url } = gateway) =>
-    fetch(url, {
-      method: 'POST',
-      headers: statelessHeaders(method, { ...params }),
-      body: JSON.stringify(statelessRequest(method, { ...params })),
-      signal: signal ?? null,
-    })
+    fetch(url, { ...statelessPost(method, { ...params }), signal: signal ?? null })
 
   let value = 0
   /** A reader and a follower of the good instance have what it has now. */
@@ -237,10 +227,10 @@ describe('an instance that lies', () => {
     const patient = await startAggregating(registryDir, { limits: { instanceAnswerMs: 60_000 } })
     bad.onRead = ({ res, id, uri }) => {
       openResponses.add(res)
-      res.write(contentsOf(uri, 'x'.repeat(150_000), id).slice(0, -3))
+      res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
     }
     const left = new AbortController()
-    const begun = Array.from({ length: 80 }, async () => {
+    const begun = Array.from({ length: 120 }, async () => {
       const { body } = await post('resources/read', { uri: at(bad) }, left.signal, patient)
       let text = ''
       for await (const chunk of body ?? []) {

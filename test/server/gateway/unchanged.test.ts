@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import { RawSession } from '../../helpers/mcp.ts'
+import { ask, RawSession } from '../../helpers/mcp.ts'
 import {
   contentsOf,
   type HeldRead,
@@ -12,12 +12,7 @@ import {
   startScriptedInstance,
 } from '../../helpers/instances.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import {
-  callStateless,
-  listenStateless,
-  statelessHeaders,
-  statelessRequest,
-} from '../../helpers/stateless.ts'
+import { callStateless, listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { at, startAggregating } from './aggregating.ts'
 
@@ -79,11 +74,8 @@ describe('a server under its address at a gateway', () => {
     await serve.post('events/job', { events: [event] })
     // As a gateway asks, which only reads.
     const asGateway = async (uri: string) => {
-      const headers = statelessHeaders('resources/read', { uri })
-      const body = JSON.stringify(statelessRequest('resources/read', { uri }))
-      const named = { ...headers, 'Service-Instance': id }
-      const answer = await fetch(serve.url, { method: 'POST', headers: named, body })
-      return { status: answer.status, json: (await answer.json()) as any }
+      const post = statelessPost('resources/read', { uri }, { 'Service-Instance': id })
+      return ask(serve.url, post)
     }
     const drained = alias(id, 'events/session/job?drain=true')
     expect((await asGateway(drained)).status).to.equal(403)
@@ -156,12 +148,10 @@ describe('what a gateway passes on', () => {
   /** A read whose reader may leave. */
   function reader(uri: string) {
     const left = new AbortController()
-    const answer = fetch(gateway.url, {
-      method: 'POST',
-      headers: statelessHeaders('resources/read', { uri }),
-      body: JSON.stringify(statelessRequest('resources/read', { uri })),
-      signal: left.signal,
-    }).then(async res => ((await res.json()) as any).result.contents[0].text as string)
+    const post = { ...statelessPost('resources/read', { uri }), signal: left.signal }
+    const answer = fetch(gateway.url, post).then(
+      async res => ((await res.json()) as any).result.contents[0].text as string,
+    )
     answer.catch(() => {})
     return { answer, leave: () => left.abort() }
   }

@@ -20,7 +20,7 @@ import { PageBrowser, useKey } from '../../helpers/page.ts'
 import { newKey, OpenIdServer } from '../../helpers/openid.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import { contentsOf } from '../../helpers/instances.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
 const key = 'the-key-of-the-operator'
@@ -76,11 +76,7 @@ describe('a gateway whose users see what is theirs', () => {
     return instance
   }
   const callAt = (url: string, token: string | PageBrowser, method: string, params = {}) =>
-    ask(url, {
-      method: 'POST',
-      headers: { ...statelessHeaders(method, params), ...(token !== '' && bearer(token)) },
-      body: JSON.stringify(statelessRequest(method, params)),
-    })
+    ask(url, statelessPost(method, params, token === '' ? {} : bearer(token)))
   const call = (token: string | PageBrowser, method: string, params = {}) =>
     callAt(`${base}/mcp`, token, method, params)
   const read = async (token: string | PageBrowser, uri: string) =>
@@ -283,12 +279,8 @@ describe('a gateway whose users see what is theirs', () => {
     const left = new AbortController()
     const readLarge = (token: string, n: number) => {
       const uri = at(id, `app/${n}`)
-      return fetch(`${base}/mcp`, {
-        method: 'POST',
-        signal: left.signal,
-        headers: { ...statelessHeaders('resources/read', { uri }), ...bearer(token) },
-        body: JSON.stringify(statelessRequest('resources/read', { uri })),
-      })
+      const post = statelessPost('resources/read', { uri }, bearer(token))
+      return fetch(`${base}/mcp`, { ...post, signal: left.signal })
     }
     // Kept: an answer that is collected ends.
     const open: Response[] = []

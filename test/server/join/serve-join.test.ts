@@ -10,15 +10,14 @@ import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
 import { ask } from '../../helpers/mcp.ts'
 import { accept, acceptLinks, type Joined } from '../../helpers/join.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 
 const token = 'svc_a-token-of-the-scope-instance'
 const never = new AbortController().signal
 const read = async ({ transport }: Joined, uri: string) => {
-  const headers = statelessHeaders('resources/read', { uri })
-  const body = JSON.stringify(statelessRequest('resources/read', { uri }))
-  const answer = await transport.send({ method: 'POST', path: '/mcp', headers, body }, never)
+  const request = { ...statelessPost('resources/read', { uri }), path: '/mcp' }
+  const answer = await transport.send(request, never)
   return JSON.parse(await text(answer.body.stream()))
 }
 

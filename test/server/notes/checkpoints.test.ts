@@ -97,7 +97,7 @@ describe('checkpoints of the scene', () => {
     expect(await names()).to.deep.equal(['before'])
   })
 
-  it('are listed, pushed, completed and removed', async () => {
+  it('are listed, pushed and removed', async () => {
     const events = await session.listen()
     await session.call('resources/subscribe', { uri: 'scene://checkpoints' })
     const told = (count: number) =>
@@ -111,11 +111,6 @@ describe('checkpoints of the scene', () => {
     const names = async () =>
       (await read('scene://checkpoints')).checkpoints.map((each: any) => each.name)
     expect(await names()).to.deep.equal(['one'])
-    const completed = await session.call('completion/complete', {
-      ref: { type: 'ref/resource', uri: 'scene://delta{?since,run,until}' },
-      argument: { name: 'until', value: 'o' },
-    })
-    expect(completed.result.completion.values).to.deep.equal(['one'])
     expect((await remove('one')).status).to.equal(200)
     await told(2)
     expect(await names()).to.deep.equal([])

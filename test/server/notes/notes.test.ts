@@ -9,7 +9,7 @@ import { LinkClient } from '../../helpers/link.ts'
 import { ask, RawSession, toolCall } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 
 const open = 'notes://open'
 
@@ -293,11 +293,8 @@ describe('notes of people', () => {
       const unknown = await own.call('tools/call', { name: 'x', arguments: {} })
       expect(unknown.error.message).to.contain('list_notes').and.not.to.contain('answer_note')
     }
-    const stateless = async (key: string) => {
-      const headers = { ...statelessHeaders('tools/list'), ...bearer(key) }
-      const body = JSON.stringify(statelessRequest('tools/list'))
-      return namesOf((await ask(serve.url, { method: 'POST', headers, body })).json)
-    }
+    const stateless = async (key: string) =>
+      namesOf((await ask(serve.url, statelessPost('tools/list', {}, bearer(key)))).json)
     expect(await stateless(reader)).not.to.include('answer_note')
     expect(await stateless(writer)).to.include('answer_note')
   })

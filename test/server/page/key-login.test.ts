@@ -11,9 +11,9 @@ import {
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
-import { ask, Events, RawSession } from '../../helpers/mcp.ts'
+import { ask, RawSession, rpc } from '../../helpers/mcp.ts'
 import { codeOf, fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { listenStateless, statelessPost } from '../../helpers/stateless.ts'
 
 describe('logging in to the page with a key', () => {
   let keys: TestKeys
@@ -31,14 +31,7 @@ describe('logging in to the page with a key', () => {
   const logIn = async (key: string) => new PageBrowser(server.base, await useKey(server.base, key))
   const readDrain = async (headers: Record<string, string>) => {
     const session = await RawSession.open(server.url, '2025-11-25', headers)
-    return session.post(
-      JSON.stringify({
-        jsonrpc: '2.0',
-        id: 9,
-        method: 'resources/read',
-        params: { uri: 'events://session/s?drain=true' },
-      }),
-    )
+    return session.post(rpc('resources/read', { uri: 'events://session/s?drain=true' }))
   }
 
   it('lets the page do what the key may do, and no more', async () => {
@@ -66,11 +59,7 @@ describe('logging in to the page with a key', () => {
       ])
     }
     const params = { name: 'answer_note', arguments: { id: '1', text: 'done' } }
-    const answer = await ask(server.url, {
-      method: 'POST',
-      headers: { ...statelessHeaders('tools/call', params), ...writer.headers },
-      body: JSON.stringify(statelessRequest('tools/call', params)),
-    })
+    const answer = await ask(server.url, statelessPost('tools/call', params, writer.headers))
     expect(answer.json).to.not.have.property('result')
   })
 
@@ -79,20 +68,14 @@ describe('logging in to the page with a key', () => {
       await logIn(await keys.create('revoked')),
       await logIn(await keys.create('kept')),
     ]
-    const method = 'subscriptions/listen'
-    const listen = async (headers: Record<string, string>) =>
-      Events.open(
-        server.url,
-        { ...statelessHeaders(method), ...headers },
-        JSON.stringify(statelessRequest(method, { notifications: { resourcesListChanged: true } })),
-      )
+    const listen = (headers: Record<string, string>) =>
+      listenStateless(server.url, { resourcesListChanged: true }, 1, headers)
     const [stream, kept] = [await listen(own.headers), await listen(other.headers)]
     await keys.revoke('revoked')
     await stream.untilEnded()
     expect(await own.isLoggedIn()).to.equal(false)
-    const headers = { ...statelessHeaders('server/discover'), ...own.headers }
-    const body = JSON.stringify(statelessRequest('server/discover'))
-    expect((await ask(server.url, { method: 'POST', headers, body })).status).to.equal(401)
+    const discover = statelessPost('server/discover', {}, own.headers)
+    expect((await ask(server.url, discover)).status).to.equal(401)
     expect(await other.isLoggedIn()).to.equal(true)
     expect(kept.ended).to.equal(false)
     kept.close()

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { freePort } from '../../helpers/free-port.ts'
-import { ask, Events, postHeaders, RawSession } from '../../helpers/mcp.ts'
+import { ask, postHeaders, RawSession } from '../../helpers/mcp.ts'
 import { fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { exchange, requestText } from '../../process/raw-socket.ts'
 import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
@@ -28,19 +28,10 @@ describe('logging in to the page', () => {
     new PageBrowser(from.base, await useLink(from.base, await link(from)))
   const read = async (headers: Record<string, string>, base = serve.base) => {
     const params = { uri: 'scene://current' }
-    const answer = await ask(`${base}/mcp`, {
-      method: 'POST',
-      headers: { ...statelessHeaders('resources/read', params), ...headers },
-      body: JSON.stringify(statelessRequest('resources/read', params)),
-    })
-    return answer.status
+    return (await ask(`${base}/mcp`, statelessPost('resources/read', params, headers))).status
   }
-  const listen = async (headers: Record<string, string>) => {
-    const notifications = { resourceSubscriptions: ['scene://current'] }
-    const method = 'subscriptions/listen'
-    const body = JSON.stringify(statelessRequest(method, { notifications }))
-    return Events.open(serve.url, { ...statelessHeaders(method), ...headers }, body)
-  }
+  const listen = (headers: Record<string, string>) =>
+    listenStateless(serve.url, { resourceSubscriptions: ['scene://current'] }, 1, headers)
 
   it('takes a link of the host link, once', async () => {
     const answer = await serve.post('page-login', '', { 'Content-Type': 'text/plain' })

@@ -189,12 +189,6 @@ describe('what differs between two scenes in words', () => {
       ['7 objects moved 0.50 along x: A, B, C, D, E and 2 more'],
     ],
     [
-      'duplicates',
-      { objects: [mesh('A', { id: 1, x: 1 }), mesh('B', { id: 1, x: 1 })] },
-      { objects: [mesh('A', { id: 1, x: 2 }), mesh('A', { id: 1, x: 3 })] },
-      ['A x 1 → 2', 'B renamed A, x 1 → 3'],
-    ],
-    [
       'objects without identity',
       { rows: [{ x: 1 }, { x: 2 }] },
       { rows: [{ x: 1 }, { x: 3 }] },

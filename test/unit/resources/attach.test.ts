@@ -117,13 +117,4 @@ describe('an attached scheme', () => {
       expect(logged).to.have.length(1)
     }
   })
-
-  it('leaves no timer behind when it goes after the registry was closed', () => {
-    const { resources, time, settle } = started()
-    resources.attach('app', listing('app://x'))
-    settle()
-    resources.close()
-    resources.detach('app')
-    expect(time.waiting).to.equal(0)
-  })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { toRfc3339 } from '../../../src/lib/util/time.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
-import type { Content, Descriptor } from '../../../src/server/resources/producer.ts'
+import type { Descriptor } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
@@ -58,15 +58,5 @@ describe('hints of the built-in resources', () => {
     const cleared = later()
     resources.setScene(null)
     expect(await modified('scene://current')).to.equal(cleared)
-  })
-
-  it('give the size of what a read of the scene returns', async () => {
-    const { resources, listed } = timed()
-    for (const scene of [null, { name: 'Würfel 😀' }, {}, null]) {
-      resources.setScene(scene)
-      const [content] = resources.read('scene://current') as readonly Content[]
-      const text = content !== undefined && 'text' in content ? content.text : ''
-      expect((await listed('scene://current')).size).to.equal(Buffer.byteLength(text))
-    }
   })
 })

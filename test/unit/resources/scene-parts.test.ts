@@ -82,12 +82,6 @@ describe('a part of scene://current', () => {
     }
   })
 
-  it('of a pointer to nothing says how many members it does not name', () => {
-    const own = registry()
-    own.setScene(Object.fromEntries(Array.from({ length: 25 }, (_, at) => [`m${at}`, at])))
-    expect(() => own.read('scene://current?pointer=/none')).to.throw(/, m19, and 5 more$/)
-  })
-
   const refused: [query: string, message: string][] = [
     ['colour=red', 'known: view, pointer, type'],
     ['view=all', 'must be one of summary'],
@@ -107,12 +101,6 @@ describe('a part of scene://current', () => {
         .with.property('code', 'resource_uri_invalid')
     })
   }
-
-  it('says what there is when the scene has no list of objects', () => {
-    const other = registry()
-    other.setScene({ nodes: [{ id: 1 }], edges: [{ id: 1 }] })
-    expect(() => other.read('scene://current?limit=1')).to.throw('members there: nodes, edges')
-  })
 
   it('takes a glob of many stars in the time of one', () => {
     const own = registry()

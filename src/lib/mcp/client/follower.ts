@@ -10,27 +10,22 @@ import { parseText } from '../bridge/rpc.ts'
 
 export type Read = (uri: string) => Promise<readonly Contents[]>
 
-/** What changed, in words and for programs. */
-export interface News {
+/** Finds what changed in a resource between two reads. Both reject as `read` does. */
+export interface Follower {
+  /** Begins at one run of the server. `text`: `revision 12, 5 members` */
+  start(read: Read): Promise<{ readonly text: string; readonly facts: JsonObject }>
+  /** What changed, in words and for programs; null: nothing that an earlier read did not find. */
+  look(read: Read): Promise<News | null>
+}
+
+interface News {
   readonly lines: readonly string[]
   readonly facts: JsonObject
 }
 
-/** A resource as it is. `text`: `revision 12, 5 members` */
-interface Seen {
+interface State {
   readonly text: string
   readonly facts: JsonObject
-}
-
-/** Finds what changed in a resource between two reads. Both reject as `read` does. */
-export interface Follower {
-  /** Begins at one run of the server. */
-  start(read: Read): Promise<Seen>
-  /** Null: nothing that an earlier read did not find. */
-  look(read: Read): Promise<News | null>
-}
-
-interface State extends Seen {
   readonly isJson: boolean
   /** The JSON value, the text or the bytes. */
   readonly value: unknown

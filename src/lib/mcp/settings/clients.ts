@@ -32,10 +32,10 @@ type Paths = readonly string[]
 interface ClientRow {
   readonly title: string
   /**
-   * `json` when the client rejects comments. TOML and YAML are printed and never written; in
-   * `yaml-list` the entries form a list and contain their names.
+   * `json` when the client rejects comments. TOML and YAML are printed and never written; in YAML
+   * the entries form a list and contain their names.
    */
-  readonly format: 'json' | 'jsonc' | 'toml' | 'yaml' | 'yaml-list'
+  readonly format: 'json' | 'jsonc' | 'toml' | 'yaml'
   /** The member that holds the entries by name. Default: `mcpServers`. */
   readonly section?: string
   /** The file for all projects; by platform where it differs. */
@@ -187,25 +187,11 @@ const rows: Readonly<Record<string, ClientRow>> = {
   },
   continue: {
     title: 'Continue',
-    format: 'yaml-list',
+    format: 'yaml',
     user: ['~/.continue/config.yaml'],
     key: `\${{ secrets.${keyVariable} }}`,
     stdio: ({ name, command, args, env }) => ({ name, type: 'stdio', command, args, env }),
     keyNote: `Continue needs ${keyVariable} among its secrets.`,
-  },
-  goose: {
-    title: 'Goose',
-    format: 'yaml',
-    section: 'extensions',
-    user: {
-      linux: ['~/.config/goose/config.yaml'],
-      darwin: ['~/.config/goose/config.yaml'],
-      win32: [`${appData}/Block/goose/config/config.yaml`],
-    },
-    key: inBraces,
-    http: ({ url: uri, headers, ...facts }) =>
-      gooseEntry(facts, { type: 'streamable_http', uri, headers }),
-    stdio: ({ command: cmd, args, ...facts }) => gooseEntry(facts, { type: 'stdio', cmd, args }),
   },
   amp: {
     title: 'Amp',
@@ -234,8 +220,3 @@ export const clients = Object.entries(rows).map(([id, row]) => ({
   section: 'mcpServers',
   ...row,
 }))
-
-function gooseEntry({ name, keyed }: Pick<EntryFacts, 'name' | 'keyed'>, how: object): JsonObject {
-  const env_keys = keyed ? [keyVariable] : undefined
-  return { enabled: true, name, description: 'service-cli', timeout: 300, ...how, env_keys }
-}

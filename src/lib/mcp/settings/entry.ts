@@ -44,8 +44,6 @@ export function newSettings({ format, section }: Client, { name, entry, input }:
         .trim()}\n`
     // JSON is YAML, too.
     case 'yaml':
-      return `${section}:\n  ${JSON.stringify(name)}: ${JSON.stringify(entry)}\n`
-    case 'yaml-list':
       return `${section}:\n  - ${JSON.stringify(entry)}\n`
     default: {
       const inputs = input === null ? {} : { inputs: [input] }

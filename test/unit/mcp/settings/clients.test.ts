@@ -42,9 +42,6 @@ describe('the entry of', () => {
   const env = (key: string) => ({ env: { SERVICE_MCP_API_KEY: key } })
   const web = { type: 'http', url }
   const own = { type: 'stdio', ...started }
-  const goose = { enabled: true, name: 'blender', description: 'service-cli', timeout: 300 }
-  const gooseKey = { env_keys: ['SERVICE_MCP_API_KEY'] }
-  const gooseStdio = { ...goose, type: 'stdio', cmd: started.command, args: started.args }
   const prefixed = '${env:SERVICE_MCP_API_KEY}'
   const asked = '${input:blender-key}'
   const secret = '${{ secrets.SERVICE_MCP_API_KEY }}'
@@ -91,13 +88,6 @@ describe('the entry of', () => {
       { name: 'blender', ...own },
       { name: 'blender', ...own, ...env(secret) },
     ],
-    [
-      'goose',
-      { ...goose, type: 'streamable_http', uri: url },
-      { ...goose, type: 'streamable_http', uri: url, ...bearer(braces), ...gooseKey },
-      gooseStdio,
-      { ...gooseStdio, ...gooseKey },
-    ],
     ['amp', { url }, null, started, null],
     ['generic', web, { ...web, ...bearer(braces) }, own, { ...own, ...env(braces) }],
   ]
@@ -138,8 +128,6 @@ describe('the settings file of', () => {
     ['copilot-cli', linux, '/home/a/.copilot/mcp-config.json', '.github/mcp.json'],
     ['cline', linux, '/home/a/.cline/data/settings/cline_mcp_settings.json', null],
     ['continue', linux, '/home/a/.continue/config.yaml', null],
-    ['goose', linux, '/home/a/.config/goose/config.yaml', null],
-    ['goose', windows, '/d/Roaming/Block/goose/config/config.yaml', null],
     ['amp', linux, '/home/a/.config/amp/settings.json', '.amp/settings.json'],
     ['generic', linux, null, null],
   ]

@@ -108,10 +108,6 @@ describe('mergeEntry', () => {
     expect(merge(text, { entry })).to.deep.equal(['unchanged', text])
   })
 
-  it('is not misled by what every object inherits', () => {
-    expect(merge('{"mcpServers":{}}', { name: 'constructor' })[0]).to.equal('added')
-  })
-
   /** Lays a value out with random comments, commas and line ends between its parts. */
   function laidOut(value: unknown, pick: () => number): string {
     const trivia = ['', ' ', '\n', '\t', '// note\n', '/* note */', '\r\n', ' // "x": 1, {\r\n']
