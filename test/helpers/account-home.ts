@@ -3,9 +3,9 @@ import { type Ended, cleanEnv, root } from './program.ts'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { type IncomingMessage, createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { listening } from './listening.ts'
 
 export interface Said extends Ended {
   readonly args: readonly string[]
@@ -144,8 +144,7 @@ export async function startLiteralAccounts() {
     res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
     res.end(json === undefined ? undefined : JSON.stringify(json))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
 
   return {
     url: `http://127.0.0.1:${port}`,
@@ -186,8 +185,7 @@ export async function openPassage(
     outgoing.on('close', () => onward.destroy())
     incoming.pipe(onward)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
   return {
     url: `http://127.0.0.1:${port}`,
     asked,

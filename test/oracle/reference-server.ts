@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node'
 import {
@@ -19,6 +18,7 @@ import type { Caller, ToolResult } from '../../src/server/mcp/tools/tool.ts'
 import { ids, producer } from '../conformance/producer.ts'
 import { suiteTools } from '../conformance/tools.ts'
 import { bothTypes, initialize } from './requests.ts'
+import { listening } from '../helpers/listening.ts'
 
 export interface ReferenceServer {
   readonly url: string
@@ -60,9 +60,7 @@ export async function startReference(): Promise<ReferenceServer> {
   const server = createServer((req, res) => {
     if (hostAllowed(req, res) && originAllowed(req, res)) void handler(req, res)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     async close() {

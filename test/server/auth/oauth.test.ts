@@ -1,7 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { decodeJwt, type JWK } from 'jose'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
@@ -10,6 +8,7 @@ import { ask, type RawSession, rpc } from '../../helpers/mcp.ts'
 import { encode, newKey, publicOf, sign, signAs } from '../../helpers/openid.ts'
 import { listenStateless } from '../../helpers/stateless.ts'
 import { OAuthServers } from './oauth-servers.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
@@ -29,9 +28,8 @@ describe('a server with OAuth', () => {
     trap = createServer((_req, res) => {
       trapped++
       res.end(JSON.stringify({ keys: [publicOf(key)] }))
-    }).listen(0, '127.0.0.1')
-    await once(trap, 'listening')
-    trapUrl = `http://127.0.0.1:${(trap.address() as AddressInfo).port}/keys`
+    })
+    trapUrl = `http://127.0.0.1:${await listening(trap)}/keys`
     servers = await OAuthServers.open({ keys: [key], settings: { writeScope: 'mcp:write' } })
     token = await servers.token()
     claims = decodeJwt(token)
@@ -262,9 +260,8 @@ describe('the metadata of a provider', () => {
       const found = documents[req.url ?? '']
       if (req.url === '/moved') return void res.writeHead(302, { Location: '/jwks' }).end()
       res.writeHead(found === undefined ? 404 : 200).end(JSON.stringify(found))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    })
+    base = `http://127.0.0.1:${await listening(server)}`
   })
   afterEach(() => void server.close())
 

@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { chmod, chown, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -15,6 +13,7 @@ import { probeUrl } from '../../../src/server/gateway/probes.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { until } from '../../helpers/until.ts'
 import { makeRecord, startOwner } from './support.ts'
+import { listening } from '../../helpers/listening.ts'
 
 describe('LocalDirectory', () => {
   let folder: string
@@ -176,13 +175,12 @@ describe('LocalDirectory', () => {
     afterEach(() => closing.splice(0).forEach(close => close()))
 
     async function answering(listener: RequestListener): Promise<Partial<InstanceRecord>> {
-      const server = createServer(listener).listen(0, '127.0.0.1')
-      await once(server, 'listening')
+      const server = createServer(listener)
+      const port = await listening(server)
       closing.push(() => {
         server.closeAllConnections()
         server.close()
       })
-      const { port } = server.address() as AddressInfo
       return { host_url: `http://127.0.0.1:${port}/host?secret=1` }
     }
 

@@ -9,7 +9,7 @@ import {
   type RequestOptions,
   type Server,
 } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
 import { ArtefactStore, type OpenArtefact } from '../../../src/server/artefacts/store.ts'
@@ -20,6 +20,7 @@ import { recordingLog, settableClock } from '../../helpers/fakes.ts'
 import { until } from '../../helpers/until.ts'
 import { damage, sha256 } from '../../unit/artefacts/support.ts'
 import { useFolder } from '../../helpers/folder.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const root = useFolder()
 
@@ -65,8 +66,7 @@ describe('artefact download', () => {
     })
     // Cuts readers that take nothing, as those of the program do.
     server.timeout = 1000
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    port = (server.address() as AddressInfo).port
+    port = await listening(server)
   })
   beforeEach(() => {
     log.lines.length = 0

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
@@ -9,6 +7,7 @@ import { SessionEventBuffer } from '../../../src/server/resources/session-event-
 import { type Events, startServer, type TestServer } from '../../helpers/mcp.ts'
 import { callStateless, listenStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 const scene = 'scene://current'
@@ -149,9 +148,8 @@ describe('a listen stream', () => {
 
   it('ends with its result when the server stops, and is refused afterwards', async () => {
     const embedded = new McpHttpServer()
-    const http = createServer(embedded.requestListener()).listen(0, '127.0.0.1')
-    await once(http, 'listening')
-    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
+    const http = createServer(embedded.requestListener())
+    const url = `http://127.0.0.1:${await listening(http)}/mcp`
     try {
       const one = await listenStateless(url, { resourceSubscriptions: [scene] }, 'one')
       const other = await listenStateless(url, {}, 2)

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { listening } from '../../helpers/listening.ts'
 
 /** Long, so that few updates fill what the system holds for a reader that does not read. */
 const padding = 'x'.repeat(1900)
@@ -44,6 +44,7 @@ describe('a stream whose reader is behind', () => {
   /** One that has little patience, in a server of the host. */
   let hasty: McpHttpServer
   let host: Server
+  let hostUrl: string
   let cut: () => void = () => {}
 
   before(async () => {
@@ -61,8 +62,8 @@ describe('a stream whose reader is behind', () => {
       },
     )
     addProducer(hasty)
-    host = createServer(hasty.requestListener()).listen(0, '127.0.0.1')
-    await once(host, 'listening')
+    host = createServer(hasty.requestListener())
+    hostUrl = `http://127.0.0.1:${await listening(host)}/mcp`
   })
   after(async () => {
     await running.stop()
@@ -110,8 +111,7 @@ describe('a stream whose reader is behind', () => {
 
       it('is cut when it takes nothing for long, also inside a server of the host', async () => {
         hasty.resources().setScene({ n: 0 })
-        const url = `http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`
-        const reader = await open(url)
+        const reader = await open(hostUrl)
         const over = new Promise<void>(resolve => (cut = resolve))
         await overfill(reader, hasty)
         await over

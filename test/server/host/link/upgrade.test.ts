@@ -28,12 +28,12 @@ describe('the handshake of the host link', () => {
   after(() => server.stop())
 
   async function answerTo(first: string, change: Lines): Promise<string> {
-    const connection = await server.raw()
-    connection.socket.write(written(first, change))
-    await connection.until('\r\n\r\n')
-    if (connection.received.includes('Connection: close')) await connection.closed
-    connection.socket.destroy()
-    return connection.received
+    const raw = await server.raw()
+    raw.write(written(first, change))
+    await raw.waitFor(() => raw.received.includes('\r\n\r\n'), 'the answer')
+    if (raw.received.includes('Connection: close')) await raw.untilClosed()
+    raw.close()
+    return raw.received
   }
 
   const get = 'GET /host'
@@ -82,13 +82,13 @@ describe('the handshake of the host link', () => {
   })
 
   it('leaves a request of /mcp that offers an upgrade the plain one that it is', async () => {
-    const connection = await server.raw()
     const message = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
     const change = { 'Content-Type': 'application/json', 'Content-Length': String(message.length) }
-    connection.socket.write(written('POST /mcp', change) + message)
-    await connection.until('\r\n\r\n')
-    expect(connection.received).to.match(/^HTTP\/1\.1 [24]\d\d /)
-    expect(connection.received).to.match(/\r\ncontent-type: application\/json/i)
+    const raw = await server.raw()
+    raw.write(written('POST /mcp', change) + message)
+    await raw.waitFor(() => raw.received.includes('\r\n\r\n'), 'the answer')
+    expect(raw.received).to.match(/^HTTP\/1\.1 [24]\d\d /)
+    expect(raw.received).to.match(/\r\ncontent-type: application\/json/i)
   })
 
   it('is refused with 429 while 16 links are open; a closed one makes room', async () => {
