@@ -7,7 +7,7 @@ import { createOAuth } from '../../../src/server/auth/oauth.ts'
 import { ask, type RawSession, rpc } from '../../helpers/mcp.ts'
 import { encode, newKey, publicOf, sign, signAs } from '../../helpers/openid.ts'
 import { listenStateless } from '../../helpers/stateless.ts'
-import { OAuthServers } from './oauth-servers.ts'
+import { openOAuthServers, type OAuthServers } from './oauth-servers.ts'
 import { listening } from '../../helpers/listening.ts'
 
 const nowSeconds = () => Math.floor(Date.now() / 1000)
@@ -30,7 +30,7 @@ describe('a server with OAuth', () => {
       res.end(JSON.stringify({ keys: [publicOf(key)] }))
     })
     trapUrl = `http://127.0.0.1:${await listening(trap)}/keys`
-    servers = await OAuthServers.open({ keys: [key], settings: { writeScope: 'mcp:write' } })
+    servers = await openOAuthServers({ keys: [key], settings: { writeScope: 'mcp:write' } })
     token = await servers.token()
     claims = decodeJwt(token)
     session = await servers.session(token)
@@ -192,7 +192,7 @@ describe('a server with OAuth and its provider', () => {
 
   it('follows a change of keys, and refuses tokens of a key that is no longer published', async () => {
     const [first, second] = [await newKey('1'), await newKey('2')]
-    servers = await OAuthServers.open({ keys: [first] })
+    servers = await openOAuthServers({ keys: [first] })
     const old = await servers.token()
     expect(await servers.download(old)).to.equal(200)
     servers.provider.useKeys([second])
@@ -207,7 +207,7 @@ describe('a server with OAuth and its provider', () => {
   })
 
   it('starts while the provider is down; until it answers, tokens get 503', async () => {
-    servers = await OAuthServers.open({ keys: [await newKey('1')] })
+    servers = await openOAuthServers({ keys: [await newKey('1')] })
     const token = await servers.token()
     await servers.provider.suspend()
     const headers = { Authorization: `Bearer ${token}` }
@@ -223,7 +223,7 @@ describe('a server with OAuth and its provider', () => {
 
   it('answers 429 to many guesses; tokens that the provider signed are none', async () => {
     const key = await newKey('1')
-    servers = await OAuthServers.open({ keys: [key], maxFailures: 3 })
+    servers = await openOAuthServers({ keys: [key], maxFailures: 3 })
     const expired = await servers.signed({ iat: 1000, exp: 2000 }, key)
     const forged = await servers.signed({}, await newKey('1'))
     const statuses: number[] = []
@@ -237,7 +237,7 @@ describe('a server with OAuth and its provider', () => {
   it('takes another audience and no scope, when the settings say so', async () => {
     const key = await newKey('signing')
     const settings = { audience: 'urn:studio:mcp', requiredScope: undefined }
-    servers = await OAuthServers.open({ keys: [key], settings })
+    servers = await openOAuthServers({ keys: [key], settings })
     const claims = decodeJwt(await servers.token())
     const download = (aud: unknown) => servers.download(sign({ ...claims, aud }, key))
     expect(await download(['account', 'urn:studio:mcp'])).to.equal(200)

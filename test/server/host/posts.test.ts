@@ -96,6 +96,9 @@ describe('the posts of an application', () => {
     })
 
     it('warns of numbers that became null, once, until a whole scene comes', async () => {
+      await host.post('/host/v1/scene', '{"x":1e999}')
+      const count = 1
+      expect(current()).to.deep.equal({ x: null, warnings: [{ code: 'number_not_finite', count }] })
       await post()
       const send = (body: string) => host.send('PATCH', '/host/v1/scene', json, body)
       await send('{"objects":[{"id":"Cube","x":NaN}]}')

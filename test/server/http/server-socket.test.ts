@@ -13,7 +13,6 @@ import { until } from '../../helpers/until.ts'
 
 /** So long that no test passes because of the cut at its end. */
 const patient = boundsWith({ stopGraceMs: 60_000 })
-const MiB = 1024 * 1024
 
 async function bound(handlers: Handlers, log = silentLogger) {
   const socket = new ServerSocket({ host: '127.0.0.1', port: 0 }, { limits: patient, log })
@@ -52,30 +51,6 @@ describe('stop', () => {
     while (seen.length < 65) await new Promise(setImmediate)
     waiting.write(request)
     await once(waiting, 'close')
-  })
-
-  it('delivers what is written to a stream in the turn of the stop', async () => {
-    const streaming = Promise.withResolvers<ServerResponse>()
-    await start((_req, res) => {
-      res.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders()
-      // The reader is behind: all of this waits in the program, and the last words behind it.
-      res.write(Buffer.alloc(16 * MiB, 'x'))
-      streaming.resolve(res)
-    })
-    const socket = await open(request)
-    socket.pause()
-    const res = await streaming.promise
-    res.write('data: last words\n\n')
-    const stopped = listening.stop()
-    res.end()
-    let tail = ''
-    socket.on('data', bytes => (tail = (tail + bytes.toString('latin1')).slice(-200)))
-    socket.resume()
-    await once(socket, 'close')
-    expect(tail)
-      .to.contain('data: last words\n\n')
-      .and.match(/\r\n0\r\n\r\n$/)
-    await stopped
   })
 })
 

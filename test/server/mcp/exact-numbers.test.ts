@@ -125,19 +125,4 @@ describe('numbers of an application', () => {
       await gateway.stop()
     }
   })
-
-  it('become null beyond their range, of which the scene warns', async () => {
-    expect(await serve.post('scene', '{"x":1e999}')).to.include({ status: 200 })
-    expect(JSON.parse(await read('scene://current'))).to.deep.equal({
-      x: null,
-      warnings: [{ code: 'number_not_finite', count: 1 }],
-    })
-    await serve.post('scene', '{"objects":[{"id":"A"}]}')
-    expect(await patch('{"members":{"x":[1e999]}}')).to.include({ status: 200 })
-    expect(JSON.parse(await read('scene://current'))).to.deep.equal({
-      objects: [{ id: 'A' }],
-      x: [null],
-      warnings: [{ code: 'number_not_finite', count: 1 }],
-    })
-  })
 })
