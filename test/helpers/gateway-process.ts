@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { disposable } from './disposable.ts'
 import { until } from './until.ts'
 import { cleanEnv, startProgram } from './program.ts'
 
@@ -13,7 +14,7 @@ export interface GatewaySettings {
 }
 
 /** A gateway that listens, stands by or has failed. */
-export interface RunningGateway extends GatewayLines {
+export interface RunningGateway extends GatewayLines, AsyncDisposable {
   stderr(): string
   stop(): Promise<void>
 }
@@ -58,7 +59,7 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
     await exited
   }
 
-  return {
+  return disposable({
     child,
     pid: child.pid ?? 0,
     ...linesOf(lines, failed),
@@ -66,7 +67,7 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
     exited,
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
-  }
+  })
 }
 
 /** Reads the lines of a gateway that adds to them until `ended` settles. */

@@ -11,6 +11,7 @@ import { startAccountsServer } from '../../src/server/accounts/accounts-server.t
 import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { AccountsProcessSettings, RunningAccounts } from './accounts.ts'
+import { disposable } from './disposable.ts'
 import { type GatewaySettings, type RunningGateway, linesOf } from './gateway-process.ts'
 import { withEnv } from './in-process.ts'
 import { cleanEnv } from './program.ts'
@@ -43,7 +44,7 @@ export async function serveInProcess(settings: ServeSettings = {}): Promise<Runn
         return { origin, token: token.reveal() }
       }),
     }
-    return {
+    return disposable({
       ...runningServe(listening, env.SERVICE_HOST_TOKEN),
       registryDir,
       output: () => ({ stdout: '', stderr: text() }),
@@ -51,7 +52,7 @@ export async function serveInProcess(settings: ServeSettings = {}): Promise<Runn
         await handle.stop()
         await removeDir()
       },
-    }
+    })
   } catch (error) {
     await removeDir()
     throw error
@@ -112,7 +113,7 @@ export function gatewayInProcess(settings: GatewaySettings): RunningGateway {
     return handle
   }
   const starting = start()
-  return {
+  return disposable({
     ...linesOf(
       lines,
       starting.then(handle => handle.closed),
@@ -123,7 +124,7 @@ export function gatewayInProcess(settings: GatewaySettings): RunningGateway {
       const handle = await starting.catch(() => null)
       await handle?.stop()
     },
-  }
+  })
 }
 
 const isBound = (flag: string) => flag.startsWith('--bound=')

@@ -1,3 +1,4 @@
+import { disposable } from './disposable.ts'
 import { dataKey } from '../../src/lib/mcp/call-meta.ts'
 import { request as plainRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
 import { request as secureRequest, Agent as SecureAgent } from 'node:https'
@@ -228,7 +229,7 @@ export class Events {
   }
 }
 
-export interface TestServer {
+export interface TestServer extends AsyncDisposable {
   url: string
   base: string
   server: McpHttpServer
@@ -247,5 +248,5 @@ export async function startServer(
   const server = new McpHttpServer(config, { limits, ...services })
   prepare(server)
   const { url } = await server.start()
-  return { url, base: url.slice(0, -'/mcp'.length), server, stop: () => server.stop() }
+  return disposable({ url, base: url.slice(0, -'/mcp'.length), server, stop: () => server.stop() })
 }

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Answer, ask } from './mcp.ts'
+import { disposable } from './disposable.ts'
 import { runCommand } from './in-process.ts'
 import { cleanEnv, type Ended, firstLine, programStart } from './program.ts'
 
@@ -25,7 +26,7 @@ export interface Exit {
 }
 
 /** A running `serve`: where it is, and what an application does with it. */
-export interface RunningServe {
+export interface RunningServe extends AsyncDisposable {
   /** Ends in `/mcp`. */
   readonly url: string
   readonly base: string
@@ -86,7 +87,7 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
   }
   const said = JSON.parse(line)
   const { pid } = said
-  return {
+  return disposable({
     ...runningServe(said, env.SERVICE_HOST_TOKEN),
     pid,
     registryDir,
@@ -95,7 +96,7 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
     rss: () => ({ now: memory(pid, 'VmRSS'), peak: memory(pid, 'VmHWM') }),
     resetPeak: () => resetPeak(pid),
     openFiles: () => openFilesOf(pid),
-    signal: name => void child.kill(name),
+    signal: (name: NodeJS.Signals) => void child.kill(name),
     async stop() {
       child.kill('SIGTERM')
       const exit = await exited
@@ -104,7 +105,7 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
       }
       return exit
     },
-  }
+  })
 }
 
 /** From what `serve` says on stdout. The token is read from its file, if it has one. */
@@ -117,7 +118,7 @@ export function runningServe(
     app_origins?: { origin: string; token: string }[]
   },
   givenToken = '',
-): Omit<RunningServe, 'registryDir' | 'output' | 'stop'> {
+): Omit<RunningServe, 'registryDir' | 'output' | 'stop' | typeof Symbol.asyncDispose> {
   const { url, host_url: hostUrl, host_token_file: hostTokenFile } = said
   const token = hostTokenFile === null ? givenToken : readText(hostTokenFile)
 

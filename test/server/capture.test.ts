@@ -118,7 +118,7 @@ describe('capture://current_window, taken by the application itself', () => {
   })
 
   it('says in the words of the application why it has left with its scene', async () => {
-    const other = await serveInProcess({})
+    await using other = await serveInProcess({})
     const reader = await RawSession.open(other.url)
     const left = await LinkClient.connect(other)
     left.say({ type: 'bye', clear: true, reason: 'the add-on is disabled' })
@@ -128,6 +128,5 @@ describe('capture://current_window, taken by the application itself', () => {
       'no application is connected; the application says: "the add-on is disabled"; ' +
         'ask the person to connect it again',
     )
-    await other.stop()
   })
 })

@@ -198,20 +198,16 @@ describe('server://clients of a gateway', () => {
   const registryDir = useFolder()
 
   it('is read and pushed without being listed', async () => {
-    const gateway = gatewayInProcess({ port: 0, registryDir })
-    try {
-      const { url } = await gateway.line('listening')
-      const page = statelessClient(url, 'service-page')
-      const agent = statelessClient(url, 'agent')
-      const followed = await follow(page)
-      const { resources } = (await agent.call('resources/list')).result
-      expect(resources).to.have.length(5)
-      expect(JSON.stringify(resources)).to.not.contain('server:')
-      await agent.call('resources/read', { uri: 'gateway://instances' })
-      const seen = await followed.until(state => named(state, 'agent')?.last_read !== undefined)
-      expect(named(seen, 'agent').last_read.uri).to.equal('gateway://instances')
-    } finally {
-      await gateway.stop()
-    }
+    await using gateway = gatewayInProcess({ port: 0, registryDir })
+    const { url } = await gateway.line('listening')
+    const page = statelessClient(url, 'service-page')
+    const agent = statelessClient(url, 'agent')
+    const followed = await follow(page)
+    const { resources } = (await agent.call('resources/list')).result
+    expect(resources).to.have.length(5)
+    expect(JSON.stringify(resources)).to.not.contain('server:')
+    await agent.call('resources/read', { uri: 'gateway://instances' })
+    const seen = await followed.until(state => named(state, 'agent')?.last_read !== undefined)
+    expect(named(seen, 'agent').last_read.uri).to.equal('gateway://instances')
   })
 })

@@ -60,31 +60,23 @@ describe('serve with a key', () => {
   })
 
   it('takes it from SERVICE_MCP_API_KEY', async () => {
-    const other = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
-    try {
-      expect((await ask(other.url, { headers: postHeaders })).status).to.equal(401)
-      await RawSession.open(other.url, '2025-11-25', bearer(key))
-      expect(other.output().stderr).not.to.contain(key)
-    } finally {
-      await other.stop()
-    }
+    await using other = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    expect((await ask(other.url, { headers: postHeaders })).status).to.equal(401)
+    await RawSession.open(other.url, '2025-11-25', bearer(key))
+    expect(other.output().stderr).not.to.contain(key)
   })
 
   it('takes a host token from SERVICE_HOST_TOKEN, which is written and printed nowhere', async () => {
     const token = 'the-token-of-the-host-that-nobody-may-see'
-    const other = await serveInProcess({ env: { SERVICE_HOST_TOKEN: token } })
-    try {
-      expect(other.hostTokenFile).to.equal(null)
-      expect((await other.post('scene', { a: 1 })).status).to.equal(200)
-      expect((await other.post('scene', {}, { Authorization: 'Bearer x' })).status).to.equal(401)
-      // The record is written again after the post, beside the old one.
-      const names = async () => (await readdir(join(other.registryDir, 'instances'))).sort().join()
-      const { instanceId: id } = other
-      await until(async () => (await names()) === `${id}.json,${id}.owner`, 'no host token')
-      expect((await recordsOf(other)) + other.output().stderr).not.to.contain(token)
-    } finally {
-      await other.stop()
-    }
+    await using other = await serveInProcess({ env: { SERVICE_HOST_TOKEN: token } })
+    expect(other.hostTokenFile).to.equal(null)
+    expect((await other.post('scene', { a: 1 })).status).to.equal(200)
+    expect((await other.post('scene', {}, { Authorization: 'Bearer x' })).status).to.equal(401)
+    // The record is written again after the post, beside the old one.
+    const names = async () => (await readdir(join(other.registryDir, 'instances'))).sort().join()
+    const { instanceId: id } = other
+    await until(async () => (await names()) === `${id}.json,${id}.owner`, 'no host token')
+    expect((await recordsOf(other)) + other.output().stderr).not.to.contain(token)
   })
 })
 

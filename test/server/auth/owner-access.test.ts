@@ -101,21 +101,17 @@ describe("the owner's commands on a server with a key", () => {
   })
 
   it('work on a gateway, too', async () => {
-    const gateway = gatewayInProcess({
+    await using gateway = gatewayInProcess({
       port: 0,
       registryDir: folder,
       env: { SERVICE_MCP_API_KEY: key },
     })
-    try {
-      const { url } = await gateway.line('listening')
-      const found = await run(['resources', 'list', '--instance', 'gateway'])
-      expect(found.stdout, found.stderr).to.contain('gateway://instances')
-      const named = await run(['resources', 'list', '--url', String(url)])
-      expect(named.stdout, named.stderr).to.contain('gateway://instances')
-      const own = join(folder, `gateway-${new URL(String(url)).port}.owner`)
-      expect((await stat(own)).mode & 0o777).to.equal(0o600)
-    } finally {
-      await gateway.stop()
-    }
+    const { url } = await gateway.line('listening')
+    const found = await run(['resources', 'list', '--instance', 'gateway'])
+    expect(found.stdout, found.stderr).to.contain('gateway://instances')
+    const named = await run(['resources', 'list', '--url', String(url)])
+    expect(named.stdout, named.stderr).to.contain('gateway://instances')
+    const own = join(folder, `gateway-${new URL(String(url)).port}.owner`)
+    expect((await stat(own)).mode & 0o777).to.equal(0o600)
   })
 })

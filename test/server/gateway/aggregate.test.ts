@@ -75,7 +75,7 @@ describe('a gateway that aggregates', () => {
     })
 
     it('opens an instance that asks for a key only where its own clients need one', async () => {
-      const keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+      await using keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
       await keyed.post('scene', sceneOf(7))
       const uri = at(keyed)
       await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
@@ -95,7 +95,6 @@ describe('a gateway that aggregates', () => {
       const client = await RawSession.open(guarded.url, '2025-11-25', own)
       expect((await client.readJson(uri)).objects[0].translate[0]).to.equal(7)
       await guarded.stop()
-      await keyed.stop()
     })
 
     it('shows nothing that is for the owner of the instance', async () => {
@@ -330,7 +329,7 @@ describe('a client of a gateway', () => {
     const isWarned = flags.length === 0
     it(`is set up ${isWarned ? 'with' : 'without'} a warning that it would only see the listing`, () =>
       withFolder(async registryDir => {
-        const gateway = gatewayInProcess({ port: 0, registryDir, flags })
+        await using gateway = gatewayInProcess({ port: 0, registryDir, flags })
         const { url } = await gateway.line('listening')
         const folder = ['--registry-dir', registryDir]
         const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
@@ -341,7 +340,6 @@ describe('a client of a gateway', () => {
           expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)
         }
         expect(configured.stdout).to.include(`"url": "${url}"`)
-        await gateway.stop()
       }))
   }
 })

@@ -111,7 +111,7 @@ describe('a gateway that instances join', () => {
   })
 
   it('lists it beside those of its own machine, with owner and token, and without an address', async () => {
-    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    await using local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const far = await startJoined(base, ['--name', 'far away'])
     await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
     const row = await rowOf(far.instanceId)
@@ -123,7 +123,6 @@ describe('a gateway that instances join', () => {
     expect(row.mcp_url).to.equal(null)
     const other = await rowOf(local.instanceId)
     expect([other.joined, other.mcp_url]).to.deep.equal([undefined, local.url])
-    await local.stop()
   })
 
   it('reads, subscribes and calls tools over the link, until the instance stops', async () => {
@@ -255,10 +254,9 @@ describe('a gateway that instances join', () => {
     await joined(id)
     expect((await rowOf(id)).joined.owner).to.equal('ben')
     later.link.close(1001, 'stopped')
-    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    await using local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const taken = await refusalOf(tokenOf('ben'), {}, local.instanceId)
     expect(taken).to.match(/^HTTP 403.*the machine of the gateway/)
-    await local.stop()
   })
 
   it('closes the older link of an instance that joins twice', async () => {

@@ -183,7 +183,7 @@ describe('an instance that lies', () => {
   })
 
   it('is not asked any longer for large contents that a batch refuses', async () => {
-    const patient = await startAggregating(registryDir, {
+    await using patient = await startAggregating(registryDir, {
       limits: { ...limits, instanceSilenceMs: 600_000 },
     })
     const session = await RawSession.open(patient.url, '2025-03-26')
@@ -191,13 +191,9 @@ describe('an instance that lies', () => {
       openResponses.add(res)
       res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
     }
-    try {
-      const { json } = await session.post(`[${rpc('resources/read', { uri: at(bad) })}]`)
-      expect(json[0].error.message).to.include('too large for a batch')
-      await until(() => bad.open === 0, 'the end of the request')
-    } finally {
-      await patient.stop()
-    }
+    const { json } = await session.post(`[${rpc('resources/read', { uri: at(bad) })}]`)
+    expect(json[0].error.message).to.include('too large for a batch')
+    await until(() => bad.open === 0, 'the end of the request')
   })
 
   it('is called by others while one client waits for it many times', async () => {
@@ -323,7 +319,7 @@ describe('an instance that lies', () => {
       const left = await subscribe('app/two')
       expect([left.error.code, left.error.data.uri]).to.deep.equal([-32002, at(bad, 'app/two')])
       bad.onListen = ({ res }) => void openResponses.add(res)
-      const hasty = await startAggregating(registryDir, { limits: { instanceAnswerMs: 300 } })
+      await using hasty = await startAggregating(registryDir, { limits: { instanceAnswerMs: 300 } })
       const late = await RawSession.open(hasty.url)
       const uri = at(bad, 'app/silent')
       expect((await late.call('resources/subscribe', { uri })).result).to.deep.equal({})
@@ -331,7 +327,6 @@ describe('an instance that lies', () => {
       const stream = await late.listen()
       await stream.until(() => stream.updates.includes(uri), 'the update')
       stream.close()
-      await hasty.stop()
     })
 
     it('come later to a stream that is opened while the instance cannot be reached', async () => {

@@ -264,7 +264,7 @@ describe('what a gateway passes on', () => {
   })
 
   it('shows the scenes of instances first in list_resources', async () => {
-    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
+    await using serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
     await serve.post('scene', scene)
     const first = async () => {
       const call = { name: 'list_resources', arguments: {} }
@@ -273,11 +273,10 @@ describe('what a gateway passes on', () => {
     }
     await until(async () => (await first()).includes(at(serve)), 'its scene')
     expect(await first()).to.match(/scene of blender/)
-    await serve.stop()
   })
 
   it('shows the agent, not the gateway, as who looks at an instance', async () => {
-    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'maya'] })
+    await using serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'maya'] })
     await serve.post('scene', scene)
     await until(async () => (await read(at(serve))).result !== undefined, 'the instance')
     const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(serve)] })
@@ -290,7 +289,6 @@ describe('what a gateway passes on', () => {
     expect(clients.map(({ name }: any) => name)).to.not.include('service-gateway')
     stream.close()
     expect(through.last_read.uri).to.equal('scene://current')
-    await serve.stop()
   })
 
   /** The gateway has so many calls that are not answered. */

@@ -60,22 +60,17 @@ describe('TLS', () => {
   })
 
   it('of a gateway: it lists instances, and says who holds its port', async () => {
-    const gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
-    try {
-      const { url } = await gateway.line('listening')
-      expect(url).to.match(/^https:/)
-      const session = await RawSession.open(url)
-      const { instances } = await session.readJson('gateway://instances')
-      expect(instances.map((row: any) => row.mcp_url)).to.include(serve.url)
-      // One without TLS sees who it is, too.
-      const port = Number(new URL(url).port)
-      const other = gatewayInProcess({ port, registryDir: folder, flags: ['--no-standby'] })
-      const failure: unknown = await other.line('listening').catch((error: unknown) => error)
-      expect(String(failure)).to.match(/is held by the gateway of process/)
-      await other.stop()
-    } finally {
-      await gateway.stop()
-    }
+    await using gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
+    const { url } = await gateway.line('listening')
+    expect(url).to.match(/^https:/)
+    const session = await RawSession.open(url)
+    const { instances } = await session.readJson('gateway://instances')
+    expect(instances.map((row: any) => row.mcp_url)).to.include(serve.url)
+    // One without TLS sees who it is, too.
+    const port = Number(new URL(url).port)
+    await using other = gatewayInProcess({ port, registryDir: folder, flags: ['--no-standby'] })
+    const failure: unknown = await other.line('listening').catch((error: unknown) => error)
+    expect(String(failure)).to.match(/is held by the gateway of process/)
   })
 
   it('takes a renewed certificate without a restart', async () => {

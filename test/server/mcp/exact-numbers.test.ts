@@ -111,18 +111,14 @@ describe('numbers of an application', () => {
   })
 
   it('come through a gateway', async () => {
-    const gateway = gatewayInProcess({ port: 0, registryDir, flags: ['--aggregate'] })
-    try {
-      const { url } = await gateway.line('listening')
-      const outer = await RawSession.open(url)
-      const base = `instance://${serve.instanceId}/scene/current`
-      expect(await read(base, outer)).to.equal(scene)
-      const part = await read(`${base}?ids=9007199254740993&fields=x`, outer)
-      expect(part).to.contain('[{"id":9007199254740993,"x":1.0}]')
-      expect(await query({ where: 'id:9007199254740994' }, outer)).to.contain('"total":1')
-      expect(await query({ pointer: '/rows' }, outer)).to.contain('[[-0,2.50]]')
-    } finally {
-      await gateway.stop()
-    }
+    await using gateway = gatewayInProcess({ port: 0, registryDir, flags: ['--aggregate'] })
+    const { url } = await gateway.line('listening')
+    const outer = await RawSession.open(url)
+    const base = `instance://${serve.instanceId}/scene/current`
+    expect(await read(base, outer)).to.equal(scene)
+    const part = await read(`${base}?ids=9007199254740993&fields=x`, outer)
+    expect(part).to.contain('[{"id":9007199254740993,"x":1.0}]')
+    expect(await query({ where: 'id:9007199254740994' }, outer)).to.contain('"total":1')
+    expect(await query({ pointer: '/rows' }, outer)).to.contain('[[-0,2.50]]')
   })
 })

@@ -43,10 +43,9 @@ describe('McpHttpServer', () => {
         [false, 404],
       ] as const) {
         const config = { enableArtefactResources: true, enableResources }
-        const running = await startServer(config, { store })
+        await using running = await startServer(config, { store })
         const answer = await ask(new URL(path, running.url).href)
         expect([enableResources, answer.status]).to.deep.equal([enableResources, status])
-        await running.stop()
       }
       await store.close()
     }))

@@ -100,19 +100,15 @@ describe('a stateless request', () => {
   })
 
   it('finds only discovery where resources are off', async () => {
-    const bare = await startServer({ enableResources: false })
-    try {
-      const { json } = await callStateless(bare.url, 'server/discover')
-      expect(json.result.capabilities).to.deep.equal({})
-      expect(json.result).not.to.have.property('instructions')
-      const params = { uri: 'scene://current', notifications: {} }
-      const methods = ['list', 'read'].map(name => `resources/${name}`)
-      for (const method of [...methods, 'completion/complete', 'subscriptions/listen']) {
-        const answer = await callStateless(bare.url, method, params)
-        expect([answer.status, answer.json.error.code], method).to.deep.equal([404, -32601])
-      }
-    } finally {
-      await bare.stop()
+    await using bare = await startServer({ enableResources: false })
+    const { json } = await callStateless(bare.url, 'server/discover')
+    expect(json.result.capabilities).to.deep.equal({})
+    expect(json.result).not.to.have.property('instructions')
+    const params = { uri: 'scene://current', notifications: {} }
+    const methods = ['list', 'read'].map(name => `resources/${name}`)
+    for (const method of [...methods, 'completion/complete', 'subscriptions/listen']) {
+      const answer = await callStateless(bare.url, method, params)
+      expect([answer.status, answer.json.error.code], method).to.deep.equal([404, -32601])
     }
   })
 })

@@ -171,17 +171,13 @@ describe('the proof of an answer', () => {
 
   it('has no pictures with --capture off, and says so', async () => {
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    const other = await serveInProcess({ env, flags: ['--capture', 'off'] })
-    try {
-      const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
-      expect(json.note).to.include({ no_picture: 'pictures are switched off' })
-      const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })
-      expect(answered.json.note.entries[0].proof).to.include({
-        no_picture: 'pictures are switched off',
-      })
-    } finally {
-      await other.stop()
-    }
+    await using other = await serveInProcess({ env, flags: ['--capture', 'off'] })
+    const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
+    expect(json.note).to.include({ no_picture: 'pictures are switched off' })
+    const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })
+    expect(answered.json.note.entries[0].proof).to.include({
+      no_picture: 'pictures are switched off',
+    })
   })
 
   it('says why it cannot compare', async () => {

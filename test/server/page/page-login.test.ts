@@ -226,32 +226,24 @@ describe('logging in to the page', () => {
     const first = await serveInProcess({ flags })
     const own = await browser(first)
     await first.stop()
-    const second = await serveInProcess({ flags })
-    try {
-      expect(second.base).to.equal(first.base)
-      expect(await own.isLoggedIn()).to.equal(false)
-      expect((await own.post('/page/notes', { text: 'x' })).status).to.equal(401)
-      expect(await read(own.headers, second.base)).to.equal(200)
-    } finally {
-      await second.stop()
-    }
+    await using second = await serveInProcess({ flags })
+    expect(second.base).to.equal(first.base)
+    expect(await own.isLoggedIn()).to.equal(false)
+    expect((await own.post('/page/notes', { text: 'x' })).status).to.equal(401)
+    expect(await read(own.headers, second.base)).to.equal(200)
   })
 
   it('takes a key in place of a link, and counts wrong ones', async () => {
     const own = new PageBrowser(serve.base, await useKey(serve.base, key))
     expect(await read(own.headers)).to.equal(200)
-    const limited = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
-    try {
-      const statuses = []
-      for (let round = 0; round <= 100; round++) {
-        statuses.push((await useKey(limited.base, `${key}${round}`)).status)
-      }
-      expect(new Set(statuses.slice(0, 100))).to.deep.equal(new Set([401]))
-      expect(statuses[100]).to.equal(429)
-      expect((await useKey(limited.base, key)).status, 'the right key').to.equal(200)
-    } finally {
-      await limited.stop()
+    await using limited = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    const statuses = []
+    for (let round = 0; round <= 100; round++) {
+      statuses.push((await useKey(limited.base, `${key}${round}`)).status)
     }
+    expect(new Set(statuses.slice(0, 100))).to.deep.equal(new Set([401]))
+    expect(statuses[100]).to.equal(429)
+    expect((await useKey(limited.base, key)).status, 'the right key').to.equal(200)
   })
 
   it('takes no key where none is needed to read', async () => {
@@ -290,17 +282,13 @@ describe('logging in to the page', () => {
   })
 
   it('is not there with --no-page', async () => {
-    const none = await serveInProcess({ flags: ['--no-page'] })
-    try {
-      const refused = await none.post('page-login', {})
-      expect([refused.status, refused.json.code]).to.deep.equal([404, 'resource-not-enabled'])
-      for (const path of ['/', '/page/session', '/page/notes']) {
-        const answer = await ask(none.base + path, { method: 'POST', headers: postHeaders })
-        expect(answer.status, path).to.equal(404)
-      }
-      expect((await ask(`${none.base}/`)).status).to.equal(404)
-    } finally {
-      await none.stop()
+    await using none = await serveInProcess({ flags: ['--no-page'] })
+    const refused = await none.post('page-login', {})
+    expect([refused.status, refused.json.code]).to.deep.equal([404, 'resource-not-enabled'])
+    for (const path of ['/', '/page/session', '/page/notes']) {
+      const answer = await ask(none.base + path, { method: 'POST', headers: postHeaders })
+      expect(answer.status, path).to.equal(404)
     }
+    expect((await ask(`${none.base}/`)).status).to.equal(404)
   })
 })

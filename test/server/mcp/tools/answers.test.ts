@@ -31,54 +31,50 @@ describe('answers of tools', () => {
   })
 
   it('say that the application is gone, also when nothing changed', async () => {
-    const own = await startServer({ enableTools: true })
-    try {
-      const { scene } = own.server.resources()
-      const app = { instanceId: 'run-1', dccType: 'blender' }
-      scene.setApplication({ ...app, connected: true })
-      const since = own.server.resources().scene.replaceText('{"frame":1}', 'run-1')
-      const ask = (name: string, args: object = {}) => call(name, args, own)
-      expect((await ask('query_scene')).structuredContent).to.not.have.property('application')
-      const waiting = ask('wait_for_change', { since })
-      // Goes once the call waits: tools are called in the order of their arrival.
-      await ask('list_resources')
-      scene.setApplication({ ...app, connected: false })
-      expect((await waiting).content[0].text).to.match(/\nthe application is gone since 2/)
-      const answers = [
-        await ask('query_scene'),
-        await ask('scene_changes', { since }),
-        await ask('wait_for_change', { since, timeout_s: 1 }),
-      ]
-      for (const { structuredContent, content } of answers) {
-        expect(structuredContent.application).to.include({ connected: false })
-        expect(content[0].text).to.match(/gone since|"connected":false/)
-      }
-      for (const uri of ['scene://current', 'scene://current?view=summary', 'scene://delta']) {
-        const { content } = await ask('read_resource', { uri })
-        expect(content.at(-1).text).to.match(/^\nthe application is gone since 2/)
-      }
-      scene.setApplication({ ...app, instanceId: 'run-2', connected: true })
-      own.server.resources().scene.replaceText('{"frame":2}', 'run-2')
-      for (const name of ['wait_for_change', 'scene_changes']) {
-        const { structuredContent, content } = await ask(name, { since })
-        expect(content[0].text).to.match(/\nthe application connected at 2/)
-        expect(structuredContent.application).to.include({ connected: true })
-      }
-      const seen = own.server.resources().scene.current.revision
-      own.server.resources().scene.replaceText('{"frame":3}', 'run-2')
-      expect((await ask('scene_changes', { since: seen })).structuredContent).to.not.have.property(
-        'application',
-      )
-      scene.setApplication({ ...app, instanceId: 'run-2', connected: false })
-      own.server.resources().setScene(null)
-      const { content } = await ask('scene_changes')
-      expect(content[0].text).to.match(
-        /no scene is shared now; wait for a change of scene:\/\/current/,
-      )
-      expect(content[0].text).to.not.contain('its last')
-    } finally {
-      await own.stop()
+    await using own = await startServer({ enableTools: true })
+    const { scene } = own.server.resources()
+    const app = { instanceId: 'run-1', dccType: 'blender' }
+    scene.setApplication({ ...app, connected: true })
+    const since = own.server.resources().scene.replaceText('{"frame":1}', 'run-1')
+    const ask = (name: string, args: object = {}) => call(name, args, own)
+    expect((await ask('query_scene')).structuredContent).to.not.have.property('application')
+    const waiting = ask('wait_for_change', { since })
+    // Goes once the call waits: tools are called in the order of their arrival.
+    await ask('list_resources')
+    scene.setApplication({ ...app, connected: false })
+    expect((await waiting).content[0].text).to.match(/\nthe application is gone since 2/)
+    const answers = [
+      await ask('query_scene'),
+      await ask('scene_changes', { since }),
+      await ask('wait_for_change', { since, timeout_s: 1 }),
+    ]
+    for (const { structuredContent, content } of answers) {
+      expect(structuredContent.application).to.include({ connected: false })
+      expect(content[0].text).to.match(/gone since|"connected":false/)
     }
+    for (const uri of ['scene://current', 'scene://current?view=summary', 'scene://delta']) {
+      const { content } = await ask('read_resource', { uri })
+      expect(content.at(-1).text).to.match(/^\nthe application is gone since 2/)
+    }
+    scene.setApplication({ ...app, instanceId: 'run-2', connected: true })
+    own.server.resources().scene.replaceText('{"frame":2}', 'run-2')
+    for (const name of ['wait_for_change', 'scene_changes']) {
+      const { structuredContent, content } = await ask(name, { since })
+      expect(content[0].text).to.match(/\nthe application connected at 2/)
+      expect(structuredContent.application).to.include({ connected: true })
+    }
+    const seen = own.server.resources().scene.current.revision
+    own.server.resources().scene.replaceText('{"frame":3}', 'run-2')
+    expect((await ask('scene_changes', { since: seen })).structuredContent).to.not.have.property(
+      'application',
+    )
+    scene.setApplication({ ...app, instanceId: 'run-2', connected: false })
+    own.server.resources().setScene(null)
+    const { content } = await ask('scene_changes')
+    expect(content[0].text).to.match(
+      /no scene is shared now; wait for a change of scene:\/\/current/,
+    )
+    expect(content[0].text).to.not.contain('its last')
   })
 
   it('of selections: an empty scene has no objects, a summary is whole or refused', async () => {
