@@ -232,7 +232,7 @@ describe('a gateway', () => {
   it('pushes both at 2026-07-28, and one instance by a prefix; never events', async () => {
     const uris = ['gateway://instances', 'gateway://instances/FF-FF-00']
     const unpushed = ['resources://gateway/events', 'gateway://diagnostics/audit']
-    const events = await listenStateless(url, {
+    using events = await listenStateless(url, {
       resourcesListChanged: true,
       resourceSubscriptions: [...uris, ...unpushed],
     })
@@ -242,7 +242,6 @@ describe('a gateway', () => {
     await events.until(() => new Set(events.updates).size === 2)
     expect(new Set(events.updates)).to.deep.equal(new Set(uris))
     await events.until(() => listChanges(events) > 0)
-    events.close()
   })
 })
 

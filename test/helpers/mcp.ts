@@ -213,6 +213,11 @@ export class Events {
     this.#request.destroy()
   }
 
+  /** For `using`. */
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
   #feed(text: string): void {
     this.#buffer += text
     for (let end = this.#buffer.indexOf('\n\n'); end !== -1; end = this.#buffer.indexOf('\n\n')) {

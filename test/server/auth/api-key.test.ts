@@ -48,8 +48,7 @@ describe('serve with a key', () => {
   it('lets in who has it, and the session lives', async () => {
     expect((await ask(artefact, { headers: bearer(key) })).text).to.equal('a body')
     expect(await session.call('ping')).to.deep.include({ result: {} })
-    const stream = await session.listen()
-    stream.close()
+    ;(await session.listen()).close()
   })
 
   it('shows neither it nor the host token in any output or record', async () => {

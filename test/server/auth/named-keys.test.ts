@@ -147,8 +147,7 @@ describe('a server with named keys', () => {
       }
       const subscribed = await session.call('resources/subscribe', { uri: 'scene://current' })
       expect(subscribed).to.have.property('result')
-      const stream = await listen(reader)
-      stream.close()
+      ;(await listen(reader)).close()
     })
 
     it('gets 403 insufficient_scope for a read that drains, and drains nothing', async () => {

@@ -67,11 +67,10 @@ describe('a server with OAuth', () => {
       servers.session(ending).then(own => own.listen()),
       listenStateless(servers.serving.url, {}, 1, headers),
     ])
-    const staying = await session.listen()
+    using staying = await session.listen()
     await Promise.all(streams.map(stream => stream.untilEnded()))
     await servers.expectRefused(session, `Bearer ${ending}`, /has expired/)
     expect(staying.ended).to.equal(false)
-    staying.close()
   })
 
   it('tells a token without a scope which ones it needs, with 403', async () => {

@@ -193,12 +193,11 @@ describe('a gateway that aggregates', () => {
       const isGone = async () => (await read(at(ended))).error?.data?.reason === 'instance_gone'
       await until(isGone, 'its end')
       const uris = [at(ended), at(blender), 'gateway://instances']
-      const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
+      using stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
       const { notifications } = stream.messages[0].params
       expect(notifications.resourceSubscriptions).to.deep.equal(uris.slice(1))
       await blender.post('scene', sceneOf(4))
       await stream.until(() => stream.updates.includes(at(blender)), 'the update')
-      stream.close()
     })
 
     it('is refused for what can never be heard of', async () => {

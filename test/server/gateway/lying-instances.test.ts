@@ -220,8 +220,8 @@ describe('an instance that lies', () => {
   describe('about updates', () => {
     it('reaches those only who follow what it names', async () => {
       const followed = [at(bad), at(bad, 'app/one')]
-      const stream = await listenStateless(gateway.url, { resourceSubscriptions: followed })
-      const others = await listenStateless(gateway.url, {
+      using stream = await listenStateless(gateway.url, { resourceSubscriptions: followed })
+      using others = await listenStateless(gateway.url, {
         resourceSubscriptions: [at(good), 'gateway://catalog'],
       })
       const lies = [at(good), 'scene://current', at(bad, 'app/two'), 'gateway://catalog', '']
@@ -234,8 +234,6 @@ describe('an instance that lies', () => {
       await others.until(() => others.updates.length > 0, 'the update of the good one')
       expect(stream.updates).to.deep.equal([at(bad, 'app/one')])
       expect(new Set(others.updates)).to.deep.equal(new Set([at(good)]))
-      stream.close()
-      others.close()
     })
 
     it('is subscribed again after a loss, of which its followers hear once', async () => {
@@ -260,22 +258,20 @@ describe('an instance that lies', () => {
     })
 
     it('come with the stream that is open, also when the record of the instance changes', async () => {
-      const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
+      using _first = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const path = join(registryDir, 'instances', `${bad.instanceId}.json`)
       const record = JSON.parse(await readFile(path, 'utf8'))
       await writeFile(path, JSON.stringify({ ...record, scene: '/shots/next.blend' }))
       const shown = async () => JSON.stringify(await read('gateway://instances'))
       await until(async () => (await shown()).includes('next.blend'), 'the change')
       const other = at(bad, 'app/other')
-      const second = await listenStateless(gateway.url, { resourceSubscriptions: [other] })
+      using _second = await listenStateless(gateway.url, { resourceSubscriptions: [other] })
       const opened = bad.asked.filter(({ method }) => method === 'subscriptions/listen')
       expect(opened.map(({ uris }) => uris)).to.deep.equal([[at(bad)], [at(bad), other]])
-      second.close()
-      stream.close()
     })
 
     it('harms no other when they have no end', async () => {
-      const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
+      using stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const pieces = [
         updateOf(at(bad)),
         'data: {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}\n\n',
@@ -292,7 +288,6 @@ describe('an instance that lies', () => {
         isOver = true
       }
       await stream.until(() => stream.updates.includes(at(bad)), 'its own updates')
-      stream.close()
     })
 
     it('is refused when the instance refuses, and comes later when it does not answer', async () => {
@@ -324,21 +319,19 @@ describe('an instance that lies', () => {
       const uri = at(bad, 'app/silent')
       expect((await late.call('resources/subscribe', { uri })).result).to.deep.equal({})
       bad.onListen = accept
-      const stream = await late.listen()
+      using stream = await late.listen()
       await stream.until(() => stream.updates.includes(uri), 'the update')
-      stream.close()
     })
 
     it('come later to a stream that is opened while the instance cannot be reached', async () => {
       bad.status = 503
       const uris = [at(bad, 'app/later'), at(good)]
-      const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
+      using stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
       const { notifications } = stream.messages[0].params
       expect(notifications).to.deep.equal({ resourceSubscriptions: uris })
       bad.status = null
       await stream.until(() => stream.updates.length > 0, 'the update')
       expect(stream.updates).to.deep.equal([at(bad, 'app/later')])
-      stream.close()
     })
   })
 })

@@ -86,10 +86,10 @@ describe('a server under its address at a gateway', () => {
 
   it('announces updates in the spelling that was subscribed, once for each', async () => {
     const session = await RawSession.open(serve.url)
-    const events = await session.listen()
+    using events = await session.listen()
     const uri = alias(serve.instanceId.slice(0, 8), 'scene/current?view=summary')
     await session.call('resources/subscribe', { uri })
-    const stream = await listenStateless(serve.url, {
+    using stream = await listenStateless(serve.url, {
       resourceSubscriptions: [alias(serve.instanceId), 'scene://current'],
     })
     await serve.post('scene', { ...scene, value: 1 })
@@ -97,8 +97,6 @@ describe('a server under its address at a gateway', () => {
     await stream.until(() => stream.updates.length === 2, 'the updates')
     expect(events.updates).to.deep.equal([uri])
     expect(stream.updates).to.have.members([alias(serve.instanceId), 'scene://current'])
-    events.close()
-    stream.close()
   })
 
   it('lets its tools be called with its address, and as the instance that it is', async () => {

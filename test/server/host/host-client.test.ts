@@ -220,11 +220,10 @@ describe('the host client in Node', () => {
   })
 
   it('waits while another application is connected, and names it', async () => {
-    const other = await LinkClient.connect(serve)
+    await using _other = await LinkClient.connect(serve)
     told = new Told({ url: serve.hostUrl, token: serve.token })
     await told.until('waiting: host_taken')
     expect(told.errors[0]).to.match(/another application is connected: blender/)
-    await other.bye()
   })
 
   it('waits for a server that is not there', async () => {

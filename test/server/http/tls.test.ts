@@ -44,19 +44,17 @@ describe('TLS', () => {
   it('carries an event stream', async () => {
     const session = await RawSession.open(serve.url)
     await session.call('resources/subscribe', { uri: scene })
-    const events = await session.listen()
+    using events = await session.listen()
     await serve.post('scene', { objects: ['Cube'] })
     await events.until(() => events.updates.length === 1)
     expect(await session.readJson(scene)).to.deep.equal({ objects: ['Cube'] })
-    events.close()
   })
 
   it('leaves the host link and /mcp where programs of this machine look for them', async () => {
-    const app = await LinkClient.connect(serve)
+    await using app = await LinkClient.connect(serve)
     await app.done({ type: 'scene.set', scene: { from: 'the host link' } })
     const session = await RawSession.open(new URL('/mcp', serve.hostUrl).href)
     expect(await session.readJson(scene)).to.include({ from: 'the host link' })
-    await app.bye()
   })
 
   it('of a gateway: it lists instances, and says who holds its port', async () => {

@@ -149,14 +149,13 @@ describe('checkpoints of the scene', () => {
 
   it('are made over the host link', async () => {
     await restart()
-    const app = await LinkClient.connect(serve)
+    await using app = await LinkClient.connect(serve)
     const make = (name: string) => app.ask({ type: 'checkpoint.add', name, by: 'ada' })
     expect(await make('one')).to.include({ type: 'error', code: 'not_found' })
     await app.ask({ type: 'scene.set', scene: { objects: [cube(0)] } })
     expect((await make('one')).checkpoint).to.include({ name: 'one' })
     expect(await make('one')).to.include({ type: 'error', code: 'invalid' })
     expect((await read('scene://checkpoints')).checkpoints).to.have.length(1)
-    await app.bye()
   })
 
   it('say when the application did not confirm the scene, or is gone', async () => {

@@ -50,7 +50,7 @@ describe('notes of people', () => {
     serve.post(`notes/${id}/${action}`, members)
 
   it('go from the person to the agent and back: the state is pushed, and the audit has no text', async () => {
-    const events = await session.listen()
+    using events = await session.listen()
     await session.call('resources/subscribe', { uri: open })
     const told = (count: number) =>
       events.until(() => events.updates.filter(uri => uri === open).length >= count, 'an update')
@@ -97,7 +97,6 @@ describe('notes of people', () => {
     ]
     expect(entries).to.deep.equal(acts.map(entry => [...entry, { id, number: 1 }]))
     expect(JSON.stringify(audit)).not.to.contain('secret')
-    events.close()
   })
 
   it('find an object by its name, and ask for an id where several have it', async () => {
@@ -227,7 +226,7 @@ describe('notes of people', () => {
   })
 
   it('are made and settled over the host link, whose application is told of all', async () => {
-    const app = await LinkClient.connect(serve, { notes: true, document })
+    await using app = await LinkClient.connect(serve, { notes: true, document })
     const shown = () => app.messages.filter(({ type }) => type === 'notes').at(-1)
     await app.until(() => shown() !== undefined, 'the notes of the document')
     expect(shown().notes).to.deep.equal([])
@@ -248,7 +247,6 @@ describe('notes of people', () => {
     expect((await actOn('accept')).note).to.include({ state: 'accepted' })
     expect(await actOn('accept')).to.include({ type: 'error', code: 'invalid' })
     expect(await actOn('close', 'ffffffff')).to.include({ type: 'error', code: 'not_found' })
-    await app.bye()
   })
 
   it('are not there with --no-notes', async () => {

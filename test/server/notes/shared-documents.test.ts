@@ -45,7 +45,7 @@ describe('a folder of documents on a project share', () => {
   it('shows each server what others write, and tells its followers', async () => {
     await openInBoth('/shots/010.hip')
     const session = await RawSession.open(bob.url)
-    const events = await session.listen()
+    using events = await session.listen()
     for (const uri of ['notes://open', 'notes://all']) {
       await session.call('resources/subscribe', { uri })
     }
@@ -61,7 +61,6 @@ describe('a folder of documents on a project share', () => {
     await ada.post('checkpoints', { name: 'before' })
     const { checkpoints } = (await session.readJson('scene://checkpoints')) as any
     expect(checkpoints.map(({ name }: any) => name)).to.deep.equal(['before'])
-    events.close()
   })
 
   it('has no document without a path: those stay with their user', async () => {

@@ -206,7 +206,7 @@ describe('logging in to the page', () => {
     const [own, another] = [await browser(), await browser()]
     const session = await RawSession.open(serve.url, '2025-11-25', own.headers)
     const streams = [await listen(own.headers), await session.listen()]
-    const kept = await listen(another.headers)
+    using kept = await listen(another.headers)
     const out = await own.logOut()
     expect(out.status).to.equal(204)
     expect(out.headers['set-cookie']?.[0]).to.match(/^service-page-\d+=; .*Max-Age=0/)
@@ -218,7 +218,6 @@ describe('logging in to the page', () => {
     const posted = await serve.post('scene', { objects: ['Other'] })
     expect(posted.status).to.equal(200)
     await kept.until(() => kept.messages.length > 1)
-    kept.close()
   })
 
   it('is over when the server stops: the next one knows no cookie', async () => {
