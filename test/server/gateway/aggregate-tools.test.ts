@@ -1,20 +1,13 @@
 import { expect } from 'chai'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
-import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask, toolCall } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
-import { at, startAggregating } from './aggregating.ts'
+import { at, sceneOf, startAggregating, startTwoInstances } from './aggregating.ts'
 import { useFolder } from '../../helpers/folder.ts'
 
 const registryDir = useFolder()
-
-const sceneOf = (x: number) => ({
-  schema: 'dcc-scene/1',
-  document: { name: 'shot_010.blend' },
-  objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
-})
 
 describe('the tools of a gateway that aggregates', () => {
   let gateway: GatewayHandle
@@ -22,12 +15,7 @@ describe('the tools of a gateway that aggregates', () => {
   let maya: RunningServe
 
   before(async () => {
-    const start = (dccType: string) =>
-      serveInProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
-    ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
-    gateway = await startAggregating(registryDir)
-    await blender.post('scene', sceneOf(0))
-    await maya.post('scene', sceneOf(5))
+    ;({ blender, maya, gateway } = await startTwoInstances(registryDir))
   })
   after(async () => {
     await gateway?.stop()

@@ -12,16 +12,11 @@ import { callStateless, listenStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import { at, startAggregating } from './aggregating.ts'
+import { at, sceneOf, startAggregating, startTwoInstances } from './aggregating.ts'
 
 const registryDir = useFolder()
 
 const key = 'a-key-that-only-clients-of-it-have'
-const sceneOf = (x: number) => ({
-  schema: 'dcc-scene/1',
-  document: { name: 'shot_010.blend' },
-  objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
-})
 
 describe('a gateway that aggregates', () => {
   let gateway: GatewayHandle
@@ -32,16 +27,8 @@ describe('a gateway that aggregates', () => {
 
   before(async () => {
     // A beat writes a record again that a test has removed.
-    const rareBeats = '--bound=heartbeatMs=20000'
-    const start = (dccType: string) =>
-      serveInProcess({
-        registryDir,
-        flags: ['--dcc-type', dccType, '--name', `my ${dccType}`, rareBeats],
-      })
-    ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
-    gateway = await startAggregating(registryDir)
-    await blender.post('scene', sceneOf(0))
-    await maya.post('scene', sceneOf(5))
+    const rareBeats = ['--bound=heartbeatMs=20000']
+    ;({ blender, maya, gateway } = await startTwoInstances(registryDir, rareBeats))
     session = await RawSession.open(gateway.url)
     events = await session.listen()
   })
