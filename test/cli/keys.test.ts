@@ -119,6 +119,13 @@ describe('service-cli keys', () => {
     expect(await readClientKeys(path)).not.to.have.property('open')
   })
 
+  it('loses no key of many that are made at the same time', async () => {
+    const names = Array.from({ length: 4 }, (_, at) => `key-${at}`)
+    await Promise.all(names.map(name => keys('create', name)))
+    const kept = (await readClientKeys(path))?.keys ?? []
+    expect(kept.map(({ name }) => name).toSorted()).to.deep.equal(names)
+  })
+
   const key = `{"name":"a","sha256":"${'0'.repeat(64)}","scope":"read","created_at":"2026-01-01T00:00:00Z"`
   const write = (text: string) => writeFile(path, text, { mode: 0o600 })
   const unusable: [what: string, spoil: () => Promise<unknown>, message: string][] = [
