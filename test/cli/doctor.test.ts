@@ -255,5 +255,10 @@ describe('service-cli doctor, of a joined gateway', () => {
     expect(refused.hint).to.contain('service-cli token create')
     const missing = (await byGateway('--join-token-file', join(home, 'none'))).token
     expect(missing.summary).to.contain('no such file')
+    server.closeAllConnections()
+    server.close()
+    const gone = (await byGateway()).address
+    expect(gone.status).to.equal('fail')
+    expect(gone.summary).to.contain('does not answer: connection refused')
   })
 })

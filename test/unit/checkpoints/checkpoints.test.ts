@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isCheckpointName } from '../../../src/lib/host-link/messages.ts'
 import { Checkpoints, checkpointsToEvict } from '../../../src/server/checkpoints/checkpoints.ts'
+import { failureOf } from '../../helpers/failure.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 
 const MiB = 1024 * 1024
@@ -70,6 +71,15 @@ it('a checkpoint is made once under its name, however many processes want it', a
   const added = await Promise.allSettled(all.map(each => each.add({ name: 'one', by: 'ada' })))
   const refused = added.flatMap(each => (each.status === 'rejected' ? [each.reason.code] : []))
   expect(refused).to.deep.equal(['name_taken'])
-  expect(await all[0]?.list()).to.have.length(1)
+  const one = all[0]!
+  expect(await one.list()).to.have.length(1)
+  // Nor is it given away while its files cannot be read.
+  const folder = join(root, 'shot/checkpoints')
+  const [key = ''] = await readdir(folder)
+  for (const name of ['facts.json', 'scene.gz']) await writeFile(join(folder, key, name), '{')
+  expect(await one.list()).to.deep.equal([])
+  expect((await failureOf(() => one.add({ name: 'one', by: 'ada' }))).code).to.equal('name_taken')
+  const unread = await failureOf(() => one.find('one'))
+  expect(unread.message).to.match(/^checkpoint "one" cannot be read: /)
   await rm(root, { recursive: true })
 })

@@ -47,6 +47,12 @@ describe('answers of tools', () => {
       const { scene } = own.server.resources()
       const app = { instanceId: 'run-1', dccType: 'blender' }
       scene.setApplication({ ...app, connected: true })
+      scene.setApplication({ ...app, connected: false })
+      const before = await reader.callTool(
+        toolCall('read_resource', { uri: 'scene://current' }) as never,
+      )
+      expect(JSON.stringify(before.content)).to.match(/gone since \S+Z; it left no scene"/)
+      scene.setApplication({ ...app, connected: true })
       const since = own.server.resources().scene.replaceText('{"frame":1}', 'run-1')
       const ask = async (name: string, args: Record<string, unknown> = {}): Promise<any> =>
         reader.callTool(toolCall(name, args) as never)

@@ -55,6 +55,7 @@ describe('tools', () => {
         expect(tool.annotations).to.include({ readOnlyHint: true, openWorldHint: false })
         expect(tool.inputSchema).to.include({ type: 'object', additionalProperties: false })
         expect(tool).to.not.have.property('outputSchema')
+        expect(tool._meta['anthropic/searchHint'], tool.name).to.be.a('string')
         const isLoaded = tool._meta['anthropic/alwaysLoad'] === true
         expect(isLoaded, tool.name).to.equal(tool.name === 'query_scene')
       }
