@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { keyDigest, readClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { keyDigest, readClientKeys, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import { type CommandOptions, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
@@ -120,8 +120,17 @@ describe('service-cli keys', () => {
   })
 
   it('loses no key of many that are made at the same time', async () => {
-    const names = Array.from({ length: 4 }, (_, at) => `key-${at}`)
-    await Promise.all(names.map(name => keys('create', name)))
+    const names = Array.from({ length: 8 }, (_, at) => `key-${at}`)
+    const entryOf = (name: string) => ({
+      name,
+      sha256: keyDigest(name),
+      scope: 'read' as const,
+      created_at: '2026-01-01T00:00:00.000Z',
+    })
+    await mkdir(join(folder, '.config/service-cli'), { recursive: true, mode: 0o700 })
+    const add = (name: string) =>
+      updateClientKeys(path, now => ({ keys: [...now.keys, entryOf(name)] }))
+    await Promise.all(names.map(add))
     const kept = (await readClientKeys(path))?.keys ?? []
     expect(kept.map(({ name }) => name).toSorted()).to.deep.equal(names)
   })
