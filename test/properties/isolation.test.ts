@@ -193,7 +193,7 @@ class IsolatedSession {
   readonly raw: RawSession
   readonly #mark: string
   readonly #streams: Events[] = []
-  /** By URI as it was subscribed: each spelling is a subscription of its own. */
+  /** What each spelling that it subscribed to means. */
   readonly #subscribed = new Map<string, Changing>()
   readonly #expected: string[] = []
   #ended = false
@@ -241,7 +241,9 @@ class IsolatedSession {
 
   changed(what: Changing): void {
     if (this.#ended) return
-    for (const [own, of] of this.#subscribed) if (of === what) this.#expected.push(own)
+    for (const [own, resource] of this.#subscribed) {
+      if (resource === what) this.#expected.push(own)
+    }
   }
 
   async end(): Promise<void> {
@@ -283,7 +285,7 @@ class IsolatedListener {
   readonly #id: string | number
   /** A URI that is the stream's own: when it is told of that one, nothing is under way any more. */
   readonly #last: string
-  /** By URI, with a mark of the stream's own: what changes of what it asked for. */
+  /** What each spelling asked for means, with a mark of the stream's own. */
   readonly #wanted: ReadonlyMap<string, Changing>
   readonly #wantsList: boolean
   readonly #expected: string[] = []
@@ -321,7 +323,9 @@ class IsolatedListener {
   }
 
   changed(what: Changing): void {
-    for (const [own, of] of this.#wanted) if (of === what) this.#expected.push(own)
+    for (const [own, resource] of this.#wanted) {
+      if (resource === what) this.#expected.push(own)
+    }
   }
 
   close(): void {
