@@ -262,7 +262,7 @@ describe('service-cli doctor, of a joined gateway', () => {
     server.close()
     const gone = (await byGateway()).address
     expect(gone.status).to.equal('fail')
-    expect(gone.summary).to.contain('does not answer: connection refused')
+    expect(gone.summary).to.contain('cannot be reached: connection refused')
   })
 
   it('tells one that is not ready from one that is gone', async () => {
