@@ -18,7 +18,7 @@ server cannot be reached. With --all the token stays until every session has end
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
     const { server, client, store, output, login } = await openAccount(flags)
-    const isSaved = login?.accessToken !== undefined
+    const isSaved = login?.access_token !== undefined
     let revoked = false
     if (isSaved) {
       try {

@@ -36,15 +36,15 @@ async function killRounds(path: string, rounds: number): Promise<number> {
     })
     const acknowledged = Number(lines.at(-1))
     leftovers += tempFiles(path)
-    const entry = (await store.read()).logins.get('https://registry.example')
+    const entry = (await store.read()).registries['https://registry.example']
     const saved = Number(/^user-(\d+)$/.exec(entry?.username ?? '')?.[1])
     expect(saved).to.be.within(acknowledged, acknowledged + 1, `round ${round}`)
-    expect(entry?.accessToken?.reveal()).to.equal(`token-${saved}-${'x'.repeat(20_000)}`)
+    expect(entry?.access_token?.reveal()).to.equal(`token-${saved}-${'x'.repeat(20_000)}`)
     expect(statSync(path).mode & 0o777).to.equal(0o600)
     next = saved + 1
   }
   // The next writer takes the lock of the dead one.
-  await store.update(config => ({ ...config, defaultServer: 'https://other.example' }))
+  await store.update(config => ({ ...config, default_registry: 'https://other.example' }))
   return leftovers
 }
 

@@ -18,7 +18,7 @@ describe('on a full disk', () => {
       const store = new ConfigStore(path)
       const url = 'https://registry.example'
       const save = (text: string) => {
-        const login = { username: 'a', accessToken: new Secret(text) }
+        const login = { username: 'a', access_token: new Secret(text) }
         return store.update(config => withLogin(config, url, login))
       }
       await save('first')
@@ -31,8 +31,8 @@ describe('on a full disk', () => {
       expect(readdirSync(folder)).to.have.members(['config.lock', 'config.toml', 'filler'])
       rmSync(join(folder, 'filler'))
       await save('third')
-      const entry = (await store.read()).logins.get(url)
-      expect(entry?.accessToken?.reveal()).to.equal('third')
+      const entry = (await store.read()).registries[url]
+      expect(entry?.access_token?.reveal()).to.equal('third')
     })
   })
 

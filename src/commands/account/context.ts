@@ -31,7 +31,7 @@ export async function openAccount(flags: AccountFlags) {
   const store = new ConfigStore(configPath(process.env))
   const config = await store.read()
   const { server, client } = await connect(flags, config, store.path)
-  const login = config.logins.get(server.url)
+  const login = config.registries[server.url]
   return { server, client, output: processOutput(flags), store, login }
 }
 
@@ -50,7 +50,7 @@ export async function openToken(flags: AccountFlags) {
     return { server, client, output, source: { source, source_name }, withToken }
   }
   const { server, client, output, store, login } = await openAccount(flags)
-  if (login?.accessToken === undefined) throw notLoggedIn(server)
+  if (login?.access_token === undefined) throw notLoggedIn(server)
   const source: TokenSource = { source: 'config', source_name: store.path }
   // Refreshed when that is due and possible.
   const withToken: WithToken = call => withSavedToken(client, store, call)
@@ -80,7 +80,7 @@ async function connect(flags: AccountFlags, config: Config, path: string) {
   const named: [text: string | undefined, source: string][] = [
     [flags.registry, '--registry'],
     [process.env.SERVICE_REGISTRY, 'SERVICE_REGISTRY'],
-    [config.defaultServer, `default_registry in ${path}`],
+    [config.default_registry, `default_registry in ${path}`],
   ]
   const [text = `http://127.0.0.1:${defaultPorts.registry}`, source = ''] =
     named.find(([value = '']) => value.trim()) ?? []
@@ -97,23 +97,23 @@ export async function saveLogin(
   more: object = {},
 ): Promise<void> {
   const saved = await store.update(config => withLogin(config, server.url, login))
-  const { username, email, accessExpiresAtMs, refreshExpiresAtMs } = login
+  const { username, email, access_expires_at, refresh_expires_at } = login
   const tokenVariables = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE']
   const variable = tokenVariables.find(name => process.env[name]?.trim())
   await output.result('', {
     registry: server.url,
     username,
     email: email ?? null,
-    expires_at: rfc3339OrNull(accessExpiresAtMs),
-    refresh_expires_at: rfc3339OrNull(refreshExpiresAtMs),
+    expires_at: rfc3339OrNull(access_expires_at),
+    refresh_expires_at: rfc3339OrNull(refresh_expires_at),
     saved_in: store.path,
     overridden_by: variable ?? null,
     ...more,
   })
   output.note(`logged in to ${server.url} as ${username}`)
-  if (accessExpiresAtMs) output.note(`the token ${expiryText(accessExpiresAtMs, Date.now())}`)
-  if (saved.defaultServer !== server.url) {
-    output.note(`commands go to ${saved.defaultServer} unless --registry names this server`)
+  if (access_expires_at) output.note(`the token ${expiryText(access_expires_at, Date.now())}`)
+  if (saved.default_registry !== server.url) {
+    output.note(`commands go to ${saved.default_registry} unless --registry names this server`)
   }
   if (variable !== undefined) {
     output.warn(`${variable} is set and goes before the saved login: unset ${variable} to use it`)

@@ -34,9 +34,8 @@ export async function readPrivateFile(
   path: string,
   { maxBytes = 1024 * 1024, mounted = false }: ReadOptions = {},
 ): Promise<string | null> {
-  let file: FileHandle | null = null
   try {
-    file = await openPrivateFile(path, mounted)
+    await using file = await openPrivateFile(path, mounted)
     refuseUnsafe(path, await file.stat(), mounted)
     const bytes = await buffer(file.createReadStream({ autoClose: false, end: maxBytes }))
     if (bytes.length <= maxBytes) return bytes.toString('utf8')
@@ -44,8 +43,6 @@ export async function readPrivateFile(
     if (isMissing(error)) return null
     if (error instanceof ServiceError) throw error
     throw unusableFile(path, `cannot be read: ${readProblem(error)}`, 'make it readable for you')
-  } finally {
-    await file?.close()
   }
   throw unusableFile(path, `is larger than ${maxBytes} bytes`, 'look at it and remove it')
 }

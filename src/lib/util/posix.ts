@@ -39,10 +39,6 @@ export function isOwnFolder(found: Stats): boolean {
 export async function fsyncDirectory(path: string): Promise<void> {
   // Windows cannot open a folder as a file, and syncs its entries with the file.
   if (process.platform === 'win32') return
-  const folder = await open(path, constants.O_RDONLY)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  await using folder = await open(path, constants.O_RDONLY)
+  await folder.sync()
 }

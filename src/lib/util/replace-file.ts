@@ -32,7 +32,7 @@ export async function replaceFile(
   try {
     await writeNewFile(temporary, data, options)
     if (!exclusive) await renameFile(temporary, path)
-    else if (!(await renameExclusive(temporary, path, options))) return false
+    else if (!(await renameExclusive(temporary, path))) return false
     if (options.durable !== false) await fsyncDirectory(dirname(path))
     return true
   } finally {
@@ -47,7 +47,7 @@ export async function writeNewFile(
   { access = 'private', durable = true }: NewFileOptions = {},
 ): Promise<void> {
   // Closed to others until it has the mode of the other file.
-  const file = await fs.open(path, 'wx', access === 'umask' ? 0o666 : 0o600)
+  await using file = await fs.open(path, 'wx', access === 'umask' ? 0o666 : 0o600)
   try {
     if (typeof access === 'object' && ownUid() !== null) {
       const { uid, gid } = await file.stat()
@@ -59,8 +59,6 @@ export async function writeNewFile(
   } catch (error) {
     await fs.rm(path, { force: true }).catch(() => {})
     throw error
-  } finally {
-    await file.close()
   }
 }
 
@@ -89,18 +87,12 @@ export async function renameFile(
 }
 
 /** Gives a file another name. False when that is taken. */
-async function renameExclusive(
-  from: string,
-  to: string,
-  options: NewFileOptions,
-): Promise<boolean> {
+async function renameExclusive(from: string, to: string): Promise<boolean> {
   try {
-    // Unlike a rename, a link replaces nothing.
-    await fs.link(from, to).catch(async (error: unknown) => {
+    // Unlike a rename, a link replaces nothing. Some file systems have no links.
+    await fs.link(from, to).catch(error => {
       if (errnoOf(error) === 'EEXIST') throw error
-      // The file system may have no links.
-      await using file = await fs.open(from)
-      await writeNewFile(to, file.createReadStream(), options)
+      return fs.copyFile(from, to, fs.constants.COPYFILE_EXCL)
     })
     return true
   } catch (error) {

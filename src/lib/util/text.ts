@@ -64,12 +64,6 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best
 }
 
-/** "; did you mean …?" for a message about a mistyped word; empty when no known word is close. */
-export function meantWords(word: string, known: string[]): string {
-  const meant = nearest(word, known)
-  return meant === undefined ? '' : `; did you mean "${meant}"?`
-}
-
 function editDistance(left: string, right: string): number {
   let previous = Array.from({ length: right.length + 1 }, (_, column) => column)
   for (let row = 1; row <= left.length; row++) {

@@ -6,7 +6,7 @@ const [path = '', first = '0'] = process.argv.slice(2)
 const store = new ConfigStore(path)
 const url = 'https://registry.example'
 for (let at = Number(first); at < Number(first) + 100_000; at++) {
-  const tokens = { accessToken: new Secret(`token-${at}-${'x'.repeat(20_000)}`) }
+  const tokens = { access_token: new Secret(`token-${at}-${'x'.repeat(20_000)}`) }
   await store.update(config => withLogin(config, url, { username: `user-${at}`, ...tokens }))
   process.stdout.write(`${at}\n`)
 }

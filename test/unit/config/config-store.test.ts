@@ -21,7 +21,7 @@ describe('configuration store', () => {
   afterEach(() => rm(base, { recursive: true }))
 
   const save = (username = 'a') =>
-    store.update(config => withLogin(config, url, { username, accessToken: new Secret('t') }))
+    store.update(config => withLogin(config, url, { username, access_token: new Secret('t') }))
 
   it('never overwrites a damaged file', async () => {
     await save()
@@ -41,11 +41,11 @@ describe('configuration store', () => {
     await Promise.all(
       writers.map(writer =>
         writer.update(config => {
-          const count = Number(config.logins.get(url)?.username ?? 0) + 1
+          const count = Number(config.registries[url]?.username ?? 0) + 1
           return withLogin(config, url, { username: String(count) })
         }),
       ),
     )
-    expect((await store.read()).logins.get(url)?.username).to.equal('8')
+    expect((await store.read()).registries[url]?.username).to.equal('8')
   })
 })

@@ -19,9 +19,9 @@ describe('what is told of an error', () => {
     expect(told('usage_invalid')).to.equal('/home/ada is full')
   })
 
-  it('of a file is a reason in words, or the code of the system', () => {
+  it('of a file is a reason in words', () => {
     expect(readProblem(systemError('EACCES'))).to.equal('permission denied')
-    expect(readProblem(systemError('EMFILE'))).to.equal('EMFILE')
+    expect(readProblem(systemError('EMFILE'))).to.equal('too many open files')
     expect(readProblem('thrown text')).to.equal('unknown error')
     expect(messageOf('thrown text')).to.equal('thrown text')
     expect([isDiskFull(systemError('ENOSPC')), isDiskFull(null)]).to.deep.equal([true, false])
