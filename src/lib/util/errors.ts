@@ -149,7 +149,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** By code: `ENOENT`, "no such file or directory". */
-export const systemMessages = new Map(getSystemErrorMap().values())
+export const systemMessages = new Map(getSystemErrorMap().values()).set('EISDIR', 'it is a folder')
 
 /** The reason why a file cannot be read, in words. */
 export function readProblem(error: unknown): string {
