@@ -64,7 +64,7 @@ async function readSettings(output: Output): Promise<{ config: Config; path: str
   let path = ''
   try {
     path = configPath(process.env)
-    return { config: await new ConfigStore(path).read(true), path }
+    return { config: await new ConfigStore(path).read(), path }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
     if (path !== '') output.warn(`${error.message}; its settings are not used`)

@@ -92,12 +92,9 @@ export class ConfigStore {
     this.path = resolve(path)
   }
 
-  /**
-   * An empty configuration when there is no file. With `mounted` also of root, and a pipe. Throws
-   * `config_invalid`.
-   */
-  async read(mounted = false): Promise<Config> {
-    const text = await readPrivateFile(this.path, { mounted })
+  /** An empty configuration when there is no file. Throws `config_invalid`. */
+  async read(): Promise<Config> {
+    const text = await readPrivateFile(this.path)
     return text === null ? emptyConfig : parseConfig(text, this.path)
   }
 

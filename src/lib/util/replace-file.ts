@@ -40,7 +40,10 @@ export async function replaceFile(
   }
 }
 
-/** Creates a file. Rejects with `EEXIST` for anything that is there, also for a symbolic link. */
+/**
+ * Creates a file, of which a part is left when that fails. Rejects with `EEXIST` for anything that is
+ * there, also for a symbolic link.
+ */
 export async function writeNewFile(
   path: string,
   data: FileContent,
@@ -48,18 +51,13 @@ export async function writeNewFile(
 ): Promise<void> {
   // Closed to others until it has the mode of the other file.
   await using file = await fs.open(path, 'wx', access === 'umask' ? 0o666 : 0o600)
-  try {
-    if (typeof access === 'object' && ownUid() !== null) {
-      const { uid, gid } = await file.stat()
-      if (uid !== access.uid || gid !== access.gid) await file.chown(access.uid, access.gid)
-      await file.chmod(access.mode & 0o777)
-    }
-    await file.writeFile(data)
-    if (durable) await file.sync()
-  } catch (error) {
-    await fs.rm(path, { force: true }).catch(() => {})
-    throw error
+  if (typeof access === 'object' && ownUid() !== null) {
+    const { uid, gid } = await file.stat()
+    if (uid !== access.uid || gid !== access.gid) await file.chown(access.uid, access.gid)
+    await file.chmod(access.mode & 0o777)
   }
+  await file.writeFile(data)
+  if (durable) await file.sync()
 }
 
 const heldCodes = ['EPERM', 'EBUSY', 'EACCES']

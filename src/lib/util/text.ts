@@ -64,21 +64,18 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best
 }
 
+/** The number of letters to add, remove or replace (Levenshtein). */
 function editDistance(left: string, right: string): number {
-  let previous = Array.from({ length: right.length + 1 }, (_, column) => column)
-  for (let row = 1; row <= left.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= right.length; column++) {
-      const replaced = at(previous, column - 1) + (left[row - 1] === right[column - 1] ? 0 : 1)
-      current.push(Math.min(replaced, at(previous, column) + 1, at(current, column - 1) + 1))
+  let row = Array.from({ length: right.length + 1 }, (_, column) => column)
+  for (let line = 0; line < left.length; line++) {
+    const next = [line + 1]
+    for (let column = 0; column < right.length; column++) {
+      const replaced = row[column]! + (left[line] === right[column] ? 0 : 1)
+      next.push(Math.min(replaced, row[column + 1]! + 1, next[column]! + 1))
     }
-    previous = current
+    row = next
   }
-  return at(previous, right.length)
-}
-
-function at(row: number[], column: number): number {
-  return row[column] ?? Infinity
+  return row[right.length]!
 }
 
 /** Any UUID in the form in which they are written here, for use in a longer expression. */

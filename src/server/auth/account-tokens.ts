@@ -141,11 +141,8 @@ export function withAccountTokens(
   tokens: AccountTokens,
   failures: FailureLimit,
 ): AuthPolicy {
-  function decide(
-    token: string,
-    checked: CheckedToken,
-    peer: string,
-  ): AuthOutcome | Promise<AuthOutcome> {
+  async function decide(token: string, peer: string): Promise<AuthOutcome> {
+    const checked = await tokens.check(token)
     if (!checked.ok) {
       const { kind, reason } = checked.failure
       if (kind === 'unavailable') return unavailable
@@ -170,7 +167,7 @@ export function withAccountTokens(
       if (sent === undefined) return tokenMissing
       const token = bearerToken(sent)
       if (token === null || !tokenForm.test(token)) return keys.authenticate(caller)
-      return tokens.check(token).then(checked => decide(token, checked, caller.peer))
+      return decide(token, caller.peer)
     },
   }
 }
