@@ -146,13 +146,9 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     jsonBody(wire.logoutRequest),
     async c => {
       const { account, session } = c.var
-      if (c.req.valid('json').all === true) {
-        await store.endSessions(account.id)
-        await audit(c, 'logout.all')
-      } else {
-        await store.endSession(session.id)
-        await audit(c, 'logout', { session_id: session.id })
-      }
+      const { all = false } = c.req.valid('json')
+      await store.endSessions(all ? { accountId: account.id } : { id: session.id })
+      await audit(c, all ? 'logout.all' : 'logout', { session_id: session.id })
       return c.body(null, 204)
     },
   )

@@ -121,7 +121,7 @@ export class Tokens {
     if (hash === session.previousHash && isRecent) {
       return { session, refreshToken: nextToken(id, session.seed, presented) }
     }
-    await this.#parts.store.endSession(id)
+    await this.#parts.store.endSessions({ id })
     return { session, refreshToken: null }
   }
 
