@@ -1,6 +1,6 @@
 import { parseSecret, readSecretFile } from '../auth/secret-file.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
-import { type Config, type ConfigStore, withLogin } from '../config/config-file.ts'
+import { type Config, readConfig, updateConfig, withLogin } from '../config/config-file.ts'
 import { ServiceError } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 import type { AccountsClient, Login } from './client.ts'
@@ -79,17 +79,20 @@ export async function withGivenToken<T>(
  */
 export async function withSavedToken<T>(
   client: AccountsClient,
-  store: ConfigStore,
+  configFile: string,
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
-  const { access_token, access_expires_at = Infinity } = requireLogin(await store.read(), client)
+  const { access_token, access_expires_at = Infinity } = requireLogin(
+    await readConfig(configFile),
+    client,
+  )
   const isEnding = access_expires_at < Date.now() + refreshMarginMs
-  const token = isEnding ? await refresh(client, store, access_token) : access_token
+  const token = isEnding ? await refresh(client, configFile, access_token) : access_token
   try {
     return await call(token)
   } catch (error) {
     if (!isTokenRefused(error)) throw error
-    return call(await refresh(client, store, token))
+    return call(await refresh(client, configFile, token))
   }
 }
 
@@ -97,10 +100,10 @@ export async function withSavedToken<T>(
  * Returns another token than `used`: a new one, which is saved before it is used, or one that
  * another process has saved. Removes the tokens of a login that has ended.
  */
-async function refresh(client: AccountsClient, store: ConfigStore, used: Secret): Promise<Secret> {
+async function refresh(client: AccountsClient, configFile: string, used: Secret): Promise<Secret> {
   const { url } = client.server
   let token: Secret | undefined
-  await store.update(async config => {
+  await updateConfig(configFile, async config => {
     const login = requireLogin(config, client)
     if (!login.access_token.equals(used.reveal())) {
       token = login.access_token
@@ -119,7 +122,7 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
     }
   })
   if (token !== undefined) return token
-  throw new ServiceError('auth_required', `the login saved in ${store.path} has ended`, {
+  throw new ServiceError('auth_required', `the login saved in ${configFile} has ended`, {
     hint: `log in with service-cli login --registry ${url}`,
   })
 }

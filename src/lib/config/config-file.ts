@@ -1,4 +1,4 @@
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parse, stringify, TomlError } from 'smol-toml'
 import { z } from 'zod'
 import { type ServiceError, unusableFile } from '../util/errors.ts'
@@ -84,30 +84,24 @@ export function withoutLogin(config: Config, url: string): Config {
   return { default_registry: before === url && other ? other : before, registries }
 }
 
-/** The configuration file of one user, shared by all commands that run at the same time. */
-export class ConfigStore {
-  readonly path: string
+/** An empty configuration when there is no file. Throws `config_invalid`. */
+export async function readConfig(path: string): Promise<Config> {
+  const text = await readPrivateFile(path)
+  return text === null ? emptyConfig : parseConfig(text, path)
+}
 
-  constructor(path: string) {
-    this.path = resolve(path)
-  }
-
-  /** An empty configuration when there is no file. Throws `config_invalid`. */
-  async read(): Promise<Config> {
-    const text = await readPrivateFile(this.path)
-    return text === null ? emptyConfig : parseConfig(text, this.path)
-  }
-
-  /**
-   * Reads, changes and writes under the lock. Nothing is written when `change` returns what it got.
-   * Throws `config_busy`, `storage_failed`, `storage_full`; then the file is as before.
-   */
-  async update(change: (config: Config) => Config | Promise<Config>): Promise<Config> {
-    return withFileLock(join(dirname(this.path), 'config.lock'), async () => {
-      const before = await this.read()
-      const after = await change(before)
-      if (after !== before) await writePrivateFile(this.path, formatConfig(after))
-      return after
-    })
-  }
+/**
+ * Reads, changes and writes under the lock. Nothing is written when `change` returns what it got.
+ * Throws `config_busy`, `storage_failed`, `storage_full`; then the file is as before.
+ */
+export function updateConfig(
+  path: string,
+  change: (config: Config) => Config | Promise<Config>,
+): Promise<Config> {
+  return withFileLock(join(dirname(path), 'config.lock'), async () => {
+    const before = await readConfig(path)
+    const after = await change(before)
+    if (after !== before) await writePrivateFile(path, formatConfig(after))
+    return after
+  })
 }

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { withSavedToken } from '../../../src/lib/accounts/token.ts'
-import { type SavedLogin, ConfigStore } from '../../../src/lib/config/config-file.ts'
+import { readConfig, type SavedLogin, updateConfig } from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { withFolder } from '../../helpers/folder.ts'
 import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, withServer } from './support.ts'
@@ -66,7 +66,6 @@ function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
   return withFolder(folder =>
     withRotatingAccounts(async registry => {
       const path = join(folder, 'service-cli', 'config.toml')
-      const openStore = () => new ConfigStore(path)
       const { url, access, refresh } = registry
       await run({
         registry,
@@ -79,15 +78,15 @@ function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
             refresh_token: new Secret(refresh),
             ...more,
           }
-          return openStore().update(config => {
+          return updateConfig(path, config => {
             return { ...config, registries: { ...config.registries, [url]: login } }
           })
         },
-        saved: async () => (await openStore().read()).registries[url],
+        saved: async () => (await readConfig(path)).registries[url],
         // As a process of its own.
         whoami: () => {
           const client = clientOf(url)
-          return withSavedToken(client, openStore(), async token => {
+          return withSavedToken(client, path, async token => {
             return (await client.me(token)).username
           })
         },
