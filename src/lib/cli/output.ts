@@ -4,32 +4,27 @@ import { hideTokens } from '../util/secret.ts'
 import { cleanLines, jsonLine } from '../util/text.ts'
 import type { Logger } from '../util/logger.ts'
 
-/** The output of a command: results on stdout, everything else on stderr. */
-export interface Output {
-  /**
-   * Prints the result: its text, or with `--json` the object as one line. Rejects when stdout
-   * cannot be written.
-   */
-  result(text: string, json: object): Promise<void>
-  /** Prints a remark for the user; silent with `--json` or `--quiet`. */
-  note(text: string): void
-  /** Prints a warning once; the command goes on. */
-  warn(text: string): void
-}
+export type Output = ReturnType<typeof processOutput>
 
-/** The output on the streams of this process. */
-export function processOutput({ json, quiet }: { json: boolean; quiet: boolean }): Output {
+/** The output of a command: results on stdout, everything else on stderr. */
+export function processOutput({ json, quiet }: { json: boolean; quiet: boolean }) {
   const { stderr } = process
   const warned = new Set<string>()
   return {
-    async result(text, object) {
+    /**
+     * Prints the result: its text, or with `--json` the object as one line. Rejects when stdout
+     * cannot be written.
+     */
+    async result(text: string, object: object): Promise<void> {
       if (json) await writeStdout(jsonLine(object))
       else if (text !== '') await writeStdout(`${text}\n`)
     },
-    note(text) {
+    /** Prints a remark for the user; silent with `--json` or `--quiet`. */
+    note(text: string): void {
       if (!json && !quiet) stderr.write(`${text}\n`)
     },
-    warn(text) {
+    /** Prints a warning once; the command goes on. */
+    warn(text: string): void {
       if (!warned.has(text)) stderr.write(`warning: ${text}\n`)
       warned.add(text)
     },

@@ -63,14 +63,14 @@ export function pause(timer: Timer, delayMs: number, signal: AbortSignal): Promi
  * Returns the stop.
  */
 export function repeat(timer: Timer, delayMs: number, run: () => Promise<void>): () => void {
-  let stopped = false
-  let cancel = timer.after(delayMs, () => void step())
-  async function step(): Promise<void> {
-    await run()
-    if (!stopped) cancel = timer.after(delayMs, () => void step())
+  let isStopped = false
+  let cancel = () => {}
+  const next = () => {
+    if (!isStopped) cancel = timer.after(delayMs, () => void run().then(next))
   }
+  next()
   return () => {
-    stopped = true
+    isStopped = true
     cancel()
   }
 }

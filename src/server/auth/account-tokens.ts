@@ -17,12 +17,10 @@ const tokenAccount = meResponse.omit({ email: true, created_at: true, session: t
 type TokenAccount = z.infer<typeof tokenAccount>
 
 /** `unavailable`: the accounts server cannot be asked. `reason` is a clause for people. */
-export interface TokenRefusal {
-  readonly kind: 'invalid' | 'unavailable'
-  readonly reason: string
-}
-
-export type CheckedToken = Result<TokenAccount, TokenRefusal>
+export type CheckedToken = Result<
+  TokenAccount,
+  { readonly kind: 'invalid' | 'unavailable'; readonly reason: string }
+>
 
 interface KnownToken {
   /** Null: before the first answer. */
