@@ -8,13 +8,7 @@ import {
 } from '../../lib/accounts/token.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
-import {
-  type Config,
-  emptyConfig,
-  readConfig,
-  updateConfig,
-  withLogin,
-} from '../../lib/config/config-file.ts'
+import { type Config, readConfig, updateConfig, withLogin } from '../../lib/config/config-file.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -74,7 +68,7 @@ async function readSettings(output: Output): Promise<{ config: Config; path: str
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
     if (path !== '') output.warn(`${error.message}; its settings are not used`)
-    return { config: emptyConfig, path }
+    return { config: { registries: {} }, path }
   }
 }
 
@@ -104,8 +98,7 @@ export async function saveLogin(
 ): Promise<void> {
   const saved = await updateConfig(configFile, config => withLogin(config, server.url, login))
   const { username, email, access_expires_at, refresh_expires_at } = login
-  const tokenVariables = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE']
-  const variable = tokenVariables.find(name => process.env[name]?.trim())
+  const variable = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE'].find(name => process.env[name]?.trim())
   await output.result('', {
     registry: server.url,
     username,

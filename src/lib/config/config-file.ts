@@ -39,8 +39,6 @@ export type SavedLogin = Readonly<z.output<typeof login>>
 /** The content of the configuration file; logins are keyed by `AccountsUrl.url`. */
 export type Config = Readonly<z.output<typeof configFile>>
 
-export const emptyConfig: Config = { registries: {} }
-
 const head = '# Managed by service-cli: comments are not kept. Holds tokens: do not share it.\n'
 
 /** Throws `config_invalid` with the place and without the text, which may hold a token. */
@@ -87,7 +85,7 @@ export function withoutLogin(config: Config, url: string): Config {
 /** An empty configuration when there is no file. Throws `config_invalid`. */
 export async function readConfig(path: string): Promise<Config> {
   const text = await readPrivateFile(path)
-  return text === null ? emptyConfig : parseConfig(text, path)
+  return text === null ? { registries: {} } : parseConfig(text, path)
 }
 
 /**

@@ -78,10 +78,9 @@ function editDistance(left: string, right: string): number {
   return row[right.length]!
 }
 
-/** Any UUID in the form in which they are written here, for use in a longer expression. */
-export const uuidForm = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
-const uuid = new RegExp(`^${uuidForm}$`)
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+/** True for any UUID in lower case. */
 export function isUuid(value: unknown): value is string {
   return typeof value === 'string' && uuid.test(value)
 }

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { inspect } from 'node:util'
 import {
-  emptyConfig,
   formatConfig,
   parseConfig,
   withLogin,
@@ -41,7 +40,7 @@ describe('configuration file', () => {
 
   it('is written as it is read', () => {
     const login = { username: 'alice', access_token: new Secret('abc'), access_expires_at: 1000 }
-    const written = formatConfig(withLogin(emptyConfig, studio, login))
+    const written = formatConfig(withLogin({ registries: {} }, studio, login))
     expect(written).to.include(`default_registry = "${studio}"`)
     expect(written).to.include('access_expires_at = "1970-01-01T00:00:01.000Z"')
     expect(formatConfig(parsed(written))).to.equal(written)
@@ -102,7 +101,7 @@ describe('saved logins', () => {
   const before = { default_registry: studio, registries: { [studio]: login, [other]: bob } }
 
   it('make the first server the default, and no later one', () => {
-    const first = withLogin(emptyConfig, other, bob)
+    const first = withLogin({ registries: {} }, other, bob)
     expect(first.default_registry).to.equal(other)
     expect(withLogin(first, studio, login).default_registry).to.equal(other)
   })
