@@ -83,7 +83,6 @@ describe('failureText', () => {
     const line = '{"error":{"code":"auth_refused","message":"refused","hint":"log in"}}\n'
     expect(failureText(error, true)).to.equal(line)
     expect(error).to.have.nested.property('oclif.exit', 4)
-    expect(error.suggestions).to.deep.equal(['log in'])
   })
 
   it('keeps a terminal safe from text of others, and hides the stack of a bug', () => {

@@ -73,9 +73,9 @@ export interface ErrorDetails {
 }
 
 /**
- * The one error class of the program: a stable `code`, a message, an optional `hint`. To oclif it is
- * a `CLIError`: oclif goes by `suggestions` and `oclif.exit`. It does not extend that class, which
- * would load all of oclif into programs that use the library.
+ * The one error class of the program: a stable `code`, a message, an optional `hint`. oclif takes the
+ * exit code from `oclif.exit`. It does not extend `CLIError`, which would load all of oclif into
+ * programs that use the library.
  */
 export class ServiceError extends Error {
   override readonly name: string = 'ServiceError'
@@ -95,10 +95,6 @@ export class ServiceError extends Error {
 
   get oclif(): { exit: number } {
     return { exit: errorTable[this.code].exit }
-  }
-
-  get suggestions(): string[] {
-    return this.hint === undefined ? [] : [this.hint]
   }
 }
 
