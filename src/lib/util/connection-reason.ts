@@ -22,8 +22,8 @@ export function isTlsError(code: string): boolean {
 export function connectionReason(code: string): string {
   const words =
     reasons[code] ??
-    systemMessages.get(code) ??
     (code.startsWith('HPE_') ? 'its answer is not valid HTTP' : undefined) ??
-    (isTlsError(code) ? 'TLS failed' : undefined)
+    (isTlsError(code) ? 'TLS failed' : undefined) ??
+    systemMessages.get(code)
   return words === undefined ? code : `${words} (${code})`
 }

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { connectionReason } from '../../../src/lib/util/connection-reason.ts'
 import {
   isDiskFull,
   messageOf,
@@ -25,5 +26,11 @@ describe('what is told of an error', () => {
     expect(readProblem('thrown text')).to.equal('unknown error')
     expect(messageOf('thrown text')).to.equal('thrown text')
     expect([isDiskFull(systemError('ENOSPC')), isDiskFull(null)]).to.deep.equal([true, false])
+  })
+
+  it('of a connection is a clause with the code, TLS errors of the system among them', () => {
+    expect(connectionReason('ENETUNREACH')).to.equal('network is unreachable (ENETUNREACH)')
+    expect(connectionReason('EPROTO')).to.equal('TLS failed (EPROTO)')
+    expect(connectionReason('ENEW')).to.equal('ENEW')
   })
 })
