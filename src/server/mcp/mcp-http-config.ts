@@ -22,7 +22,7 @@ import type { ResourceRegistry } from '../resources/registry.ts'
 import type { ClientTable } from './client-table.ts'
 import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
-import type { Tool, ToolParts } from './tools/tool.ts'
+import type { Tool } from './tools/tool.ts'
 
 /**
  * Settings of a server; by default on a free port of 127.0.0.1. Not an authentication boundary:
@@ -95,7 +95,7 @@ export interface ServerParts extends McpServices {
   /** Well-known documents. */
   documents?: PublicDocuments
   /** Replaced by the conformance tests. */
-  tools?: (parts: ToolParts) => readonly Tool[]
+  tools?: readonly Tool[]
   /** Of the page, when that is enabled. */
   page?: Pick<PageParts, 'keyLogin' | 'folder'>
   /** Makes what answers `/host` and `/host/…`. */

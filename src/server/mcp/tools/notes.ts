@@ -33,7 +33,8 @@ export const listNotes = createTool({
     offset: z.int().min(0).describe('how many of the oldest to skip').default(0),
     max_chars: maxChars,
   }),
-  async call({ state, offset, max_chars: most }, _caller, notes: Notes) {
+  async call({ state, offset, max_chars: most }, _caller, parts) {
+    const notes = parts.notes!
     const all = await notes.list()
     const { document = null } = notes.shared ?? {}
     const of = document === null ? '' : ` of ${cleanText(document, maxDocumentChars)}`
@@ -76,7 +77,8 @@ export const answerNote = createTool({
     id: z.string().describe('id or number of the note'),
     text: z.string().describe(`what you did, at most ${maxNoteTextChars} characters`),
   }),
-  async call({ id, text }, { clientName, principal }, notes: Notes) {
+  async call({ id, text }, { clientName, principal }, parts) {
+    const notes = parts.notes!
     const said = keptText(text)
     if (said === null) {
       const message = `argument "text" must have 1 to ${maxNoteTextChars} characters`
