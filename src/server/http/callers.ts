@@ -15,19 +15,10 @@ import type { RequestContext } from './request-context.ts'
 export class Callers {
   readonly #policy: AuthPolicy
   readonly #onRefused: (refused: RefusedRequest) => void
-  /**
-   * What is being answered to whom: an event stream may be open for days. An array, because V8 keeps
-   * the old tables of a map, with all requests that were in them, until its next full collection.
-   */
-  readonly #open: { readonly res: ServerResponse; readonly whose: string }[] = []
 
   constructor(policy: AuthPolicy, onRefused: (refused: RefusedRequest) => void) {
     this.#policy = policy
     this.#onRefused = onRefused
-    // Cut, not ended: the client comes back and is told why it is not let in any more.
-    policy.onRevoked?.(principal => {
-      for (const { res, whose } of [...this.#open]) if (whose === principal) res.destroy()
-    })
   }
 
   /** Whether the caller is let in; otherwise the request is answered. */
@@ -52,14 +43,9 @@ export class Callers {
     // A client that left while it was authenticated closes nothing any more.
     if (res.destroyed) return false
     const { onClose } = context
-    if (this.#policy.onRevoked !== undefined) {
-      const open = { res, whose: principal }
-      this.#open.push(open)
-      // Streams are at the beginning, what is answered at once is at the end.
-      onClose.push(() => this.#open.splice(this.#open.lastIndexOf(open), 1))
-    }
     // Pushed one by one: a single closure over both kept whole requests alive until V8's next full
     // collection, and cost a third of the time of a read.
+    // Cut, not ended: the client comes back and is told why it is not let in any more.
     if (watch !== undefined) onClose.push(watch(() => void res.destroy()))
     if (expiresAtMs !== undefined) {
       const delayMs = Math.min(expiresAtMs - Date.now(), maxTimerMs)
