@@ -191,10 +191,7 @@ export class McpHttpServer {
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
     const metadata = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
     const downloads = this.#config.enableResources === false ? null : this.#store
-    const routes = publicRoutes({
-      readyFacts: this.#parts.readyFacts,
-      documents: new Map([...metadata, ...documents]),
-    })
+    const routes = publicRoutes(new Map([...metadata, ...documents]), this.#parts.readyFacts)
     if (page !== null) routes.route('/', page.files)
     this.#page = page
     this.#hostEndpoint = host

@@ -112,16 +112,8 @@ const waits: Readonly<Record<Note['state'], string>> = {
   closed: 'settled',
 }
 
-function lineOf({
-  number,
-  id,
-  state,
-  author,
-  created_at,
-  text,
-  targets,
-  last,
-}: ReturnType<typeof summary>) {
+function lineOf(note: ReturnType<typeof summary>): string {
+  const { number, id, state, author, created_at, text, targets, last } = note
   const names = targets.map(name => cleanText(name, maxNameChars))
   const about = names.length === 0 ? '' : ` about ${names.join(', ')}`
   const from = cleanText(author, maxNameChars)
