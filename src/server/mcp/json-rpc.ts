@@ -22,14 +22,16 @@ export type NotificationMessage = Message & { kind: 'notification' }
 /** Parses a body. Invalid JSON, or JSON nested too deep, is an invalid message. */
 export function parseBody(body: Buffer): Inbound {
   // Replacement characters would change what was asked for.
-  if (!isUtf8(body)) return noJson('the body is not valid UTF-8')
+  if (!isUtf8(body)) return invalid('the body is not valid UTF-8', rpcCodes.parseError)
   const text = body.toString('utf8')
   const parsed = parseJson(text, maxJsonDepth)
   if (parsed.ok) {
     const { value } = parsed
     return Array.isArray(value) ? { kind: 'batch', elements: value } : parseMessage(value)
   }
-  if (parsed.failure === 'syntax') return noJson(`the body is not valid JSON: ${jsonFault(text)}`)
+  if (parsed.failure === 'syntax') {
+    return invalid(`the body is not valid JSON: ${jsonFault(text)}`, rpcCodes.parseError)
+  }
   return invalid(`the body nests more than ${maxJsonDepth} levels deep`)
 }
 
@@ -73,10 +75,6 @@ function isAbsent(params: unknown): boolean {
   return params === undefined || params === null || (Array.isArray(params) && params.length === 0)
 }
 
-function invalid(problem: string): Message {
-  return { kind: 'invalid', code: rpcCodes.invalidRequest, problem }
-}
-
-function noJson(problem: string): Message {
-  return { kind: 'invalid', code: rpcCodes.parseError, problem }
+function invalid(problem: string, code: number = rpcCodes.invalidRequest): Message {
+  return { kind: 'invalid', code, problem }
 }

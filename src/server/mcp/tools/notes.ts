@@ -77,7 +77,7 @@ export const answerNote = createTool({
     id: z.string().describe('id or number of the note'),
     text: z.string().describe(`what you did, at most ${maxNoteTextChars} characters`),
   }),
-  async call({ id, text }, { clientName, principal }, parts) {
+  async call({ id, text }, { client, principal }, parts) {
     const notes = parts.notes!
     const said = keptText(text)
     if (said === null) {
@@ -89,7 +89,7 @@ export const answerNote = createTool({
       const message = `note ${number} is answered already, and waits for the person`
       return failedResult('note_state', `${message}: answer it again only after a reply`)
     }
-    const by = cleanText(clientName ?? '', maxNameChars) || principal
+    const by = cleanText(client?.name ?? '', maxNameChars) || principal
     const note = await notes.act(id, { action: 'answer', by, actor: principal, text: said })
     // Of the entry just made: an equal one before it has an older proof.
     const proof = note.entries.findLast(each => each.text === said && each.by === by)?.proof

@@ -57,8 +57,6 @@ export interface ToolParts {
 export interface Caller extends Reader {
   /** As the endpoint knows the caller. */
   readonly principal: string
-  /** What its client calls itself. */
-  readonly clientName?: string
   readonly mayAnswer: boolean
   /** Tells the caller how far a call is; null: the caller did not ask for it. */
   readonly progress: Progress | null
