@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { constants, openSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
@@ -43,7 +44,12 @@ export function createLog({
 }: LogOptions): ProgramLog {
   const stderr = write
     ? null
-    : pino.destination({ dest: 2, sync: false, maxLength: maxQueuedBytes, maxWrite: 64 * 1024 })
+    : pino.destination({
+        dest: openStderr(),
+        sync: false,
+        maxLength: maxQueuedBytes,
+        maxWrite: 64 * 1024,
+      })
   let isOpen = true
   const put = write ?? ((text: string) => void (isOpen && stderr?.write(text)))
   let gathered: string[] = []
@@ -110,6 +116,17 @@ export function createLog({
       stderr.destroy()
     },
   })
+}
+
+/** A write to a terminal that is stopped would keep the process from ending, unless opened like this. */
+function openStderr(): number {
+  const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants
+  if (!process.stderr.isTTY) return 2
+  try {
+    return openSync('/dev/stderr', O_WRONLY | O_NONBLOCK | O_NOCTTY)
+  } catch {
+    return 2
+  }
 }
 
 /** Other members of an error may hold requests and headers. */
