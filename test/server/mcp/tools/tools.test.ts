@@ -269,9 +269,9 @@ describe('tools', () => {
       const hub = new SubscriptionHub(1)
       const { signal } = new AbortController()
       const given = { ...parts, hub, waits: new Set(), stopped: signal }
-      const look = applicationTools(given).find(({ name }) => name === 'look')
+      const look = applicationTools(false).find(({ name }) => name === 'look')
       const caller = { signal, progress: null, principal: 'somebody', mayAnswer: true }
-      const looking = look!.call({ target: 'window', max_width: 1024 }, caller)
+      const looking = look!.call({ target: 'window', max_width: 1024 }, caller, given)
       expect(backend.takings).to.deep.equal([])
       for (const run of timers) run()
       await until(() => backend.takings.length > 0, 'the picture is being taken')
@@ -307,7 +307,7 @@ describe('a tool that writes', () => {
       { enableTools: true },
       {
         auth: { authenticate: () => outcome },
-        tools: given => applicationTools(given).map(tool => ({ ...tool, annotations })),
+        tools: applicationTools(false).map(tool => ({ ...tool, annotations })),
       },
     )
     try {
