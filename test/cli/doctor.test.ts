@@ -159,6 +159,18 @@ describe('service-cli doctor', () => {
     expect(blender.hint).to.contain('adapter blender').and.not.contain('serve')
   })
 
+  it('says what is not seen in a Wayland session', async () => {
+    const { window_capture: check } = await findings({ WAYLAND_DISPLAY: 'wayland-0' })
+    expect(check.status).to.equal('warn')
+    expect(check.details.join()).to.contain('Wayland').and.contain('Blender add-on')
+  })
+
+  it('fails for a state directory that cannot be used', async () => {
+    await writeFile(join(home, 'file'), '')
+    const { stdout } = await doctor([], { SERVICE_REGISTRY_DIR: join(home, 'file/state') })
+    expect(stdout).to.contain('file/state cannot be used (ENOTDIR)')
+  })
+
   it('fails for a folder that others can enter', async () => {
     await mkdir(registryDir, { mode: 0o755 })
     await chmod(registryDir, 0o755)
@@ -246,6 +258,11 @@ describe('service-cli doctor, of a joined gateway', () => {
     expect(refused.hint).to.contain('service-cli token create')
     const missing = (await byGateway('--join-token-file', join(home, 'none'))).token
     expect(missing.summary).to.contain('no such file')
+    server.closeAllConnections()
+    server.close()
+    const gone = (await byGateway()).address
+    expect(gone.status).to.equal('fail')
+    expect(gone.summary).to.contain('cannot be reached: connection refused')
   })
 
   it('tells one that is not ready from one that is gone', async () => {

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import net from 'node:net'
 import { join } from 'node:path'
 import tls from 'node:tls'
 import { makePair, writePair } from '../../helpers/certificate.ts'
@@ -86,5 +88,21 @@ describe('TLS', () => {
     }
     await until(async () => (await subject()) === 'CN=renewed.example', 'the new certificate')
     await until(() => serve.output().stderr.includes('the certificate was replaced'), 'the log')
+  })
+
+  it('holds no stop up, idle or in its handshake', async () => {
+    const where = { host: '127.0.0.1', port: Number(new URL(serve.url).port) }
+    const idle = tls.connect({ ...where, rejectUnauthorized: false })
+    const shaking = net.connect(where)
+    await Promise.all([once(idle, 'secureConnect'), once(shaking, 'connect')])
+    // The server has taken both connections once it has answered on a third.
+    await fetch(new URL('/healthz', serve.hostUrl))
+    const closed = [idle, shaking].map(socket =>
+      once(
+        socket.resume().on('error', () => {}),
+        'close',
+      ),
+    )
+    await Promise.all([...closed, serve.stop()])
   })
 })

@@ -35,6 +35,10 @@ describe('answers of tools', () => {
     const { scene } = own.server.resources()
     const app = { instanceId: 'run-1', dccType: 'blender' }
     scene.setApplication({ ...app, connected: true })
+    scene.setApplication({ ...app, connected: false })
+    const before = await call('read_resource', { uri: 'scene://current' }, own)
+    expect(JSON.stringify(before.content)).to.match(/gone since \S+Z; it left no scene"/)
+    scene.setApplication({ ...app, connected: true })
     const since = own.server.resources().scene.replaceText('{"frame":1}', 'run-1')
     const ask = (name: string, args: object = {}) => call(name, args, own)
     expect((await ask('query_scene')).structuredContent).to.not.have.property('application')

@@ -55,6 +55,7 @@ describe('tools', () => {
         expect(tool.annotations).to.include({ readOnlyHint: true, openWorldHint: false })
         expect(tool.inputSchema).to.include({ type: 'object', additionalProperties: false })
         expect(tool).to.not.have.property('outputSchema')
+        expect(tool._meta['anthropic/searchHint'], tool.name).to.be.a('string')
         const isLoaded = tool._meta['anthropic/alwaysLoad'] === true
         expect(isLoaded, tool.name).to.equal(tool.name === 'query_scene')
       }
@@ -267,9 +268,9 @@ describe('tools', () => {
     const hub = new SubscriptionHub(1)
     const { signal } = new AbortController()
     const given = { ...parts, hub, waits: new Set(), stopped: signal }
-    const look = applicationTools(given).find(({ name }) => name === 'look')
+    const look = applicationTools(false).find(({ name }) => name === 'look')
     const caller = { signal, progress: null, principal: 'somebody', mayAnswer: true }
-    const looking = look!.call({ target: 'window', max_width: 1024 }, caller)
+    const looking = look!.call({ target: 'window', max_width: 1024 }, caller, given)
     expect(backend.takings).to.deep.equal([])
     for (const run of timers) run()
     await until(() => backend.takings.length > 0, 'the picture is being taken')
