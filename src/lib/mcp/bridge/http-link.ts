@@ -29,14 +29,10 @@ export interface HttpUpload extends Omit<HttpAsk, 'body'> {
 interface HttpLinkParts {
   /**
    * The key, or how to get that of the server that was found last. Sent only to the server that the
-   * user named: redirects are not followed.
+   * user named: redirects are not followed. Nothing is sent with a key to a port of this machine
+   * where another user listens.
    */
   readonly key: Secret | null | (() => Secret | null)
-  /**
-   * Sends nothing to a port of this machine where another user listens. A key is never sent there.
-   * Default: false.
-   */
-  readonly refusesForeign?: boolean
   readonly env: NodeJS.ProcessEnv
 }
 
@@ -106,13 +102,13 @@ export class HttpLink {
 
   /** Throws `config_invalid` for a proxy variable that cannot be used. */
   #openAgent(url: URL): http.Agent {
-    const { key, refusesForeign = false, env } = this.#parts
+    const { key, env } = this.#parts
     const isSecure = url.protocol === 'https:'
     const { Agent } = isSecure ? https : http
     const proxy = proxyAgentOptions(proxyFor(url, env))
     const agent = new Agent({ keepAlive: true, keepAliveMsecs: probeMs, ...proxy })
     // For https the certificate identifies the server.
-    if (!isSecure && isLoopback(url.hostname) && (refusesForeign || key !== null)) {
+    if (!isSecure && isLoopback(url.hostname) && key !== null) {
       refuseForeignListeners(agent, () => foreignListener(url.host))
     }
     this.#agents.set(url.origin, agent)
