@@ -107,22 +107,25 @@ export const noPictures: PictureOffer = { targets: [], shots: undefined, denied:
 
 export const appPost = z.object({ document, dcc_type: optional(dccType) })
 
-/** What came of an action; `text` is of a reason or message. */
-export function outcomeOf(text: z.ZodType<string, string>) {
-  return z.union(
-    [
-      z.enum(['success', 'timeout']),
-      z.object({ denied: z.object({ reason: text }) }),
-      z.object({ error: z.object({ message: text }) }),
-    ],
-    'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
-  )
-}
+/** Characters of a reason or message of an outcome; what is longer is cut. */
+const maxReasonChars = 1000
+
+const reason = z.string().transform(text => text.slice(0, maxReasonChars).toWellFormed())
+
+/** What came of an action. */
+export const outcome = z.union(
+  [
+    z.enum(['success', 'timeout']),
+    z.object({ denied: z.object({ reason }) }),
+    z.object({ error: z.object({ message: reason }) }),
+  ],
+  'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
+)
 
 const auditRecord = z
   .object({
     action: name,
-    outcome: optional(outcomeOf(z.string())),
+    outcome: optional(outcome),
     actor: optional(name),
     params: anything,
     duration_ms: optional(

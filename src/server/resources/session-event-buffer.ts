@@ -8,18 +8,14 @@ import { boundedJson, cutUtf8 } from './bounded-json.ts'
 export const defaultEventLimit = 100
 
 /** Bytes of the `metadata` of one event. */
-export const maxEventMetadataBytes = 4 * 1024
+const maxEventMetadataBytes = 4 * 1024
 
-/** Bytes of each text of an event beside its message: source, stream, ids. */
-const maxEventTextBytes = 256
-
-const text = z.string().transform(value => cutUtf8(value, maxEventTextBytes).text)
-const textOrNull = text.nullable().default(null)
+const textOrNull = z.string().nullable().default(null)
 const form = z.object({
   /** The sender, e.g. `maya` or `render-farm`. */
-  source: text,
+  source: z.string(),
   /** Which of its voices, e.g. `stdout`. */
-  stream: text,
+  stream: z.string(),
   /** Default `info`; `warn` is taken for `warning`. */
   level: eventLevel.default('info'),
   message: z.string(),
