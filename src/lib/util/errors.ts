@@ -76,7 +76,8 @@ export interface ErrorDetails {
  * would load all of oclif into programs that use the library.
  */
 export class ServiceError extends Error {
-  override readonly name: string = 'ServiceError'
+  /** That of its class. */
+  override readonly name = this.constructor.name
   /** For programs; stable. */
   readonly code: ErrorCode
   /** For people: what to do next. */
