@@ -15,15 +15,11 @@ export interface HttpAsk {
   readonly url: URL
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Buffer | string
+  /** A stream may be of any length. */
+  readonly body?: Buffer | string | Readable
   /** Longest time without data until the answer begins. */
   readonly answerMs: number
   readonly signal: AbortSignal
-}
-
-/** A request whose body may be of any length. */
-export interface HttpUpload extends Omit<HttpAsk, 'body'> {
-  readonly body?: HttpAsk['body'] | Readable
 }
 
 interface HttpLinkParts {
@@ -58,7 +54,7 @@ export class HttpLink {
    * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
    * the signal. Aborting later ends the answer.
    */
-  async ask(options: HttpUpload): Promise<IncomingMessage> {
+  async ask(options: HttpAsk): Promise<IncomingMessage> {
     const { url, method, headers, body, signal, answerMs } = options
     signal.throwIfAborted()
     const { key } = this
