@@ -346,7 +346,6 @@ const notAnObject = 'scene must be a JSON object, or null to clear it'
 
 /** The scene as JSON text, or a `TypeError` that says what is wrong with it. */
 function serialiseScene(scene: unknown, maxBytes: number): string {
-  if (!isJsonObject(scene)) throw new TypeError(notAnObject)
   let text: unknown
   try {
     text = JSON.stringify(scene)
@@ -364,8 +363,7 @@ function serialiseScene(scene: unknown, maxBytes: number): string {
 }
 
 /** Checks a scene that is JSON text already, and returns it well-formed; null when it says so. */
-function checkSceneText(given: unknown, maxBytes: number): string | null {
-  if (typeof given !== 'string') throw new TypeError('scene text must be a string of JSON')
+function checkSceneText(given: string, maxBytes: number): string | null {
   sized(given, maxBytes)
   try {
     const { text, value, warnings } = readJson(given)
