@@ -6,9 +6,6 @@ import type { Answer, Upstream } from './connection.ts'
 import { type BridgeContext, shownUrl } from './context.ts'
 import { messageText, type RpcRequest } from './rpc.ts'
 
-/** The first revision with the `MCP-Protocol-Version` header. */
-const firstWithHeader = '2025-06-18'
-
 /**
  * Headers of the requests in a session, which an answer to `initialize` opened; null when the answer
  * is invalid. A server may assign no id.
@@ -20,7 +17,7 @@ function sessionHeaders({ result, headers }: Answer): Record<string, string> | n
   return {
     ...postHeaders,
     ...(typeof id === 'string' && { 'Mcp-Session-Id': id }),
-    ...(revision >= firstWithHeader && { 'MCP-Protocol-Version': revision }),
+    'MCP-Protocol-Version': revision,
   }
 }
 
