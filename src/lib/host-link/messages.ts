@@ -185,7 +185,8 @@ const metadata = anything.transform((value, { addIssue }) => {
   return z.NEVER
 })
 
-const sidecarMembers = {
+/** What is said of an artefact beside its bytes and their media type. */
+export const sidecar = z.object({
   display_name: optional(name),
   session_id: optional(name),
   tool_call_id: optional(name),
@@ -193,10 +194,7 @@ const sidecarMembers = {
   correlation_id: optional(name),
   expires_at: optional(time),
   metadata,
-}
-
-/** What is said of an artefact beside its bytes and their media type. */
-export const sidecar = z.object(sidecarMembers)
+})
 
 const scenePatch = z
   .object({
@@ -267,7 +265,7 @@ export const messages = {
   // Their lists are checked with the scheme that they are of.
   'producer.register': z.object({ scheme: z.string(), resources: anything, templates: anything }),
   'resource.updated': z.object({ uri: z.string() }),
-  'artefact.put': z.object({ id: name, mime: mediaType, size: integer(0), ...sidecarMembers }),
+  'artefact.put': sidecar.extend({ id: name, mime: mediaType, size: integer(0) }),
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),
