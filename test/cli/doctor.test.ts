@@ -194,12 +194,15 @@ describe('service-cli doctor, of a joined gateway', () => {
   let server: HttpsServer
   let host: string
   let status: number | null
+  /** The status of `/readyz`. */
+  let ready: number
   let serve: RunningServe
   let tokenFile: string
 
   beforeEach(async () => {
     status = null
-    server = createHttpsServer(pair, (_req, res) => void res.end('{"status":"ready"}'))
+    ready = 200
+    server = createHttpsServer(pair, (_req, res) => void res.writeHead(ready).end())
     gateway = acceptLinks(server, () => status)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -243,5 +246,18 @@ describe('service-cli doctor, of a joined gateway', () => {
     expect(refused.hint).to.contain('service-cli token create')
     const missing = (await byGateway('--join-token-file', join(home, 'none'))).token
     expect(missing.summary).to.contain('no such file')
+  })
+
+  it('tells one that is not ready from one that is gone', async () => {
+    tls.setDefaultCACertificates([...trusted, pair.cert])
+    ready = 503
+    const busy = (await byGateway()).address
+    expect(busy).to.include({ status: 'fail' })
+    expect(busy.summary).to.match(/is not ready \(HTTP 503\)$/)
+    server.closeAllConnections()
+    server.close()
+    const gone = (await byGateway()).address
+    expect(gone).to.include({ status: 'fail' })
+    expect(gone.summary).to.contain('cannot be reached: connection refused')
   })
 })

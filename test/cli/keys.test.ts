@@ -59,7 +59,9 @@ describe('service-cli keys', () => {
       const { stderr } = await run(['create', 'anna'], { env })
       expect(stderr).to.contain(`Shot 042: ${serve.url}`).and.contain(`gateway: ${url}`)
       expect((await run(['create', 'ben'], { env })).stderr).not.to.contain(serve.url)
-      const named = await run(['create', '--keys-file', join(folder, 'own/keys.json')], { env })
+      const named = await run(['create', 'cleo', '--keys-file', join(folder, 'own/keys.json')], {
+        env,
+      })
       expect(named.stderr).to.contain('servers with this --keys-file').and.not.contain(serve.url)
     } finally {
       await gateway.stop()
@@ -67,16 +69,16 @@ describe('service-cli keys', () => {
     }
   })
 
-  it('gives a name where none is given, and an expiry where one is', async () => {
-    await keys('create')
-    const { created_at, expires_at } = await json('create', '--expires-in', '30d')
+  it('gives a key an end where one is given', async () => {
+    const { created_at, expires_at } = await json('create', 'anna', '--expires-in', '30d')
     const lifeMs = Date.parse(expires_at) - Date.parse(created_at)
     expect(lifeMs).to.be.closeTo(30 * 86_400_000, 1000)
+    await keys('create', 'ben')
     const { stdout } = await keys('list')
-    expect(stdout).to.match(/key-1 +write .*lasts until it is revoked/)
-    expect(stdout).to.match(/key-2 +write .*expires in/)
+    expect(stdout).to.match(/anna +write .*expires in/)
+    expect(stdout).to.match(/ben +write .*lasts until it is revoked/)
     for (const word of ['0d', '30', '-1d', '1.5h', '1y', '99999d']) {
-      expect(await codeOf('create', `--expires-in=${word}`), word).to.equal('usage_invalid')
+      expect(await codeOf('create', 'cleo', `--expires-in=${word}`), word).to.equal('usage_invalid')
     }
   })
 

@@ -1,7 +1,6 @@
 import { Hono } from 'hono'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { clientMetadataPath } from '../../lib/auth/cimd-document.ts'
-import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
+import { clientMetadataPath, type OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { shortened } from './access-log.ts'
 import type { AppEnv } from './app.ts'
 

@@ -19,12 +19,12 @@ import {
   parseBody,
   type RequestMessage,
 } from './json-rpc.ts'
-import { errorMessage, type JsonText, listText, resultMessage } from './json-text.ts'
+import { errorMessage, type JsonText, resultMessage } from './json-text.ts'
 import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createMethods, initializeResult, type MethodTable, type Offered } from './methods.ts'
-import { sendAnswer, sendJson, sendNoAnswer, sendRefusal } from './send.ts'
+import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
 import {
   negotiate,
   type Session,
@@ -212,7 +212,10 @@ export class Endpoint {
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
 
-  /** Answers a batch with one JSON array. Without a request in it there is nothing to answer: 202. */
+  /**
+   * Answers a batch with one JSON array, written as the answers come: a hundred large reads are never
+   * held together. Without a request in it there is nothing to answer: 202.
+   */
   async #answerBatch(
     res: ServerResponse,
     messages: readonly Message[],
@@ -224,19 +227,23 @@ export class Endpoint {
     const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
     const parts = { res, context, session, isBatched: true }
-    const answers: JsonText[] = []
     for (const message of asked) {
-      if (!this.#sessions.isLive(session) || res.destroyed) break
+      if (!this.#sessions.isLive(session)) break
       const answer = await this.#answerInBatch(message, parts)
-      if (answer !== null) answers.push(answer)
+      if (answer === null) continue
+      const isFirst = !res.headersSent
+      if (isFirst) res.writeHead(200, { 'Content-Type': 'application/json' })
+      await writeParts(res, [isFirst ? '[' : ',', ...answer.parts])
+      await drained(res)
+      if (res.destroyed) return
     }
-    if (answers.length === 0) return sendNoAnswer(res)
-    return sendJson(res, 200, listText(answers))
+    if (res.headersSent) res.end(']')
+    else sendNoAnswer(res)
   }
 
   async #answerInBatch(message: Message, parts: CallParts): Promise<JsonText | null> {
     if (message.kind === 'invalid') {
-      return errorMessage(null, { code: message.code, message: message.problem })
+      return errorMessage(message.id, { code: message.code, message: message.problem })
     }
     if (message.kind !== 'request') return null
     const call = new Call(message, parts)

@@ -88,7 +88,7 @@ function textOf({ parts }: JsonText): string {
  * blob waits whenever the client is slower. One that turns out damaged cuts the connection: the
  * announced length is then never reached, so no client takes it for whole.
  */
-async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
+export async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Promise<void> {
   for (const part of parts) {
     if (typeof part === 'string' || part instanceof Uint8Array) res.write(part)
     else await writeStreamed(res, part)
@@ -97,7 +97,7 @@ async function writeParts(res: ServerResponse, parts: readonly JsonPart[]): Prom
 }
 
 /** Resolves when the client has taken what was written so far, or is gone. */
-async function drained(res: ServerResponse): Promise<void> {
+export async function drained(res: ServerResponse): Promise<void> {
   if (!res.writableNeedDrain || res.destroyed) return
   const { promise, resolve } = Promise.withResolvers<void>()
   res.once('drain', resolve).once('close', resolve)

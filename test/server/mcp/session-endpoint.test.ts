@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
+import type { Content } from '../../../src/server/resources/producer.ts'
 import {
   ask,
   initializeBody,
@@ -15,11 +16,14 @@ describe('the session endpoint', () => {
   let running: TestServer
   let session: RawSession
   const errors: object[] = []
+  const slow = Promise.withResolvers<readonly Content[]>()
 
   before(async () => {
     const limits = { maxRequestBytes: 10_000, maxSubscriptions: 1 }
     const log = { ...silentLogger, error: (fields: object) => void errors.push(fields) }
-    running = await startServer({ limits }, { log })
+    running = await startServer({ limits }, { log }, server =>
+      server.resources().addProducer({ scheme: 'slow', list: () => [], read: () => slow.promise }),
+    )
     session = await RawSession.open(running.url)
   })
   after(() => running.stop())
@@ -67,17 +71,30 @@ describe('the session endpoint', () => {
     const old = await RawSession.open(running.url, '2025-03-26')
     const notification = '{"jsonrpc":"2.0","method":"notifications/x"}'
     const mixed = await old.post(
-      `[${rpc('ping', undefined, 1)},${notification},${rpc('nope', {}, 'b')},7]`,
+      `[${rpc('ping', undefined, 1)},${notification},${rpc('nope', {}, 'b')},7,{"jsonrpc":"2.0","id":9}]`,
     )
     expect(mixed.json.map((each: any) => [each.id, each.error?.code])).to.deep.equal([
       [1, undefined],
       ['b', -32601],
       [null, -32600],
+      [9, -32600],
     ])
     const silent = await old.post(`[${notification}]`)
     expect([silent.status, silent.text]).to.deep.equal([202, ''])
     expect((await old.post(`[${initializeBody()}]`)).json.error.code).to.equal(-32600)
     expect((await old.post(`[${Array(101).fill(notification).join()}]`)).status).to.equal(400)
+  })
+
+  it('sends the answers of a batch as they come, so that many large ones are never held', async () => {
+    const { headers } = await RawSession.open(running.url, '2025-03-26')
+    const body = `[${rpc('ping', undefined, 1)},${rpc('resources/read', { uri: 'slow://a' }, 2)}]`
+    const response = await fetch(running.url, { method: 'POST', headers, body })
+    const text = response.body!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]()
+    let received = (await text.next()).value ?? ''
+    expect(received).to.include('"id":1').and.not.include('"id":2')
+    slow.resolve([{ uri: 'slow://a', text: 'x' }])
+    for await (const piece of text) received += piece
+    expect(JSON.parse(received).map((each: any) => each.id)).to.deep.equal([1, 2])
   })
 
   it('says when a client has reached a limit of its own, and the error log does not', async () => {
