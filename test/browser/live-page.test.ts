@@ -43,7 +43,6 @@ describe('the live page', function () {
   })
   after(async () => {
     await browser?.close()
-    await serve?.stop()
   })
 
   const connect = async (name: string, version: string) => {

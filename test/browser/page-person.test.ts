@@ -28,7 +28,6 @@ describe('the live page in the hands of a person', function () {
   })
   after(async () => {
     await browser?.close()
-    await serve?.stop()
   })
 
   const go = (screen: string) => page.getByRole('link', { name: screen }).click()

@@ -1,8 +1,6 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { startBrowser } from '../helpers/browser.ts'
@@ -10,6 +8,7 @@ import { RawSession, toolCall } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { listen } from '../helpers/free-port.ts'
 
 // Of the browser, whose types are not those of the tests.
 declare const createImageBitmap: any
@@ -35,40 +34,34 @@ async function serveFolder(html: () => Promise<string>) {
       () => res.writeHead(404).end(),
     )
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return { server, origin: `http://localhost:${(server.address() as AddressInfo).port}` }
+  return `http://localhost:${await listen(server)}`
 }
 
 describe('a web page that shares its three.js scene', function () {
   this.timeout(60_000)
   let browser: Browser
-  let folder: Awaited<ReturnType<typeof serveFolder>>
+  let origin: string
   let serve: ServeProcess
   let session: RawSession
 
   before(async function () {
     browser = await startBrowser(this, software)
-    folder = await serveFolder(() => readPage(serve.hostUrl))
-    const flags = ['--app-origin', folder.origin, '--capture', 'host']
+    origin = await serveFolder(() => readPage(serve.hostUrl))
+    const flags = ['--app-origin', origin, '--capture', 'host']
     serve = await startServeProcess({ flags })
     session = await RawSession.open(serve.url)
   })
-  after(async () => {
-    await browser?.close()
-    folder?.server.close()
-    await serve?.stop()
-  })
+  after(() => browser?.close())
 
   /** Opens the page; each time that it asks, it is given the next token. */
-  async function open(tokens: (string | undefined)[], address = folder.origin): Promise<Page> {
+  async function open(tokens: (string | undefined)[], address = origin): Promise<Page> {
     const page = await (await browser.newContext()).newPage()
     page.on('dialog', dialog => void dialog.accept(tokens.shift() ?? ''))
     await page.goto(address)
     return page
   }
   const says = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor()
-  const token = () => serve.pageTokens.get(folder.origin)
+  const token = () => serve.pageTokens.get(origin)
   const objects = async () => (await session.readJson('scene://current')).objects
 
   it('is read by clients, who are told of a change and look at its canvas', async () => {
@@ -161,9 +154,8 @@ describe('a web page that shares its three.js scene', function () {
 
   it('is refused from an origin that was not named', async () => {
     const other = await serveFolder(() => readPage(serve.hostUrl))
-    const page = await open([token()], other.origin)
+    const page = await open([token()], other)
     await says(page, /^waiting: no server opens the link at .*, or it has no --app-origin http:/)
     await page.context().close()
-    other.server.close()
   })
 })

@@ -92,11 +92,6 @@ describe('errors of the account commands', () => {
     home = createAccountHome(registry.url)
   })
 
-  after(async () => {
-    await registry.close()
-    home.remove()
-  })
-
   for (const { args, code, says, ...options } of cases) {
     const name = [...Object.keys(options.env ?? {}), ...args].join(' ').replaceAll(secret, 'SECRET')
     it(`end with ${code} for ${name}, saying "${says}" as text and as JSON`, async () => {

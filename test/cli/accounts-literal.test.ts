@@ -31,11 +31,6 @@ describe('service-cli against a registry that answers literally as the specifica
     })
   })
 
-  after(async () => {
-    await registry?.close()
-    home?.remove()
-  })
-
   it('registers, logs in, and saves the token for its owner alone', () => {
     expect(registry.asked).to.include('POST /api/v1/auth/register')
     expect(statSync(home.configPath).mode & 0o777).to.equal(0o600)
@@ -87,17 +82,13 @@ describe('service-cli against a registry that answers literally as the specifica
   it('saves a token from a pipe once the registry knows it', async () => {
     const other = createAccountHome(registry.url)
     const token = registry.secrets.at(-1) ?? ''
-    try {
-      const bad = await other.run(['login', '--token-stdin'], { input: 'nobodys-token\n' })
-      expect(bad.code).to.equal(4)
-      expect(() => other.config()).to.throw('ENOENT')
-      const good = await other.run(['login', '--token-stdin'], { input: `${token}\n` })
-      expect(good.code, good.stderr).to.equal(0)
-      expect((await other.run(['whoami', '-q'])).stdout).to.contain('alice')
-      expect(other.leaks(['nobodys-token', token])).to.deep.equal([])
-    } finally {
-      other.remove()
-    }
+    const bad = await other.run(['login', '--token-stdin'], { input: 'nobodys-token\n' })
+    expect(bad.code).to.equal(4)
+    expect(() => other.config()).to.throw('ENOENT')
+    const good = await other.run(['login', '--token-stdin'], { input: `${token}\n` })
+    expect(good.code, good.stderr).to.equal(0)
+    expect((await other.run(['whoami', '-q'])).stdout).to.contain('alice')
+    expect(other.leaks(['nobodys-token', token])).to.deep.equal([])
   })
 
   it('logs out although the registry has no logout, and says so', async () => {

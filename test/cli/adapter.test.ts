@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { unzipSync } from 'fflate'
 import { createHash } from 'node:crypto'
 import { createWriteStream, readFileSync } from 'node:fs'
-import { mkdtemp, readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readBlenderAddon, readPythonClient } from '../../src/commands/adapter/adapter-files.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { root } from '../helpers/program.ts'
 
@@ -19,7 +19,7 @@ describe('service-cli adapter', () => {
   const files = () => readdir(folder)
 
   beforeEach(async () => {
-    folder = await realpath(await mkdtemp(join(tmpdir(), 'adapter-')))
+    folder = await realpath(newFolder())
     process.chdir(folder)
   })
   afterEach(async () => {

@@ -1,18 +1,15 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('completion', () => {
   let home: string
-  beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), 'completion-'))
-  })
-  afterEach(() => rm(home, { recursive: true }))
+  beforeEach(() => (home = newFolder()))
 
   const env = (shell: string) =>
     cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SHELL: `/bin/${shell}` })

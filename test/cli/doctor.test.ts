@@ -1,13 +1,11 @@
 import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, utimes, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
-import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { createServer as createHttpsServer } from 'node:https'
 import { join } from 'node:path'
 import * as tls from 'node:tls'
+import { newFolder } from '../helpers/cleanup.ts'
 import { makePair } from '../helpers/certificate.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
@@ -17,14 +15,14 @@ import { cleanEnv } from '../helpers/program.ts'
 import { acceptLinks } from '../helpers/join.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { listen } from '../helpers/free-port.ts'
 
 let home: string
 let registryDir: string
-beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'cli-doctor-'))
+beforeEach(() => {
+  home = newFolder()
   registryDir = join(home, 'registry')
 })
-afterEach(() => rm(home, { recursive: true, force: true }))
 
 const envOf = (extra: NodeJS.ProcessEnv = {}) =>
   cleanEnv({ HOME: home, SERVICE_REGISTRY_DIR: registryDir, ...extra })
@@ -41,16 +39,8 @@ async function findings(env: NodeJS.ProcessEnv = {}): Promise<Record<string, any
 const nameOf = ({ instanceId }: RunningServe) => `instance_${instanceId.slice(0, 8)}`
 
 describe('service-cli doctor', () => {
-  let serve: RunningServe | undefined
-  afterEach(async () => {
-    await serve?.stop()
-    serve = undefined
-  })
-
-  async function start(flags: string[] = [], env: Record<string, string> = {}) {
-    serve = await serveInProcess({ registryDir, flags, env })
-    return serve
-  }
+  const start = (flags: string[] = [], env: Record<string, string> = {}) =>
+    serveInProcess({ registryDir, flags, env })
 
   it('finds a machine in order where nothing was ever started', async () => {
     const { code, stderr } = await doctor(['--json'])
@@ -173,15 +163,12 @@ describe('service-cli doctor', () => {
     const recorder = createHttpServer((req, res) => {
       sent.push([req.url, req.headers.authorization])
       res.writeHead(req.url === '/readyz' ? 200 : 500).end()
-    }).listen(0, '127.0.0.1')
-    await once(recorder, 'listening')
-    const url = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}/mcp`
+    })
+    const url = `http://127.0.0.1:${await listen(recorder)}/mcp`
     await mkdir(registryDir, { mode: 0o700 })
     const file = await writeInstance(registryDir, { url })
     const { stdout } = await doctor([], { SERVICE_MCP_API_KEY: 'the-key' })
     await file.remove()
-    recorder.closeAllConnections()
-    recorder.close()
     expect(stdout).to.contain('does not serve')
     expect(sent.map(String)).to.deep.equal(['/readyz,', '/mcp,'])
   })
@@ -191,30 +178,23 @@ describe('service-cli doctor, of a joined gateway', () => {
   const trusted = tls.getCACertificates('default')
   const pair = makePair()
   let gateway: ReturnType<typeof acceptLinks>
-  let server: HttpsServer
   let host: string
   let status: number | null
-  let serve: RunningServe
   let tokenFile: string
 
   beforeEach(async () => {
     status = null
-    server = createHttpsServer(pair, (_req, res) => void res.end('{"status":"ready"}'))
+    const server = createHttpsServer(pair, (_req, res) => void res.end('{"status":"ready"}'))
     gateway = acceptLinks(server, () => status)
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
     tokenFile = join(home, 'join.token')
     await writeFile(tokenFile, 'svc_a-token-of-the-scope-instance\n', { mode: 0o600 })
-    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    host = `127.0.0.1:${await listen(server)}`
     const flags = ['--join', `https://${host}`, '--join-token-file', tokenFile]
-    serve = await serveInProcess({ registryDir, flags })
+    await serveInProcess({ registryDir, flags })
   })
   afterEach(async () => {
     tls.setDefaultCACertificates(trusted)
-    await serve.stop()
     for (const { socket } of gateway.joined) socket.destroy()
-    server.closeAllConnections()
-    server.close()
   })
 
   const byGateway = async (...args: string[]) => {

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import {
   createMcpHandler,
@@ -8,6 +7,7 @@ import {
   ResourceNotFoundError,
   ResourceTemplate,
 } from '@modelcontextprotocol/server'
+import { listen } from '../helpers/free-port.ts'
 
 /** A server of the official SDK with one text, one picture and a template. */
 export interface ForeignServer {
@@ -45,9 +45,7 @@ export async function startForeign(): Promise<ForeignServer> {
   const modern = createMcpHandler(create, { legacy: 'reject' })
   const serve = (request: Request) => modern.fetch(request)
   const server = createServer(getRequestListener(serve, { overrideGlobalObjects: false }))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   return {
     url: new URL(`http://127.0.0.1:${port}/mcp`),
     write(text) {

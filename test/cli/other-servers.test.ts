@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { until } from '../helpers/until.ts'
 import { type ForeignServer, noteUri, pictureBytes, startForeign } from './foreign-server.ts'
@@ -18,14 +18,10 @@ describe('service-cli resources at a server of the SDK', () => {
     expect(list.stdout, list.stderr).to.contain(noteUri).and.contain('file:///a/shot.png')
     expect((await run('list', '--templates')).stdout).to.contain('user://{id}')
     expect((await run('read', noteUri)).stdout).to.equal('first\nsecond')
-    const home = await mkdtemp(join(tmpdir(), 'cli-other-'))
-    try {
-      const out = join(home, 'shot.png')
-      await run('read', 'file:///a/shot.png', '--out', out)
-      expect((await readFile(out)).equals(pictureBytes)).to.equal(true)
-    } finally {
-      await rm(home, { recursive: true })
-    }
+    const home = newFolder()
+    const out = join(home, 'shot.png')
+    await run('read', 'file:///a/shot.png', '--out', out)
+    expect((await readFile(out)).equals(pictureBytes)).to.equal(true)
     const missing = await run('read', 'user://7')
     expect(missing.code).to.equal(3)
     expect(missing.stderr).to.contain('user://7')

@@ -50,13 +50,6 @@ describe('service-cli password', () => {
     expect(await login(elsewhere, first)).to.equal(0)
   })
 
-  after(async () => {
-    await passage?.close()
-    await registry?.stop()
-    home?.remove()
-    elsewhere?.remove()
-  })
-
   it('changes nothing for a wrong current password, which is tried once', async () => {
     const before = home.config()
     const asked = passage.asked.length

@@ -22,8 +22,6 @@ describe('administration of a registry that runs', () => {
     caller = createCaller(registry.url)
   })
 
-  after(() => registry.stop())
-
   async function member(username: string) {
     const { access_token: access, refresh_token: refresh } = await caller.register(username)
     const token = await caller.makeToken(access)

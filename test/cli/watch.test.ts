@@ -1,10 +1,8 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { startServe } from '../../src/server/serve.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { runningServe } from '../helpers/serve-process.ts'
@@ -42,14 +40,11 @@ describe('service-cli resources watch', () => {
   }
 
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'cli-watch-'))
+    registryDir = newFolder()
     await start()
   })
   afterEach(() => stopWatch())
-  after(async () => {
-    await handle.stop()
-    await rm(registryDir, { recursive: true, force: true })
-  })
+  after(() => handle.stop())
 
   /** Begins to watch. No other command can run until `end`. */
   async function watch(uri: string, ...flags: string[]) {

@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { loadSdk } from './client-face.ts'
 import { type Prepared, prepare, runScenario } from './scenario.ts'
 import { startServe } from './serve.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
 // Each release asks for the newest revision of its time, so these speak all revisions for real.
 const releases: [installed: string, release: string, revision: string][] = [
@@ -23,12 +21,11 @@ describe('old releases of the TypeScript SDK', function () {
   let prepared: Prepared
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'service-cli-clients-'))
+    folder = newFolder()
     prepared = await prepare(await startServe(folder))
   })
   after(async () => {
     const code = await prepared?.serving.stop()
-    await rm(folder, { recursive: true, force: true })
     expect(code).to.equal(0)
   })
 

@@ -1,10 +1,9 @@
+import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { runCommand } from './in-process.ts'
 import { type Answer, ask } from './mcp.ts'
 import { type Ended, cleanEnv, firstLine, startProgram } from './program.ts'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export const password = 'a long and honest phrase'
@@ -74,7 +73,7 @@ export interface AccountsProcess extends RunningAccounts {
 
 export interface AccountsProcessSettings {
   flags?: readonly string[]
-  /** Kept at the end when given. */
+  /** Default: a new one. */
   dataDir?: string
   env?: Readonly<Record<string, string>>
 }
@@ -83,9 +82,8 @@ export interface AccountsProcessSettings {
 export async function startAccountsProcess(
   settings: AccountsProcessSettings = {},
 ): Promise<AccountsProcess> {
-  const home = await mkdtemp(join(tmpdir(), 'registry-home-'))
-  const dataDir = settings.dataDir ?? join(home, 'data')
-  const { flags = [] } = settings
+  const home = newFolder()
+  const { flags = [], dataDir = join(home, 'data') } = settings
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['registry', ...port, '--json', '--data-dir', dataDir]
   const env = cleanEnv({ HOME: home, ...settings.env })
@@ -97,7 +95,6 @@ export async function startAccountsProcess(
   const line = await firstLine(child.stdout)
   if (line === '') {
     await exited
-    await rm(home, { recursive: true, force: true })
     throw new Error(`registry ended: ${written}`)
   }
   const said = JSON.parse(line)
@@ -109,12 +106,10 @@ export async function startAccountsProcess(
     said,
     dataDir,
     stderr: () => written,
-    async stop() {
+    stop: stoppedAtEnd(() => {
       child.kill('SIGTERM')
-      const code = await exited
-      await rm(home, { recursive: true, force: true })
-      return code
-    },
+      return exited
+    }),
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { stoppedAtEnd } from './cleanup.ts'
 import { until } from './until.ts'
 import { cleanEnv, startProgram } from './program.ts'
 
@@ -65,7 +66,7 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
     stderr: () => stderr,
     exited,
     kill: () => end('SIGKILL'),
-    stop: () => end('SIGTERM'),
+    stop: stoppedAtEnd(() => end('SIGTERM')),
   }
 }
 

@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { type Answer, ask } from './mcp.ts'
 import { runCommand } from './in-process.ts'
 import { cleanEnv, type Ended, firstLine, programStart } from './program.ts'
@@ -13,7 +11,7 @@ export interface ServeSettings {
   flags?: string[]
   /** Beside PATH, HOME and TMPDIR: no variable of the person who runs the tests gets in. */
   env?: Record<string, string>
-  /** Kept at the end when given. */
+  /** Default: a new one. */
   registryDir?: string
 }
 
@@ -43,7 +41,7 @@ export interface RunningServe {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Stores bytes through the host link; resolves with their hash. */
   store(bytes: Buffer | string, query?: string, mime?: string): Promise<string>
-  /** Resolves after removing the state directory. */
+  /** Otherwise it stops at the end of the test or file. */
   stop(): Promise<unknown>
 }
 
@@ -57,31 +55,24 @@ export interface ServeProcess extends RunningServe {
   /** What its open file descriptors lead to. */
   openFiles(): string[]
   signal(name: NodeJS.Signals): void
-  /** SIGTERM; resolves with the exit after removing the state directory. */
+  /** SIGTERM; resolves with the exit. */
   stop(): Promise<Exit>
 }
 
 /** Runs `serve` in this process, for starts that must fail. */
-export async function runServe(args: string[], env: Record<string, string> = {}): Promise<Ended> {
-  const home = await mkdtemp(join(tmpdir(), 'serve-home-'))
-  try {
-    return await runCommand(['serve', ...args], { env: cleanEnv({ HOME: home, ...env }) })
-  } finally {
-    await rm(home, { recursive: true, force: true })
-  }
+export function runServe(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  return runCommand(['serve', ...args], { env: cleanEnv({ HOME: newFolder(), ...env }) })
 }
 
 /** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
 export async function startServeProcess(settings: ServeSettings = {}): Promise<ServeProcess> {
-  const { flags = [], env = {} } = settings
-  const registryDir = settings.registryDir ?? mkdtempSync(join(tmpdir(), 'serve-test-'))
+  const { flags = [], env = {}, registryDir = newFolder() } = settings
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['serve', ...port, '--json', '--registry-dir', registryDir, ...flags]
   const { child, output, exited } = launch(args, cleanEnv({ HOME: registryDir, ...env }))
   const line = await firstLine(child.stdout)
   if (line === '') {
     const { code, signal, stderr } = await exited
-    if (settings.registryDir === undefined) await rm(registryDir, { recursive: true, force: true })
     throw new Error(`serve ended with ${code ?? signal}: ${stderr}`)
   }
   const said = JSON.parse(line)
@@ -96,14 +87,10 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
     resetPeak: () => resetPeak(pid),
     openFiles: () => openFilesOf(pid),
     signal: name => void child.kill(name),
-    async stop() {
+    stop: stoppedAtEnd(() => {
       child.kill('SIGTERM')
-      const exit = await exited
-      if (settings.registryDir === undefined) {
-        await rm(registryDir, { recursive: true, force: true })
-      }
-      return exit
-    },
+      return exited
+    }),
   }
 }
 

@@ -3,17 +3,16 @@ import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ConfigStore } from '../../src/lib/config/config-file.ts'
 import { killAfterLines, startScript } from './support.ts'
-import { withFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
 const script = join(import.meta.dirname, '../helpers/scripts', 'save-loop.ts')
 
 describe('configuration under many kills', () => {
-  it('leaves the old file or the new one', () => {
+  it('leaves the old file or the new one', async () => {
     const rounds = Number(process.env['KILL_ROUNDS'] ?? 20)
-    return withFolder(async folder => {
-      // Otherwise no kill hit a save, and nothing was shown.
-      expect(await killRounds(join(folder, 'config.toml'), rounds)).to.be.greaterThan(0)
-    })
+    const folder = newFolder()
+    // Otherwise no kill hit a save, and nothing was shown.
+    expect(await killRounds(join(folder, 'config.toml'), rounds)).to.be.greaterThan(0)
   })
 })
 

@@ -32,11 +32,6 @@ describe('service-cli on a terminal', () => {
     home = createAccountHome(registry.url)
   })
 
-  after(async () => {
-    await registry?.close()
-    home?.remove()
-  })
-
   async function type(args: readonly string[], steps: readonly Step[]) {
     const ended = await runOnTerminal(args, { env: home.env(), steps })
     home.remember({ args, ...ended })

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { newFolder } from '../helpers/cleanup.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
@@ -15,14 +15,7 @@ describe('a server that ends and is started again', () => {
   let registryDir: string
   let serve: RunningServe
 
-  beforeEach(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'link-restart-'))
-  })
-
-  afterEach(async () => {
-    await serve.stop()
-    await rm(registryDir, { recursive: true, force: true })
-  })
+  beforeEach(() => (registryDir = newFolder()))
 
   /** As an application does: by the newest record, again and again. */
   async function reconnect(): Promise<LinkClient> {

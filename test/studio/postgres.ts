@@ -1,8 +1,8 @@
 import { spawnSync, type SpawnSyncOptions } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { appendFile, chown, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, chown, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { type Pair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -33,7 +33,7 @@ export interface Postgres {
 export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
   const bin = await findPrograms()
   if (bin === null) skipBecause(context, 'PostgreSQL is not installed')
-  const folder = await mkdtemp(join(tmpdir(), 'service-cli-postgres-'))
+  const folder = newFolder()
   const run = runnerOf(folder, bin)
   const data = join(folder, 'data')
   const port = await freePort()

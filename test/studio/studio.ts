@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import tls from 'node:tls'
+import { newFolder } from '../helpers/cleanup.ts'
 import { createCaller, startAccountsProcess } from '../helpers/accounts.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -67,7 +67,7 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
   }
 
   async function start(): Promise<Studio> {
-    const folder = await mkdtemp(join(tmpdir(), 'studio-'))
+    const folder = newFolder()
     ends.push(() => rm(folder, { recursive: true, force: true }))
     const names = ['localhost', proxyAddress, gatewayName, ...gatewayAddresses]
     const pair = makePair({ names })

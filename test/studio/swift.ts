@@ -3,15 +3,15 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync } from 'node:fs'
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   type ArtefactBucket,
   openBucket,
   parseBucketUrl,
 } from '../../src/server/artefacts/bucket.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { until } from '../helpers/until.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -61,7 +61,7 @@ export async function useSwift(context: Mocha.Context): Promise<Swift> {
 }
 
 async function startSwift(): Promise<Swift> {
-  const home = (folder = await mkdtemp(join(tmpdir(), 'service-cli-swift-')))
+  const home = (folder = newFolder())
   const ports = await distinctPorts(5)
   const [memcached = 0, proxy = 0, ...rest] = ports
   await writeFile(join(home, 'swift.conf'), common)

@@ -1,9 +1,10 @@
-import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { selectStateDirectory } from '../../src/lib/config/paths.ts'
 import { openStateDirectory } from '../../src/lib/instances/state-directory.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -36,8 +37,7 @@ describe('the state directory of Windows', () => {
 
 describe('openStateDirectory', () => {
   let base: string
-  beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'registry-dir-'))))
-  afterEach(() => rm(base, { recursive: true, force: true }))
+  beforeEach(() => (base = newFolder()))
 
   const modeOf = async (path: string) => (await stat(path)).mode & 0o777
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { withSavedToken } from '../../../src/lib/accounts/token.ts'
 import { type SavedLogin, ConfigStore } from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { withFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, withServer } from './support.ts'
 
 /** A registry with tokens that are good for one refresh. */
@@ -63,37 +63,35 @@ interface Case {
 }
 
 function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
-  return withFolder(folder =>
-    withRotatingAccounts(async registry => {
-      const path = join(folder, 'service-cli', 'config.toml')
-      const openStore = () => new ConfigStore(path)
-      const { url, access, refresh } = registry
-      await run({
-        registry,
-        path,
-        save: (leftMs, more) => {
-          const login = {
-            username: 'alice',
-            accessToken: new Secret(access),
-            accessExpiresAtMs: Date.now() + leftMs,
-            refreshToken: new Secret(refresh),
-            ...more,
-          }
-          return openStore().update(config => {
-            return { ...config, logins: new Map(config.logins).set(url, login) }
-          })
-        },
-        saved: async () => (await openStore().read()).logins.get(url),
-        // As a process of its own.
-        whoami: () => {
-          const client = clientOf(url)
-          return withSavedToken(client, openStore(), async token => {
-            return (await client.me(token)).username
-          })
-        },
-      })
-    }),
-  )
+  return withRotatingAccounts(async registry => {
+    const path = join(newFolder(), 'service-cli', 'config.toml')
+    const openStore = () => new ConfigStore(path)
+    const { url, access, refresh } = registry
+    await run({
+      registry,
+      path,
+      save: (leftMs, more) => {
+        const login = {
+          username: 'alice',
+          accessToken: new Secret(access),
+          accessExpiresAtMs: Date.now() + leftMs,
+          refreshToken: new Secret(refresh),
+          ...more,
+        }
+        return openStore().update(config => {
+          return { ...config, logins: new Map(config.logins).set(url, login) }
+        })
+      },
+      saved: async () => (await openStore().read()).logins.get(url),
+      // As a process of its own.
+      whoami: () => {
+        const client = clientOf(url)
+        return withSavedToken(client, openStore(), async token => {
+          return (await client.me(token)).username
+        })
+      },
+    })
+  })
 }
 
 describe('a saved login', () => {

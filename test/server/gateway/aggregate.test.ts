@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { writeInstance } from '../../helpers/instances.ts'
-import { withFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { runProgram } from '../../helpers/program.ts'
 import { type Events, RawSession, toolCall } from '../../helpers/mcp.ts'
@@ -330,20 +330,20 @@ describe('a gateway that aggregates', () => {
 describe('a client of a gateway', () => {
   for (const flags of [[], ['--aggregate']]) {
     const isWarned = flags.length === 0
-    it(`is set up ${isWarned ? 'with' : 'without'} a warning that it would only see the listing`, () =>
-      withFolder(async registryDir => {
-        const gateway = gatewayInProcess({ port: 0, registryDir, flags })
-        const { url } = await gateway.line('listening')
-        const folder = ['--registry-dir', registryDir]
-        const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
-        // Its log goes past `process.stderr`.
-        const connected = await runProgram(['connect', 'gateway', ...folder])
-        for (const { code, stderr } of [configured, connected]) {
-          expect(code).to.equal(0)
-          expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)
-        }
-        expect(configured.stdout).to.include(`"url": "${url}"`)
-        await gateway.stop()
-      }))
+    it(`is set up ${isWarned ? 'with' : 'without'} a warning that it would only see the listing`, async () => {
+      const registryDir = newFolder()
+      const gateway = gatewayInProcess({ port: 0, registryDir, flags })
+      const { url } = await gateway.line('listening')
+      const folder = ['--registry-dir', registryDir]
+      const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
+      // Its log goes past `process.stderr`.
+      const connected = await runProgram(['connect', 'gateway', ...folder])
+      for (const { code, stderr } of [configured, connected]) {
+        expect(code).to.equal(0)
+        expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)
+      }
+      expect(configured.stdout).to.include(`"url": "${url}"`)
+      await gateway.stop()
+    })
   }
 })

@@ -1,10 +1,9 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isCheckpointName } from '../../../src/lib/host-link/messages.ts'
 import { Checkpoints, checkpointsToEvict } from '../../../src/server/checkpoints/checkpoints.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
 const MiB = 1024 * 1024
 
@@ -59,7 +58,7 @@ describe('the name of a checkpoint', () => {
 })
 
 it('a checkpoint is made once under its name, however many processes want it', async () => {
-  const root = await mkdtemp(join(tmpdir(), 'checkpoints-'))
+  const root = newFolder()
   const all = ['{"at":1}', '{"at":2}'].map(text => {
     const document = () => new DocumentFolder(join(root, 'shot'))
     return new Checkpoints({
@@ -71,5 +70,4 @@ it('a checkpoint is made once under its name, however many processes want it', a
   const refused = added.flatMap(each => (each.status === 'rejected' ? [each.reason.code] : []))
   expect(refused).to.deep.equal(['name_taken'])
   expect(await all[0]?.list()).to.have.length(1)
-  await rm(root, { recursive: true })
 })

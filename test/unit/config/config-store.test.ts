@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ConfigStore, withLogin } from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
 const url = 'https://registry.example'
@@ -13,12 +12,11 @@ describe('configuration store', () => {
   let base: string
   let folder: string
   let store: ConfigStore
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), 'config-store-'))
+  beforeEach(() => {
+    base = newFolder()
     folder = join(base, 'service-cli')
     store = new ConfigStore(join(folder, 'config.toml'))
   })
-  afterEach(() => rm(base, { recursive: true }))
 
   const save = (username = 'a') =>
     store.update(config => withLogin(config, url, { username, accessToken: new Secret('t') }))
