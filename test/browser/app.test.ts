@@ -44,11 +44,6 @@ describe('the live view in a chat', function () {
     host = await ChatHost.start(this)
     await startServe()
   })
-  afterEach(() => chat?.page.close())
-  after(async () => {
-    await host?.stop()
-    await application?.bye()
-  })
 
   const open = async (tool = 'look', options: OpenOptions = {}) => {
     await show(0)

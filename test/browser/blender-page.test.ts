@@ -47,7 +47,6 @@ describe('the live page beside Blender', function () {
   })
   after(async () => {
     const left = await blender?.quit()
-    await browser?.close()
     await addon?.remove()
     if (blender !== undefined) expect(left, blender.run.output()).to.equal(0)
   })

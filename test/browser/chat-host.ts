@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { Browser, Frame, FrameLocator, Page } from 'playwright-core'
+import { atEnd } from '../helpers/cleanup.ts'
 import { startBrowser } from '../helpers/browser.ts'
 import { listen } from '../helpers/free-port.ts'
 
@@ -77,6 +78,7 @@ export class ChatHost {
     { context = {}, width = 700, hasPolicy = true, hasClock = false }: OpenOptions = {},
   ): Promise<Chat> {
     const page = await this.#browser.newPage({ viewport: { width, height: 800 } })
+    atEnd(() => page.close())
     const calls: string[] = []
     page.on('request', request => {
       const { method, params } = (request.postDataJSON() ?? {}) as Record<string, any>
@@ -92,10 +94,6 @@ export class ChatHost {
     const app = page.frameLocator('iframe').frameLocator('iframe')
     const frame = page.frames().at(-1)!
     return { page, app, frame, opened, calls, run }
-  }
-
-  stop(): Promise<void> {
-    return this.#browser.close()
   }
 }
 

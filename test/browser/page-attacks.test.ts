@@ -33,7 +33,6 @@ describe('the live page beside pages of others', function () {
     tab = await newTab(visit)
     await tab.page.goto(`${origin}/`)
   })
-  after(() => browser?.close())
 
   const isUnharmed = async () => {
     const { page } = visit
@@ -106,6 +105,5 @@ describe('the live page beside pages of others', function () {
     ].map(([path, init]) => fetch('${serve.base}' + path, init).then(({ type, status }) =>
       type + status, () => 'failed')))`)
     expect(tried).to.deep.equal(['failed', 'failed', 'failed'])
-    await other.context.close()
   })
 })

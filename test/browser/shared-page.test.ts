@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { startBrowser } from '../helpers/browser.ts'
+import { newVisit, startBrowser } from '../helpers/browser.ts'
 import { RawSession, toolCall } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -51,11 +51,10 @@ describe('a web page that shares its three.js scene', function () {
     serve = await startServeProcess({ flags })
     session = await RawSession.open(serve.url)
   })
-  after(() => browser?.close())
 
   /** Opens the page; each time that it asks, it is given the next token. */
   async function open(tokens: (string | undefined)[], address = origin): Promise<Page> {
-    const page = await (await browser.newContext()).newPage()
+    const { page } = await newVisit(browser)
     page.on('dialog', dialog => void dialog.accept(tokens.shift() ?? ''))
     await page.goto(address)
     return page
@@ -94,7 +93,6 @@ describe('a web page that shares its three.js scene', function () {
       Math.max(...steelBlue.map((value, at) => Math.abs(value - (colour[at] ?? 0))))
     expect(distance(seen.corner), String(seen.corner)).to.be.lessThan(6)
     expect(distance(seen.cube), String(seen.cube)).to.be.greaterThan(30)
-    await page.context().close()
   })
 
   it('has the pictures of a note and of its proof, and looks from where an agent says', async () => {
@@ -119,13 +117,11 @@ describe('a web page that shares its three.js scene', function () {
     }
     const unknown = (await session.call('tools/call', toolCall('look', { of: ['x'] }))).result
     expect(unknown.content[0].text).to.contain('no object x')
-    await page.context().close()
   })
 
   it('asks again for a token that is wrong', async () => {
     const page = await open(['wrong', '', token()])
     await says(page, 'connected')
-    await page.context().close()
   })
 
   it('cannot use its token for notes, audit records and /mcp', async () => {
@@ -149,13 +145,11 @@ describe('a web page that shares its three.js scene', function () {
       expect(await ask(`${serve.hostUrl}/v1/${path}`), path).to.equal(403)
     }
     expect(await ask(serve.url)).to.equal('refused by the browser')
-    await page.context().close()
   })
 
   it('is refused from an origin that was not named', async () => {
     const other = await serveFolder(() => readPage(serve.hostUrl))
     const page = await open([token()], other)
     await says(page, /^waiting: no server opens the link at .*, or it has no --app-origin http:/)
-    await page.context().close()
   })
 })
