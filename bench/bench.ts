@@ -1,116 +1,98 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Child } from './child.ts'
-import { fixtureEnvironment, type Fixture, makeFixture } from './fixture.ts'
+import { cleanEnvironment } from '../test/clients/serve.ts'
 import { Server } from './server.ts'
-
-/** Those of `bench/servers` that are measured beside ours. */
-export const comparisonServers = ['bare-http', 'bare-prepared', 'plain-hono', 'sdk'] as const
-
-export type ServerName = (typeof comparisonServers)[number] | 'bare-relay'
-
-export interface Settings {
-  readonly quick: boolean
-  /** `bin/run.js` of the build to measure. */
-  readonly entry: string
-  /** That of the build it is measured against. */
-  readonly against: string | undefined
-}
 
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-/** One run: its folder, its processes, and their end. */
+/** Those of `bench/servers` that are measured beside ours. */
+const comparisonServers = ['bare-http', 'bare-prepared', 'plain-hono', 'sdk'] as const
+
+interface Start {
+  /** In the tables. */
+  readonly name?: string
+  readonly program?: string
+  /** Home, working directory and state directory. */
+  readonly folder?: string
+  readonly env?: Readonly<Record<string, string>> | undefined
+}
+
+/** One run: its folder, its builds, its processes. */
 export class Bench {
-  readonly fixture: Fixture = makeFixture()
-  readonly #settings: Settings
+  /** `bin/run.js` of this build. */
+  readonly program = fileOf('../bin/run.js')
+  /** Name in the tables, and `bin/run.js`, of each build to measure. */
+  readonly builds: readonly (readonly [name: string, program: string])[]
+  readonly #quick: boolean
   readonly #root = mkdtempSync(join(tmpdir(), 'service-cli-bench-'))
-  readonly #running = new Set<Child>()
+  readonly #running: Server[] = []
 
-  constructor(settings: Settings) {
-    this.#settings = settings
+  /** `against`: `bin/run.js` of another build. */
+  constructor({ quick, against }: { quick: boolean; against: string | undefined }) {
+    this.#quick = quick
+    const own = ['serve', this.program] as const
+    this.builds = against === undefined ? [own] : [own, ['serve (against)', resolve(against)]]
   }
 
-  /** `bin/run.js` of the build to measure. */
-  get entry(): string {
-    return this.#settings.entry
-  }
-
-  /** Name in the tables, and program, of each build. */
-  get builds(): readonly (readonly [name: string, entry: string])[] {
-    const { entry, against } = this.#settings
-    const own = ['serve', entry] as const
-    return against === undefined ? [own] : [own, ['serve (against)', against]]
-  }
-
-  /** A new folder, removed when the row ends. */
-  folder(name: string): string {
-    const row = join(this.#root, 'row')
-    mkdirSync(row, { recursive: true })
-    return mkdtempSync(join(row, `${name}-`))
+  /** A new folder, removed at the end. */
+  folder(): string {
+    return mkdtempSync(join(this.#root, 'row-'))
   }
 
   /** The full run's number, or the quick run's. */
   pick(full: number, quick: number): number {
-    return this.#settings.quick ? quick : full
+    return this.#quick ? quick : full
   }
 
-  /** A command of ours that listens; rejects when it does not. */
-  startOurs(
-    name: string,
-    entry: string,
-    args: readonly string[],
-    env: Readonly<Record<string, string>> = {},
-  ): Promise<Server> {
-    const folders = args.includes('--registry-dir') || args.includes('registry')
-    const own = folders ? [] : ['--registry-dir', this.folder('registry')]
-    return Server.start(
-      name,
-      this.#start(name, entry, [...args, ...own, '--port', '0', '--json'], env),
-    )
+  /** A command of ours that listens. */
+  startOurs(command: string, flags: readonly string[] = [], start: Start = {}): Promise<Server> {
+    const args = [command, ...flags, '--port', '0', '--json']
+    return this.#start([start.program ?? this.program, ...args], { name: command, ...start })
   }
 
-  startOther(
-    name: ServerName,
-    { fixture = this.fixture, env = {} }: { fixture?: Fixture; env?: Record<string, string> } = {},
-  ): Promise<Server> {
-    const file = fileOf(`servers/${name}.ts`)
-    const pointing = fixtureEnvironment(this.folder(name), fixture)
-    return Server.start(name, this.#start(name, file, [name], { ...pointing, ...env }))
+  startBuild([name, built]: readonly [name: string, program: string]): Promise<Server> {
+    return this.startOurs('serve', [], { name, program: built })
   }
 
-  /** The process that makes the load; nothing has warmed or filled it before. */
-  startLoad(): Child {
-    return this.#start('load', fileOf('load.ts'), [])
+  startOther(name: (typeof comparisonServers)[number], env?: Start['env']): Promise<Server> {
+    return this.#start([fileOf(`servers/${name}.ts`)], { name, env })
+  }
+
+  async startOthers(env?: Start['env']): Promise<Server[]> {
+    const servers: Server[] = []
+    for (const name of comparisonServers) servers.push(await this.startOther(name, env))
+    return servers
+  }
+
+  /** The comparison servers and each build. */
+  async startAll(): Promise<Server[]> {
+    const servers = await this.startOthers()
+    for (const build of this.builds) servers.push(await this.startBuild(build))
+    return servers
   }
 
   /** Ends what runs, so that the next row starts from nothing. */
   async stopAll(): Promise<void> {
-    await Promise.all([...this.#running].map(one => one.stop()))
-    this.#running.clear()
-    rmSync(join(this.#root, 'row'), { recursive: true, force: true, maxRetries: 5 })
+    for (const server of this.#running.splice(0)) {
+      await server.stop()
+      rmSync(server.folder, { recursive: true, force: true, maxRetries: 5 })
+    }
   }
 
-  /** For the way out: kills what runs and removes the folder. */
+  /** For the way out; the processes end when this one does. */
   cleanUp(): void {
-    for (const one of this.#running) one.kill()
     rmSync(this.#root, { recursive: true, force: true, maxRetries: 5 })
   }
 
-  #start(name: string, file: string, args: readonly string[], env = {}): Child {
-    const own = this.folder(name.replace(/\W+/g, '-'))
-    const child = new Child(file, args, {
-      env: { ...cleanEnvironment(), ...env },
-      logFile: join(own, 'stderr.log'),
-    })
-    this.#running.add(child)
-    return child
+  #start(
+    argv: readonly string[],
+    { name = '', folder = this.folder(), env }: Start,
+  ): Promise<Server> {
+    const own = { ...cleanEnvironment(folder), SERVICE_REGISTRY_DIR: folder, ...env }
+    const server = new Server(name, argv, { folder, env: own })
+    this.#running.push(server)
+    return server.listening()
   }
-}
-
-/** Keys and folders of whoever runs the benchmark stay out of it. */
-export function cleanEnvironment(): NodeJS.ProcessEnv {
-  const entries = Object.entries(process.env)
-  return Object.fromEntries(entries.filter(([name]) => !name.startsWith('SERVICE_')))
 }

@@ -11,17 +11,14 @@ import { fileURLToPath } from 'node:url'
 import { type SdkClient, Updates } from '../test/clients/client-face.ts'
 import { startServe } from '../test/clients/serve.ts'
 import {
-  type InstalledAddon,
-  type Remote,
   background,
   blenderModes,
   hasPrograms,
   installAddon,
+  type Remote,
   startRemote,
 } from '../test/helpers/blender.ts'
 import { formatNumber, quantile } from './measure.ts'
-
-type Mode = (typeof blenderModes)[number]
 
 const words = fileURLToPath(new URL('blender-words.py', import.meta.url))
 const moves = Number(process.argv[2] ?? 30)
@@ -29,22 +26,13 @@ const moves = Number(process.argv[2] ?? 30)
 const pauseMs = 1500
 const playbackMs = 20_000
 const scene = 'scene://current'
-const scenes = [
-  ['3 objects', []],
-  ['10,000 objects', ['many']],
-] as const
-
-interface Linked {
-  readonly blender: Remote
-  readonly updates: Updates
-}
+const addon = await installAddon(120_000 + moves * pauseMs * 4)
 
 /** A Blender with its scene prepared and told, and a client that listens; all of it ends after. */
 async function whileLinked<Found>(
-  addon: InstalledAddon,
-  { args, command }: Mode,
+  { args, command }: (typeof blenderModes)[number],
   prepare: readonly string[],
-  measure: (linked: Linked) => Promise<Found>,
+  measure: (blender: Remote, updates: Updates) => Promise<Found>,
 ): Promise<Found> {
   const registryDir = await mkdtemp(join(addon.folder, 'registry-'))
   const serving = await startServe(registryDir)
@@ -61,7 +49,7 @@ async function whileLinked<Found>(
       await sleep(3 * pauseMs)
       while ((await blender.ask('is_told')) !== true) await sleep(pauseMs)
     }
-    return await measure({ blender, updates })
+    return await measure(blender, updates)
   } finally {
     await blender.quit()
     await client.close()
@@ -70,15 +58,13 @@ async function whileLinked<Found>(
 }
 
 /** Milliseconds from each move, and from Blender's report of it, until the client's notice. */
-async function measureMoves({ blender, updates }: Linked): Promise<readonly number[]> {
+async function measureMoves(blender: Remote, updates: Updates): Promise<number[]> {
   const fromMove: number[] = []
   const fromReport: number[] = []
   await blender.tell('watch_blender')
   for (let move = 0; move < moves; move++) {
     await blender.ask('seen')
-    const told = updates
-      .until(scene, updates.count(scene) + 1, 60_000)
-      .then(() => performance.timeOrigin + performance.now())
+    const told = updates.until(scene, updates.count(scene) + 1, 60_000).then(() => Date.now())
     const began = await blender.tell('move')
     const noticed = await told
     const reported: number[] = await blender.ask('seen')
@@ -86,50 +72,58 @@ async function measureMoves({ blender, updates }: Linked): Promise<readonly numb
     fromReport.push(noticed - (reported.find(at => at >= began) ?? Number.NaN))
     await sleep(pauseMs)
   }
-  const quantiles = (values: number[]) => [0.5, 0.95].map(share => quantile(values, share))
-  return [...quantiles(fromMove), ...quantiles(fromReport)]
+  return [fromMove, fromReport].flatMap(medianAndP95)
 }
 
-/** Main thread for one moved object and for a full scan, measured inside Blender. */
-async function printHandlerCost(addon: InstalledAddon): Promise<void> {
-  const script = fileURLToPath(new URL('blender-handler.py', import.meta.url))
-  const cost = addon.run([...background, '--python', script])
-  await cost.exited
-  for (const [line] of cost.output().matchAll(/^\|.*\|$/gm)) console.log(line)
+/** Per cent of the main thread. */
+async function measurePlayback(blender: Remote): Promise<number[]> {
+  await blender.tell('play')
+  await sleep(playbackMs)
+  return [100 * (await blender.ask('stop_playing'))]
 }
 
-/** Frames a second with and without the link, and what of the main thread the link takes. */
-async function printPlayback(addon: InstalledAddon, mode: Mode): Promise<void> {
-  const played = async (blender: Remote) => {
-    await blender.tell('play')
-    await sleep(playbackMs)
-    return blender.ask('stop_playing')
+async function printCost(): Promise<void> {
+  printHead('CPU of the main thread', [
+    'a move: p50 ms',
+    'p95 ms',
+    'reading everything, a tick: p95 ms',
+  ])
+  const blender = await startRemote(addon, { args: background, env: {}, words })
+  for (const count of [10_000, 50_000]) {
+    const { moves, scan } = await blender.ask(`cost ${count}`)
+    printLine(`${count} objects`, [...medianAndP95(moves), quantile(scan, 0.95)])
   }
-  const found = await whileLinked(addon, mode, ['animate 2000'], async ({ blender }) => {
-    const linked = await played(blender)
-    await blender.tell('disconnect')
-    return { linked, alone: await played(blender) }
-  })
-  const { linked, alone } = found
-  const [fps, fpsAlone] = [linked.fps, alone.fps].map(formatNumber)
-  console.log(
-    `playback of 2,000 moving objects: ${fps} frames a second, without the link ${fpsAlone}; ` +
-      `of the main thread ${formatNumber(100 * linked.share)} %, ${formatNumber(linked.ms)} ms a frame`,
-  )
+  await blender.quit()
 }
 
-const addon = await installAddon(120_000 + moves * pauseMs * 4)
+function medianAndP95(values: readonly number[]): number[] {
+  return [quantile(values, 0.5), quantile(values, 0.95)]
+}
+
+function printHead(first: string, rest: readonly string[]): void {
+  console.log(`\n| ${[first, ...rest].join(' | ')} |\n|---|${'---:|'.repeat(rest.length)}`)
+}
+
+function printLine(name: string, found: readonly number[]): void {
+  console.log(`| ${[name, ...found.map(formatNumber)].join(' | ')} |`)
+}
+
 try {
-  await printHandlerCost(addon)
+  await printCost()
   const modes = blenderModes.filter(({ needs }) => hasPrograms(...needs))
-  for (const mode of modes) if (mode.mode === 'gui') await printPlayback(addon, mode)
-  console.log('| a move | p50 ms | p95 ms | from the report: p50 ms | p95 ms |')
-  console.log('|---|---:|---:|---:|---:|')
+  printHead('playback', ['% of the main thread'])
+  for (const mode of modes.filter(({ mode }) => mode === 'gui')) {
+    printLine('2,000 moving objects', await whileLinked(mode, ['animate 2000'], measurePlayback))
+  }
+  printHead('a move, until the client hears', [
+    'p50 ms',
+    'p95 ms',
+    'from the report: p50 ms',
+    'p95 ms',
+  ])
   for (const mode of modes) {
-    for (const [about, prepare] of scenes) {
-      const found = await whileLinked(addon, mode, prepare, measureMoves)
-      console.log(`| ${mode.mode}, ${about} | ${found.map(formatNumber).join(' | ')} |`)
-    }
+    printLine(`${mode.mode}, 3 objects`, await whileLinked(mode, [], measureMoves))
+    printLine(`${mode.mode}, 10,000 objects`, await whileLinked(mode, ['many'], measureMoves))
   }
 } finally {
   await addon.remove()

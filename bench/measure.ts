@@ -1,12 +1,12 @@
 /** Rounds of measurements, and their table. */
 
-/** What one round of one server gave: figure name → value. */
+/** What one round of one entry gave: figure name → value. */
 export type Figures = Readonly<Record<string, number>>
 
 /** One line of a table. */
 export interface Entry {
   readonly name: string
-  /** What comes before the first round: sessions, stored bytes, warming. */
+  /** What comes before the first round: sessions, warming. */
   readonly prepare?: () => Promise<unknown>
   readonly measure: () => Promise<Figures>
 }
@@ -18,33 +18,44 @@ export interface Column {
   readonly show: 'value' | 'ratio' | 'inverse'
 }
 
-export interface Table {
+/** What a row of the benchmark measures. */
+export interface Row {
   readonly title: string
   /** The entry whose ratios are 1. */
   readonly reference: string
   readonly columns: readonly Column[]
-  /** By entry, one for each round. */
-  readonly rounds: ReadonlyMap<string, readonly Figures[]>
-  readonly notes?: readonly string[]
+  readonly entries: readonly Entry[]
+  readonly rounds: number
 }
 
 /**
  * Measures every entry once a round, each round starting with another one, so that a machine that
- * grows busy does so for all. Rejects when an entry fails.
+ * grows busy does so for all. Returns the title and the table.
  */
-export async function compare(
-  entries: readonly Entry[],
-  count: number,
-): Promise<Map<string, Figures[]>> {
-  const rounds = new Map<string, Figures[]>(entries.map(({ name }) => [name, []]))
+export async function measured({
+  title,
+  reference,
+  columns,
+  entries,
+  rounds,
+}: Row): Promise<string> {
+  const found = new Map<string, Figures[]>(entries.map(({ name }) => [name, []]))
   for (const { prepare } of entries) await prepare?.()
-  for (let round = 0; round < count; round++) {
+  for (let round = 0; round < rounds; round++) {
     const start = round % entries.length
     for (const { name, measure } of [...entries.slice(start), ...entries.slice(0, start)]) {
-      rounds.get(name)?.push(await measure())
+      found.get(name)?.push(await measure())
     }
   }
-  return rounds
+  const base = found.get(reference) ?? []
+  const table = [
+    ['', ...columns.map(column => column.title)],
+    ...[...found].map(([name, own]) => [name, ...columns.map(each => cell(each, own, base))]),
+  ]
+  const width = (at: number) => Math.max(...table.map(line => line[at]?.length ?? 0))
+  const aligned = (text: string, at: number) =>
+    at === 0 ? text.padEnd(width(at)) : text.padStart(width(at))
+  return [title, ...table.map(line => line.map(aligned).join('  ')), ''].join('\n')
 }
 
 /** Linear interpolation between the two nearest ranks; `q` from 0 to 1; NaN of no values. */
@@ -56,24 +67,6 @@ export function quantile(values: readonly number[], q: number): number {
   return below + (above - below) * (position - Math.floor(position))
 }
 
-export function printed(
-  name: string,
-  { title, reference, columns, rounds, notes = [] }: Table,
-): string {
-  const base = rounds.get(reference) ?? []
-  const lines = [...rounds].map(([entry, own]) => [
-    entry,
-    ...columns.map(column => cell(column, own, base)),
-  ])
-  const cells = [['', ...columns.map(column => column.title)], ...lines]
-  const widths = columns.map((_, at) => Math.max(...cells.map(row => row[at + 1]?.length ?? 0)))
-  const first = Math.max(...cells.map(row => row[0]?.length ?? 0))
-  const text = cells.map(([entry = '', ...rest]) =>
-    [entry.padEnd(first), ...rest.map((each, at) => each.padStart(widths[at] ?? 0))].join('  '),
-  )
-  return [`== ${name}: ${title}`, ...text, ...notes.map(note => `  ${note}`), ''].join('\n')
-}
-
 /** A ratio is one of the same round, so that what slows both down does not show; with its extremes. */
 function cell({ figure, show }: Column, own: readonly Figures[], base: readonly Figures[]): string {
   const values = own.map((figures, round) => {
@@ -82,10 +75,9 @@ function cell({ figure, show }: Column, own: readonly Figures[], base: readonly 
     if (show === 'value') return value
     return show === 'ratio' ? value / other : other / value
   })
-  const middle = quantile(values, 0.5)
-  if (Number.isNaN(middle)) return '-'
-  if (show === 'value' || values.length === 1 || own === base) return formatNumber(middle)
-  return `${formatNumber(middle)} (${formatNumber(Math.min(...values))}-${formatNumber(Math.max(...values))})`
+  const middle = formatNumber(quantile(values, 0.5))
+  if (show === 'value' || values.length === 1 || own === base) return middle
+  return `${middle} (${formatNumber(Math.min(...values))}-${formatNumber(Math.max(...values))})`
 }
 
 /** Three significant digits, whole from 100 on, thousands set apart. */

@@ -1,151 +1,147 @@
-import { readFileSync } from 'node:fs'
-import type { Child } from './child.ts'
-import { makeBlob, sceneUri } from './fixture.ts'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { request } from 'undici'
+import { end } from '../test/clients/serve.ts'
+import { makeBlob } from './fixture.ts'
 
-const sessionHeaders = {
-  'Content-Type': 'application/json',
+export interface Sent {
+  readonly origin: string
+  readonly path: string
+  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly headers: Record<string, string>
+  readonly body?: string | Buffer
+}
+
+const probe = new URL('servers/probe.ts', import.meta.url).href
+const json = { 'Content-Type': 'application/json' } as const
+const mcpHeaders = {
+  ...json,
   Accept: 'application/json, text/event-stream',
   'MCP-Protocol-Version': '2025-06-18',
 } as const
 
-/** A request that the load process sends. */
-export interface Sent {
-  readonly method: string
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
-}
-
-/** A process that listens. */
+/** A process that listens, and the requests that can be sent to it. */
 export class Server {
   readonly name: string
-  /** The MCP endpoint. */
-  readonly url: string
-  readonly #child: Child
-  readonly #hostUrl: string
-  readonly #authorization: Readonly<Record<string, string>>
+  /** Its working directory. */
+  readonly folder: string
+  origin = ''
+  instanceId = ''
+  readonly #child: ChildProcess
+  readonly #gone: Promise<never>
+  #hostHeaders: Record<string, string> = {}
 
-  static async start(name: string, child: Child): Promise<Server> {
-    return new Server(name, child, await child.firstLine())
-  }
-
-  private constructor(name: string, child: Child, line: Record<string, string>) {
-    const { url = '', host_url = '', host_token_file } = line
+  constructor(
+    name: string,
+    [program = '', ...args]: readonly string[],
+    { folder, env }: { folder: string; env: NodeJS.ProcessEnv },
+  ) {
     this.name = name
-    this.url = url
-    this.#child = child
-    this.#hostUrl = host_url.replace(/\/$/, '')
-    const token = host_token_file && readFileSync(host_token_file, 'utf8').trim()
-    this.#authorization = token ? { Authorization: `Bearer ${token}` } : {}
+    this.folder = folder
+    const logFile = join(folder, `${name}.log`)
+    const log = openSync(logFile, 'w')
+    const stdio = ['ignore', 'pipe', log, 'ipc'] as const
+    const execArgv = ['--import', probe]
+    this.#child = fork(program, args, { cwd: folder, env, execArgv, stdio: [...stdio] })
+    closeSync(log)
+    this.#gone = once(this.#child, 'exit').then(() => {
+      throw new Error(`${name} ended: ${readFileSync(logFile, 'utf8').slice(-1000)}`)
+    })
+    this.#gone.catch(() => {})
   }
 
-  get origin(): string {
-    return new URL(this.url).origin
+  /** Rejects when the program ends instead. */
+  async listening(): Promise<this> {
+    const lines = createInterface({ input: this.#child.stdout as Readable })
+    const [line] = await Promise.race([once(lines, 'line'), this.#gone])
+    const announced = JSON.parse(line)
+    this.origin = new URL(announced.url).origin
+    this.instanceId = announced.instance_id
+    if (announced.host_token_file !== undefined) {
+      const token = readFileSync(announced.host_token_file, 'utf8').trim()
+      this.#hostHeaders = { Authorization: `Bearer ${token}` }
+    }
+    return this
   }
 
-  cpuMs(): Promise<number> {
-    return this.#child.ask('cpuMs')
+  /** CPU time of all threads since the start; resident memory after garbage was collected. */
+  async usage(of: 'cpuMs' | 'residentBytes'): Promise<number> {
+    this.#child.send(of)
+    const [answer] = await Promise.race([once(this.#child, 'message'), this.#gone])
+    return answer as number
   }
 
-  /** After garbage was collected. */
-  residentBytes(): Promise<number> {
-    return this.#child.ask('residentBytes')
+  async stop(): Promise<void> {
+    await end(this.#child)
   }
 
-  /** A request of the host link. */
-  host(method: string, path: string, body: string): Sent {
-    const headers = { 'Content-Type': 'application/json', ...this.#authorization }
-    return { method, url: `${this.#hostUrl}/v1${path}`, headers, body }
+  /** A request of the host link, as an application makes it. */
+  host(method: Sent['method'], path: string, body: string | Buffer): Sent {
+    const { origin } = this
+    const type = typeof body === 'string' ? json : { 'Content-Type': 'application/octet-stream' }
+    const headers = { ...type, ...this.#hostHeaders }
+    return { origin, path: `/host/v1${path}`, method, headers, body }
   }
 
-  /** Puts a scene through the host link, as an application does. */
   async postScene(text: string): Promise<void> {
     await answered(this.host('POST', '/scene', text))
   }
 
-  /** Moves one object or more; returns the scene's revision. */
-  async patchScene(patch: object): Promise<number> {
-    return JSON.parse(await answered(this.host('PATCH', '/scene', JSON.stringify(patch)))).revision
-  }
-
-  /** Where an artefact is stored. */
-  upload(): Sent {
-    const headers = { 'Content-Type': 'application/octet-stream', ...this.#authorization }
-    return { method: 'POST', url: `${this.#hostUrl}/v1/artefacts`, headers }
-  }
-
   /** Stores an artefact of `size` bytes made from `seed`; returns its URI. */
   async postArtefact(seed: number, size?: number): Promise<string> {
-    return JSON.parse(await answered({ ...this.upload(), body: makeBlob(seed, size) })).uri
+    return JSON.parse(await answered(this.host('POST', '/artefacts', makeBlob(seed, size)))).uri
   }
 
-  /** A call in a session, of this server or of one on the way to it. */
-  call(session: string, method: string, params?: object, url = this.url): Sent {
-    const headers = { ...sessionHeaders, 'Mcp-Session-Id': session }
-    return { method: 'POST', url, headers, body: rpc(method, params) }
+  initialize(): Sent {
+    const clientInfo = { name: 'bench', version: '1' }
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }
+    return this.#mcp({ id: 1, method: 'initialize' }, params)
   }
 
-  /** The result of a call, with the length of the whole answer. */
-  async ask(
-    session: string,
-    method: string,
-    params?: object,
-  ): Promise<{ result: any; bytes: number }> {
-    const text = await answered(this.call(session, method, params))
-    const data = text.startsWith('{') ? text : /^data: (.*)$/m.exec(text)?.[1]
-    const { result, error } = JSON.parse(data ?? 'null')
-    if (result === undefined) throw new Error(`${method} failed: ${JSON.stringify(error)}`)
-    return { result, bytes: Buffer.byteLength(text) }
+  /** A call in a session. */
+  call(session: string, method: string, params?: object): Sent {
+    return this.#mcp({ id: 1, method }, params, session)
   }
 
-  /** Opens a session and subscribes it to `uri`; returns its id. */
-  async openSession(uri = sceneUri, url = this.url): Promise<string> {
-    const answer = await send(this.initialize(url))
-    await answer.text()
-    const session = answer.headers.get('mcp-session-id') ?? ''
-    const headers = { ...sessionHeaders, 'Mcp-Session-Id': session }
-    const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
-    await answered({ method: 'POST', url, headers, body })
-    await answered(this.call(session, 'resources/subscribe', { uri }, url))
+  /** Of a session. */
+  eventStream(session: string): Sent {
+    const { body: _, ...call } = this.call(session, '')
+    return { ...call, method: 'GET' }
+  }
+
+  /** Returns its id. */
+  async openSession(): Promise<string> {
+    const { headers, body } = await request(this.origin, this.initialize())
+    await body.dump()
+    const session = String(headers['mcp-session-id'])
+    await answered(this.#mcp({ method: 'notifications/initialized' }, undefined, session))
     return session
   }
 
-  initialize(url = this.url): Sent {
-    const params = {
-      protocolVersion: sessionHeaders['MCP-Protocol-Version'],
-      capabilities: {},
-      clientInfo: { name: 'bench', version: '1' },
-    }
-    return { method: 'POST', url, headers: sessionHeaders, body: rpc('initialize', params) }
-  }
-
-  /** The stream of a session. */
-  stream(session: string, url = this.url): Sent {
-    const { 'MCP-Protocol-Version': version } = sessionHeaders
-    const headers = {
-      Accept: 'text/event-stream',
-      'MCP-Protocol-Version': version,
-      'Mcp-Session-Id': session,
-    }
-    return { method: 'GET', url, headers }
+  #mcp(message: { id?: number; method: string }, params?: object, session?: string): Sent {
+    const headers = { ...mcpHeaders, ...(session && { 'Mcp-Session-Id': session }) }
+    const body = JSON.stringify({ jsonrpc: '2.0', ...message, params })
+    return { origin: this.origin, path: '/mcp', method: 'POST', headers, body }
   }
 }
 
-function rpc(method: string, params?: object): string {
-  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+/** Sends a request of the set-up and returns the text of the answer; throws when it is no success. */
+export async function answered(sent: Sent): Promise<string> {
+  const { statusCode, body } = await request(sent.origin, sent)
+  const text = await body.text()
+  if (statusCode < 300) return text
+  throw new Error(`${sent.method} ${sent.path} was answered ${statusCode} ${text}`)
 }
 
-function send({
-  url,
-  ...init
-}: Omit<Sent, 'body'> & { body?: string | Buffer }): Promise<Response> {
-  return fetch(url, { ...init, signal: AbortSignal.timeout(20_000) } as RequestInit)
-}
-
-async function answered(sent: Omit<Sent, 'body'> & { body?: string | Buffer }): Promise<string> {
-  const answer = await send(sent)
-  const text = await answer.text()
-  if (!answer.ok)
-    throw new Error(`${sent.method} ${sent.url} was answered ${answer.status} ${text}`)
-  return text
+/** The result of a call; throws when it has none. */
+export async function resultOf(call: Sent): Promise<any> {
+  const text = await answered(call)
+  const data = text.startsWith('{') ? text : /^data: (.*)$/m.exec(text)?.[1]
+  const { result, error } = JSON.parse(data ?? 'null')
+  if (result === undefined) throw new Error(`a call failed: ${JSON.stringify(error)}`)
+  return result
 }

@@ -1,75 +1,76 @@
 /** Rows of commands: whole processes, from their start to their end. */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Bench, cleanEnvironment } from '../bench.ts'
-import { type Column, compare, type Entry, type Figures, type Table } from '../measure.ts'
+import { cleanEnvironment } from '../../test/clients/serve.ts'
+import type { Bench } from '../bench.ts'
+import type { Column, Entry, Row } from '../measure.ts'
 
 const oneRequest = fileURLToPath(new URL('../one-request/run.js', import.meta.url))
-const password = 'correct horse battery bench'
 
-type Command = readonly [name: string, argv: readonly string[]]
-
-const columns = (reference: string): Column[] => [
+const columns = (reference: string): readonly Column[] => [
   { title: `times ${reference}`, figure: 'ms', show: 'ratio' },
   { title: 'ms', figure: 'ms', show: 'value' },
 ]
 
 /** How long a command takes, against node doing nothing. */
-export async function measureStartUp(bench: Bench): Promise<Table> {
+export async function startUpRow(bench: Bench): Promise<Row> {
   const reference = 'node -e 0'
-  const commands: readonly Command[] = [
-    [reference, ['-e', '0']],
-    ...bench.builds.flatMap(([name, entry]): Command[] => [
-      [`${name}: --version`, [entry, '--version']],
-      [`${name}: serve --help`, [entry, 'serve', '--help']],
-    ]),
-  ]
-  const rounds = await compare(entriesOf(commands, process.env), bench.pick(40, 12))
-  return { title: 'start-up of a command', reference, columns: columns(reference), rounds }
-}
-
-/** `whoami` with a saved token, beside the least that a command with one request does. */
-export async function measureWhoami(bench: Bench): Promise<Table> {
-  const { entry } = bench
-  const reference = 'one request'
-  const args = ['registry', '--data-dir', bench.folder('data')]
-  const { origin } = await bench.startOurs('registry', entry, args)
-  const env: NodeJS.ProcessEnv = {
-    ...cleanEnvironment(),
-    XDG_CONFIG_HOME: bench.folder('config'),
-    SERVICE_REGISTRY: origin,
+  const env = cleanEnvironment(bench.folder())
+  const entries = bench.builds.flatMap(([name, program]) => [
+    entryOf(`${name}: --version`, [program, '--version'], env),
+    entryOf(`${name}: serve --help`, [program, 'serve', '--help'], env),
+  ])
+  return {
+    title: 'start-up of a command',
+    reference,
+    columns: columns(reference),
+    entries: [entryOf(reference, ['-e', '0'], env), ...entries],
+    rounds: bench.pick(40, 12),
   }
-  const account = ['register', 'bench', '--email', 'bench@bench.example', '--password-stdin']
-  run([entry, ...account], env, password)
-  const printed = spawnSync(process.execPath, [entry, 'token', 'print'], { env, encoding: 'utf8' })
-  Object.assign(env, { BASE_URL: origin, TOKEN: printed.stdout.trim() })
-  const commands: readonly Command[] = [
-    [reference, [oneRequest, 'me']],
-    ...bench.builds.map(([name, entry]): Command => [`${name}: whoami`, [entry, 'whoami']]),
-  ]
-  const rounds = await compare(entriesOf(commands, env), bench.pick(40, 10))
-  const notes = [
-    'one request: a program of oclif that asks the same with got and prints the name, with the same compile cache',
-  ]
-  const title = 'whoami with a saved token, asked of a registry on this machine'
-  return { title, reference, columns: columns(reference), rounds, notes }
 }
 
-function entriesOf(commands: readonly Command[], env: NodeJS.ProcessEnv): Entry[] {
-  return commands.map(([name, argv]) => ({
-    name,
-    // The first time fills the compile cache.
-    prepare: async () => run(argv, env),
-    measure: async () => run(argv, env),
-  }))
+/** `whoami` with a saved token, beside a program of oclif and got that asks the same. */
+export async function whoamiRow(bench: Bench): Promise<Row> {
+  const reference = 'one request'
+  const env = await startAccounts(bench)
+  const TOKEN = run([bench.program, 'token', 'print'], env).trim()
+  const entries = bench.builds.map(([name, program]) =>
+    entryOf(`${name}: whoami`, [program, 'whoami'], env),
+  )
+  const oneEnv = { ...env, BASE_URL: env.SERVICE_REGISTRY, TOKEN }
+  return {
+    title: 'whoami with a saved token, asked of an accounts server on this machine',
+    reference,
+    columns: columns(reference),
+    entries: [entryOf(reference, [oneRequest], oneEnv), ...entries],
+    rounds: bench.pick(40, 10),
+  }
 }
 
-function run(argv: readonly string[], env: NodeJS.ProcessEnv, input = ''): Figures {
-  const started = performance.now()
+/** Starts an accounts server; returns the environment of a user who is logged in there. */
+export async function startAccounts(bench: Bench): Promise<NodeJS.ProcessEnv> {
+  const { origin } = await bench.startOurs('registry')
+  const env = { ...cleanEnvironment(bench.folder()), SERVICE_REGISTRY: origin }
+  const register = ['register', 'bench', '--email', 'bench@bench.example', '--password-stdin']
+  run([bench.program, ...register], env, 'correct horse battery bench')
+  return env
+}
+
+function entryOf(name: string, argv: readonly string[], env: NodeJS.ProcessEnv): Entry {
+  const measure = async () => {
+    const started = performance.now()
+    run(argv, env)
+    return { ms: performance.now() - started }
+  }
+  // The first time fills the compile cache.
+  return { name, prepare: measure, measure }
+}
+
+/** Returns its output. */
+export function run(argv: readonly string[], env: NodeJS.ProcessEnv, input = ''): string {
   const options = { env, input, encoding: 'utf8', timeout: 20_000 } as const
-  const { status, error, stderr } = spawnSync(process.execPath, argv, options)
-  const ms = performance.now() - started
+  const { status, error, stdout, stderr } = spawnSync(process.execPath, argv, options)
   if (error !== undefined) throw error
   if (status !== 0) throw new Error(`${argv.slice(1).join(' ')} ended with ${status}: ${stderr}`)
-  return { ms }
+  return stdout
 }

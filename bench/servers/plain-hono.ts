@@ -3,17 +3,17 @@ import { randomUUID } from 'node:crypto'
 import { serve } from '@hono/node-server'
 import { Hono, type Context } from 'hono'
 import { streamSSE, type SSEStreamingApi } from 'hono/streaming'
-import { readFixture, sceneUri } from '../fixture.ts'
-import { announce } from './announce.ts'
-import { initializeResult, resultOf, updateText, type Message } from './protocol.ts'
+import { sceneUri } from '../fixture.ts'
+import {
+  announce,
+  initializeResult,
+  type Message,
+  resultOf,
+  type Session,
+  updateText,
+} from './protocol.ts'
 
-interface Session {
-  readonly subscribed: Set<string>
-  stream?: SSEStreamingApi
-}
-
-const fixture = readFixture()
-const sessions = new Map<string, Session>()
+const sessions = new Map<string, Session<SSEStreamingApi>>()
 const app = new Hono()
 
 app.post('/mcp', async c => {
@@ -29,8 +29,7 @@ app.post('/mcp', async c => {
   if (message.id === undefined) return c.body(null, 202)
   const uri = message.params?.uri ?? ''
   if (message.method === 'resources/subscribe') session.subscribed.add(uri)
-  const result = resultOf(fixture, message.method, uri) as Record<string, unknown>
-  return c.json({ jsonrpc: '2.0', id: message.id, result })
+  return c.json({ jsonrpc: '2.0', id: message.id, result: resultOf(message.method, uri) })
 })
 
 app.get('/mcp', c => {
@@ -46,14 +45,14 @@ app.get('/mcp', c => {
 
 app.post('/host/v1/scene', async c => {
   await c.req.json()
-  const data = updateText(sceneUri)
-  for (const session of sessions.values()) {
-    if (session.subscribed.has(sceneUri)) void session.stream?.writeSSE({ event: 'message', data })
+  const event = { event: 'message', data: updateText }
+  for (const { subscribed, stream } of sessions.values()) {
+    if (subscribed.has(sceneUri)) void stream?.writeSSE(event)
   }
   return c.json({ ok: true })
 })
 
-function find(c: Context): Session | undefined {
+function find(c: Context): Session<SSEStreamingApi> | undefined {
   return sessions.get(c.req.header('Mcp-Session-Id') ?? '')
 }
 

@@ -3,11 +3,8 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { McpServer } from '@modelcontextprotocol/server'
-import { readFixture, sceneUri } from '../fixture.ts'
-import { listenAndAnnounce } from './announce.ts'
-import { resultOf } from './protocol.ts'
-
-type ReadResult = { contents: { uri: string; mimeType: string; text: string }[] }
+import { sceneUri } from '../fixture.ts'
+import { listen, resources, resultOf, sendJson } from './protocol.ts'
 
 interface Session {
   readonly server: McpServer
@@ -15,10 +12,9 @@ interface Session {
   readonly subscribed: Set<string>
 }
 
-const fixture = readFixture()
 const sessions = new Map<string, Session>()
 
-listenAndAnnounce((request, response) => {
+listen((request, response) => {
   if (request.url === '/host/v1/scene') onScene(request, response)
   else void onMcp(request, response)
 })
@@ -36,9 +32,8 @@ async function openSession(): Promise<Session> {
     { name: 'bench', version: '1' },
     { capabilities: { resources: { subscribe: true, listChanged: true } } },
   )
-  for (const { uri, name, ...rest } of fixture.resources) {
-    const read = () => resultOf(fixture, 'resources/read', uri) as ReadResult
-    server.registerResource(name, uri, rest, read)
+  for (const { uri, name, ...rest } of resources) {
+    server.registerResource(name, uri, rest, () => resultOf('resources/read', uri))
   }
   server.server.setRequestHandler('resources/subscribe', request => {
     subscribed.add(request.params.uri)
@@ -54,12 +49,11 @@ async function openSession(): Promise<Session> {
 }
 
 function onScene(request: IncomingMessage, response: ServerResponse): void {
-  request.resume()
-  request.on('end', () => {
+  request.resume().on('end', () => {
     for (const { subscribed, server } of sessions.values()) {
       if (!subscribed.has(sceneUri)) continue
       server.server.sendResourceUpdated({ uri: sceneUri }).catch(() => {})
     }
-    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"ok":true}')
+    sendJson(response, '{"ok":true}')
   })
 }

@@ -193,8 +193,8 @@ class IsolatedSession {
   readonly raw: RawSession
   readonly #mark: string
   readonly #streams: Events[] = []
-  /** Of each resource, the spelling subscribed last. */
-  readonly #subscribed = new Map<Changing, string>()
+  /** What each spelling that it subscribed to means. */
+  readonly #subscribed = new Map<string, Changing>()
   readonly #expected: string[] = []
   #ended = false
 
@@ -230,20 +230,20 @@ class IsolatedSession {
     const own = this.own(uri)
     expect((await this.raw.call('resources/subscribe', { uri: own })).result).to.deep.equal({})
     const resource = resourceOf(uri)
-    if (resource !== undefined) this.#subscribed.set(resource, own)
+    if (resource !== undefined) this.#subscribed.set(own, resource)
   }
 
   async unsubscribe(uri: string): Promise<void> {
     const own = this.own(uri)
     expect((await this.raw.call('resources/unsubscribe', { uri: own })).result).to.deep.equal({})
-    const resource = resourceOf(uri)
-    if (resource !== undefined) this.#subscribed.delete(resource)
+    this.#subscribed.delete(own)
   }
 
   changed(what: Changing): void {
     if (this.#ended) return
-    const own = this.#subscribed.get(what)
-    if (own !== undefined) this.#expected.push(own)
+    for (const [own, resource] of this.#subscribed) {
+      if (resource === what) this.#expected.push(own)
+    }
   }
 
   async end(): Promise<void> {
@@ -285,15 +285,15 @@ class IsolatedListener {
   readonly #id: string | number
   /** A URI that is the stream's own: when it is told of that one, nothing is under way any more. */
   readonly #last: string
-  /** Of each resource that changes, the spelling asked for last, with a mark of the stream's own. */
-  readonly #wanted: ReadonlyMap<Changing, string>
+  /** What each spelling asked for means, with a mark of the stream's own. */
+  readonly #wanted: ReadonlyMap<string, Changing>
   readonly #wantsList: boolean
   readonly #expected: string[] = []
 
   private constructor(
     events: Events,
     number: number,
-    wanted: ReadonlyMap<Changing, string>,
+    wanted: ReadonlyMap<string, Changing>,
     list: boolean,
   ) {
     this.#events = events
@@ -314,17 +314,18 @@ class IsolatedListener {
     const notifications = { resourcesListChanged: asked.list, resourceSubscriptions }
     const bob = { Authorization: 'Bearer bob' }
     const events = await listenStateless(url, notifications, idOf(number), bob)
-    const wanted = new Map<Changing, string>()
+    const wanted = new Map<string, Changing>()
     for (const uri of asked.uris) {
       const resource = resourceOf(uri)
-      if (resource !== undefined) wanted.set(resource, own(uri))
+      if (resource !== undefined) wanted.set(own(uri), resource)
     }
     return new IsolatedListener(events, number, wanted, asked.list)
   }
 
   changed(what: Changing): void {
-    const own = this.#wanted.get(what)
-    if (own !== undefined) this.#expected.push(own)
+    for (const [own, resource] of this.#wanted) {
+      if (resource === what) this.#expected.push(own)
+    }
   }
 
   close(): void {
@@ -340,7 +341,7 @@ class IsolatedListener {
     expect(acknowledgement.method).to.equal('notifications/subscriptions/acknowledged')
     expect(acknowledgement.params.notifications).to.deep.equal({
       ...(this.#wantsList && { resourcesListChanged: true }),
-      resourceSubscriptions: [...this.#wanted.values(), last],
+      resourceSubscriptions: [...this.#wanted.keys(), last],
     })
     for (const { params } of this.#events.messages) {
       expect(params._meta).to.deep.equal({ [subscriptionId]: this.#id })

@@ -1,7 +1,7 @@
 import { Command } from '@oclif/core'
 import got from 'got'
 
-class Me extends Command {
+export default class Me extends Command {
   async run() {
     const { BASE_URL: base, TOKEN: token } = process.env
     const headers = { authorization: `Bearer ${token}` }
@@ -9,5 +9,3 @@ class Me extends Command {
     this.log(username)
   }
 }
-
-export const COMMANDS = { me: Me }
