@@ -8,7 +8,6 @@ import { RawSession } from '../helpers/mcp.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { type RunningServe, startServeProcess } from '../helpers/serve-process.ts'
 import { expectHealthy, recordOf } from '../server/host/link-health.ts'
-import { expectCleanExit } from './clean-exit.ts'
 import { until } from '../helpers/until.ts'
 
 describe('a server that ends and is started again', () => {
@@ -77,7 +76,11 @@ describe('a server that ends and is started again', () => {
     const hasBegun = () => program.openFiles().some(path => path.startsWith(store))
     await until(hasBegun, 'the upload has begun')
     program.signal('SIGTERM')
-    await expectCleanExit(program, registryDir)
+    // The program exits with 1 when a stop takes longer than it may.
+    const { code, signal, stderr } = await program.exited
+    expect({ code, signal }, stderr).to.deep.equal({ code: 0, signal: null })
+    expect(stderr).not.to.match(/"level":"error"|\n\s+at /)
+    expect(await readdir(join(registryDir, 'instances'))).to.deep.equal([])
     serve = await serveInProcess({ registryDir })
     await expectHealthy(serve)
   })
