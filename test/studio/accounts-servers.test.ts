@@ -15,7 +15,6 @@ describe('accounts servers on one PostgreSQL database', () => {
   before(async function () {
     postgres = await startPostgres(this)
   })
-  after(() => postgres?.remove())
   beforeEach(async () => {
     folder = newFolder()
     env = { SERVICE_DATABASE_URL: await postgres.schema() }

@@ -20,7 +20,6 @@ describe('accounts in PostgreSQL', () => {
   before(async function () {
     postgres = await startPostgres(this)
   })
-  after(() => postgres?.remove())
 
   describeAccountStore('PostgreSQL', async () => open(await postgres.schema()))
 

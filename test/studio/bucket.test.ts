@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ArtefactStore, type StoreOptions } from '../../src/server/artefacts/store.ts'
 import { defaultBounds } from '../helpers/bounds.ts'
-import { newFolder } from '../helpers/cleanup.ts'
+import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { settableClock } from '../helpers/fakes.ts'
 import { describeArtefactStore } from '../unit/artefacts/store-suite.ts'
 import { bytesOf, type CreateStore, hexOf, openFolder, sha256 } from '../unit/artefacts/support.ts'
@@ -14,20 +14,16 @@ describe('artefacts in a bucket', () => {
   let swift: Swift
   let bucket: string
   let prefixes = 0
-  const stores: ArtefactStore[] = []
   before(async function () {
     swift = await useSwift(this)
     bucket = await swift.bucket()
-  })
-  afterEach(async () => {
-    await Promise.all(stores.splice(0).map(store => store.close()))
   })
 
   const newPrefix = () => `p${++prefixes}`
   async function open(prefix: string, options: StoreOptions = {}): Promise<ArtefactStore> {
     const files = await swift.open(`${bucket}/${prefix}`)
     const store = new ArtefactStore(files, options)
-    stores.push(store)
+    atEnd(() => store.close())
     await store.start()
     return store
   }
