@@ -2,7 +2,6 @@ import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { runCommand } from './in-process.ts'
 import { type Answer, ask } from './mcp.ts'
 import { type Ended, cleanEnv, firstLine, startProgram } from './program.ts'
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
@@ -61,16 +60,6 @@ export interface RunningAccounts {
   stop(): Promise<unknown>
 }
 
-/** The program running `registry`, as its user would start it. */
-export interface AccountsProcess extends RunningAccounts {
-  readonly child: ChildProcess
-  readonly pid: number
-  /** The whole line. */
-  readonly said: Record<string, unknown>
-  /** SIGTERM; resolves with the exit code, null when a signal ended it. */
-  stop(): Promise<number | null>
-}
-
 export interface AccountsProcessSettings {
   flags?: readonly string[]
   /** Default: a new one. */
@@ -78,10 +67,10 @@ export interface AccountsProcessSettings {
   env?: Readonly<Record<string, string>>
 }
 
-/** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
-export async function startAccountsProcess(
-  settings: AccountsProcessSettings = {},
-): Promise<AccountsProcess> {
+export type AccountsProcess = Awaited<ReturnType<typeof startAccountsProcess>>
+
+/** Starts the built program, as its user would, and waits for its line. Rejects with its stderr when it ends instead. */
+export async function startAccountsProcess(settings: AccountsProcessSettings = {}) {
   const home = newFolder()
   const { flags = [], dataDir = join(home, 'data') } = settings
   const port = flags.includes('--port') ? [] : ['--port', '0']
@@ -103,9 +92,11 @@ export async function startAccountsProcess(
     pid: said.pid,
     url: said.url,
     port: Number(new URL(said.url).port),
+    /** The whole line. */
     said,
     dataDir,
     stderr: () => written,
+    /** SIGTERM; resolves with the exit code, null when a signal ended it. */
     stop: stoppedAtEnd(() => {
       child.kill('SIGTERM')
       return exited

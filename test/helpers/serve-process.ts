@@ -45,27 +45,15 @@ export interface RunningServe {
   stop(): Promise<unknown>
 }
 
-/** The program running `serve`, as its user would start it. */
-export interface ServeProcess extends RunningServe {
-  readonly pid: number
-  readonly exited: Promise<Exit>
-  /** Resident memory in bytes: now, and the most since the start (or since `resetPeak`). */
-  rss(): { now: number; peak: number }
-  resetPeak(): void
-  /** What its open file descriptors lead to. */
-  openFiles(): string[]
-  signal(name: NodeJS.Signals): void
-  /** SIGTERM; resolves with the exit. */
-  stop(): Promise<Exit>
-}
+export type ServeProcess = Awaited<ReturnType<typeof startServeProcess>>
 
 /** Runs `serve` in this process, for starts that must fail. */
 export function runServe(args: string[], env: Record<string, string> = {}): Promise<Ended> {
   return runCommand(['serve', ...args], { env: cleanEnv({ HOME: newFolder(), ...env }) })
 }
 
-/** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
-export async function startServeProcess(settings: ServeSettings = {}): Promise<ServeProcess> {
+/** Starts the built program, as its user would, and waits for its line. Rejects with its stderr when it ends instead. */
+export async function startServeProcess(settings: ServeSettings = {}) {
   const { flags = [], env = {}, registryDir = newFolder() } = settings
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['serve', ...port, '--json', '--registry-dir', registryDir, ...flags]
@@ -83,10 +71,13 @@ export async function startServeProcess(settings: ServeSettings = {}): Promise<S
     registryDir,
     exited,
     output,
+    /** Resident memory in bytes: now, and the most since the start (or since `resetPeak`). */
     rss: () => ({ now: memory(pid, 'VmRSS'), peak: memory(pid, 'VmHWM') }),
     resetPeak: () => resetPeak(pid),
+    /** What its open file descriptors lead to. */
     openFiles: () => openFilesOf(pid),
-    signal: name => void child.kill(name),
+    signal: (name: NodeJS.Signals) => void child.kill(name),
+    /** SIGTERM; resolves with the exit. */
     stop: stoppedAtEnd(() => {
       child.kill('SIGTERM')
       return exited
