@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { expectEnd } from '../helpers/in-process.ts'
 import {
   type AccountHome,
   type Passage,
@@ -19,8 +20,7 @@ describe('service-cli against its own registry', () => {
   let home: AccountHome
   const login = async (at = home, flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}) => {
     const args = ['login', 'alice', '--password-stdin', ...flags]
-    const ended = await at.run(args, { input: password, env })
-    expect(ended.code, ended.stderr).to.equal(0)
+    expectEnd(await at.run(args, { input: password, env }), 0)
   }
   const json = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
     JSON.parse((await home.run([...args, '--json'], { env })).stdout)
@@ -31,8 +31,7 @@ describe('service-cli against its own registry', () => {
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
-    const made = await home.run(words, { input: `${password}\n` })
-    expect(made.code, made.stderr).to.equal(0)
+    expectEnd(await home.run(words, { input: `${password}\n` }), 0)
   })
 
   it('shows the login with its team and both expiries', async () => {
@@ -82,9 +81,7 @@ describe('service-cli against its own registry', () => {
     for (const _ of [1, 2]) await home.run(['token', 'create', 'render'])
     const { tokens } = await json(['token', 'list'])
     const [one, other] = tokens.map(({ id }: { id: string }) => id)
-    const refused = await home.run(['token', 'revoke', 'render'])
-    expect(refused.code).to.equal(2)
-    expect(refused.stderr).to.contain(one).and.contain(other)
+    expectEnd(await home.run(['token', 'revoke', 'render']), 2, one, other)
     expect((await home.run(['token', 'revoke', one])).stderr).to.contain('is revoked')
     expect((await json(['token', 'list'])).tokens).to.have.length(1)
     expect((await home.run(['token', 'revoke', 'render'])).code).to.equal(0)
@@ -121,8 +118,7 @@ describe('service-cli against its own registry', () => {
     }
     rmSync(broken.configPath)
     mkdirSync(broken.configPath)
-    const unreadable = await broken.run(['whoami'], { env: { SERVICE_TOKEN: token } })
-    expect(unreadable.code, unreadable.stderr).to.equal(0)
+    expectEnd(await broken.run(['whoami'], { env: { SERVICE_TOKEN: token } }), 0)
     expect((await broken.run(['whoami'])).code).to.equal(2)
     expect((await broken.run(['logout'], { env: { SERVICE_TOKEN: token } })).code).to.equal(2)
   })
@@ -135,9 +131,7 @@ describe('service-cli against its own registry', () => {
     expect((await away.run(['whoami'])).code).to.equal(5)
     expect((await away.run(['logout', '--all'])).code).to.equal(5)
     expect(away.config()).to.contain('access_token = ')
-    const gone = await away.run(['logout'])
-    expect(gone.code).to.equal(0)
-    expect(gone.stderr).to.contain('warning: the token may work')
+    expectEnd(await away.run(['logout']), 0, 'warning: the token may work')
     expect((await away.run(['whoami'])).code).to.equal(4)
   })
 
@@ -157,8 +151,7 @@ describe('service-cli against its own registry', () => {
     const token = savedAccess()
     const out = await json(['logout'])
     expect(out).to.include({ username: 'alice', revoked: true, all: false })
-    const after = await home.run(['whoami'], { env: { SERVICE_TOKEN: token } })
-    expect(after.code).to.equal(4)
+    expectEnd(await home.run(['whoami'], { env: { SERVICE_TOKEN: token } }), 4)
     expect((await home.run(['whoami'])).code).to.equal(4)
   })
 
@@ -184,8 +177,7 @@ describe('a registry that needs invitations', () => {
     const home = createAccountHome(registry.url)
     const bob = ['register', 'bob', '--email', 'bob@studio.example']
     const unasked = await home.run([...bob, '--password', password])
-    expect(unasked.code).to.equal(2)
-    expect(unasked.stderr).to.contain('the invitation code is missing')
+    expectEnd(unasked, 2, 'the invitation code is missing')
     expect(unasked.stderr).to.contain('registry users add')
     const { code: invite } = await createAccountsOwner(registry.dataDir).ask([
       'users',
@@ -200,9 +192,7 @@ describe('a registry that needs invitations', () => {
           { await: 'nvitation code:', send: `${code} \r` },
         ],
       })
-    const wrong = await onTerminal('inv_wrong')
-    expect(wrong.code).to.equal(3)
-    expect(wrong.stderr).to.contain('invitation code is unknown')
+    expectEnd(await onTerminal('inv_wrong'), 3, 'invitation code is unknown')
     const { code, stderr } = await onTerminal(invite)
     expect(code, stderr).to.equal(0)
     expect(stderr).to.contain('registered bob')
@@ -222,8 +212,7 @@ describe('a registry that other machines reach', () => {
       { await: 'again:', send: `${text}\r` },
     ]
     const args = ['register', 'alice', '--email', 'alice@studio.example']
-    const piped = await home.run([...args, '--password-stdin'], { input: 'password123' })
-    expect(piped.code).to.equal(3)
+    expectEnd(await home.run([...args, '--password-stdin'], { input: 'password123' }), 3)
     const typed = [...twice('password123'), ...twice('12345678'), ...twice(password)]
     const made = await home.run(args, { typed })
     expect(made.code, made.stderr).to.equal(0)

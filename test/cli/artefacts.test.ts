@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import type { Ended } from '../helpers/program.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { listen } from '../helpers/free-port.ts'
@@ -50,8 +50,7 @@ describe('service-cli artefacts', () => {
     expect((await run('list')).stdout).to.match(new RegExp(`${hex.slice(0, 12)} .* by limit$`, 'm'))
     const out = path('out/')
     await mkdir(out)
-    const got = await run('get', hex.slice(0, 10), '--out', out)
-    expect(got.code, got.stderr).to.equal(0)
+    expectEnd(await run('get', hex.slice(0, 10), '--out', out), 0)
     expect((await readFile(path('out/shot.exr'))).equals(bytes)).to.equal(true)
     expect((await run('get', 'shot.exr', '--out', out)).stdout).to.contain('shot-2.exr, 3.0 MB')
     expect((await run('rm', hex.slice(0, 10))).stdout).to.equal(`removed ${uri}\n`)
@@ -69,13 +68,9 @@ describe('service-cli artefacts', () => {
     })
     const url = `http://127.0.0.1:${await listen(server)}/mcp`
     const get = () => runCommand(['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')])
-    const incomplete = await get()
-    expect(incomplete.code).to.equal(5)
-    expect(incomplete.stderr).to.contain('the download is incomplete: the connection was cut')
+    expectEnd(await get(), 5, 'the download is incomplete: the connection was cut')
     cut = false
-    const wrong = await get()
-    expect(wrong.code).to.equal(1)
-    expect(wrong.stderr).to.contain(`the received bytes do not match ${hex}`)
+    expectEnd(await get(), 1, `the received bytes do not match ${hex}`)
     expect(await readdir(home)).to.deep.equal(['shot.exr'])
   })
 

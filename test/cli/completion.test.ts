@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newFolder } from '../helpers/cleanup.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -17,8 +17,7 @@ describe('completion', () => {
   it('is written when it is asked for, and completes flags in bash', async function () {
     expect((await runCommand(['--help'], { env: env('bash') })).stdout).to.contain('autocomplete')
     expect(await readdir(home)).to.deep.equal([])
-    const made = await runCommand(['autocomplete', 'bash'], { env: env('bash') })
-    expect(made.code, made.stderr).to.equal(0)
+    expectEnd(await runCommand(['autocomplete', 'bash'], { env: env('bash') }), 0)
     const functions = join(home, 'service-cli', 'autocomplete', 'functions', 'bash')
     const asked = `source ${join(functions, 'service-cli.bash')}
       COMP_WORDS=(service-cli token create --) COMP_CWORD=3
@@ -29,8 +28,10 @@ describe('completion', () => {
   })
 
   it('is refused without a home, not written below the temporary folder', async () => {
-    const { code, stderr } = await runCommand(['autocomplete', 'bash'], { env: { HOME: '' } })
-    expect(code).to.equal(2)
-    expect(stderr).to.contain('HOME "" is not an absolute path')
+    expectEnd(
+      await runCommand(['autocomplete', 'bash'], { env: { HOME: '' } }),
+      2,
+      'HOME "" is not an absolute path',
+    )
   })
 })

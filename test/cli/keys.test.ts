@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { keyDigest, readClientKeys } from '../../src/lib/auth/client-keys.ts'
 import { newFolder } from '../helpers/cleanup.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
-import { type CommandOptions, runCommand } from '../helpers/in-process.ts'
+import { expectEnd, type CommandOptions, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 
 describe('service-cli keys', () => {
@@ -88,9 +88,7 @@ describe('service-cli keys', () => {
     await keys('create', 'anna')
     await keys('create', 'ben')
     expect((await keys('revoke', 'anna')).stderr).not.to.contain('keys off')
-    const unasked = await keys('revoke', 'ben')
-    expect(unasked.code).to.equal(2)
-    expect(unasked.stderr).to.contain('stdin is not a terminal').and.contain('--yes')
+    expectEnd(await keys('revoke', 'ben'), 2, 'stdin is not a terminal', '--yes')
     const no = await run(['revoke', 'ben'], { typed: [{ await: 'Revoke it?', send: 'n\r' }] })
     expect(no.code).not.to.equal(0)
     expect(no.stderr).to.contain('servers refuse every client')

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { atEnd, newFolder } from '../helpers/cleanup.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { until } from '../helpers/until.ts'
 import { Screen } from './screen.ts'
 import { createServer } from 'node:http'
@@ -26,9 +26,7 @@ describe('service-cli resources at a server of the SDK', () => {
     const out = join(newFolder(), 'shot.png')
     await run('read', 'file:///a/shot.png', '--out', out)
     expect((await readFile(out)).equals(pictureBytes)).to.equal(true)
-    const missing = await run('read', 'user://7')
-    expect(missing.code).to.equal(3)
-    expect(missing.stderr).to.contain('user://7')
+    expectEnd(await run('read', 'user://7'), 3, 'user://7')
     const screen = new Screen()
     const words = ['resources', 'watch', noteUri, `--url=${url}`]
     const watching = runCommand(words, { stdout: screen })

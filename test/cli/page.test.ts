@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { chmod, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newFolder } from '../helpers/cleanup.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { PageBrowser, useLink } from '../helpers/page.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -69,9 +69,7 @@ describe('service-cli page', () => {
   it('chooses one of several servers as other commands do, and refuses --url', async () => {
     const flags = ['--dcc-type', 'blender', '--no-page']
     await serveInProcess({ registryDir: home, flags })
-    const several = await run()
-    expect(several.code).to.equal(2)
-    expect(several.stderr).to.contain('--instance ID')
+    expectEnd(await run(), 2, '--instance ID')
     const named = await run(['--instance', serve.instanceId.slice(0, 8)])
     expect(named.stdout).to.contain(serve.base)
     const off = await run(['--dcc-type', 'blender'])

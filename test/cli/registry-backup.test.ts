@@ -8,7 +8,7 @@ import {
   createAccountsOwner,
   createCaller,
 } from '../helpers/accounts.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
@@ -66,9 +66,7 @@ describe('backup of a registry that runs', () => {
     for (const name of whole) {
       expect(fs.statSync(join(backup, name)).mode & 0o777).to.equal(0o600)
     }
-    const again = await owner.run(['backup', '--out', backup])
-    expect(again.code).to.equal(1)
-    expect(again.stderr).to.contain('exists already')
+    expectEnd(await owner.run(['backup', '--out', backup]), 1, 'exists already')
     expect(fs.readdirSync(folder).filter(name => name.includes('.tmp'))).to.deep.equal([])
   })
 

@@ -62,12 +62,14 @@ async function startSwift(): Promise<Swift> {
   const rings = spawnSync('/usr/bin/python3', ['-c', ringScript, home, ...rest.map(String)])
   if (rings.status !== 0) throw new Error(`the rings of Swift were not made: ${rings.stderr}`)
 
+  const children: ChildProcess[] = []
+  atEnd(() => Promise.all(children.map(end)))
   const run = (name: string, ...args: string[]): ChildProcess => {
     const log = openSync(join(home, `${name}.log`), 'a')
     // Without the variable each start waits for a name server.
     const env = { ...process.env, EVENTLET_NO_GREENDNS: 'yes' }
     const child = spawn(name, args, { env, stdio: ['ignore', log, log] })
-    atEnd(() => end(child))
+    children.push(child)
     return child
   }
   run('memcached', '-u', 'root', '-l', '127.0.0.1', '-p', String(memcached), '-m', '16')
