@@ -7,12 +7,13 @@ import { expect } from 'chai'
 import { type Listed, type ReadResult, type SdkClient, Updates } from './client-face.ts'
 import { checkPush, checkReads, type Prepared, prepare } from './scenario.ts'
 import { programs, runClient } from './run-program.ts'
-import { cleanEnvironment, startServe } from './serve.ts'
+import { cleanEnvironment, type Serving, startServe } from './serve.ts'
 import { newFolder } from '../helpers/cleanup.ts'
 
 describe('programs that speak MCP', function () {
   this.timeout(120_000)
   let home: string
+  let serving: Serving
   let prepared: Prepared
   let url: string
 
@@ -20,12 +21,13 @@ describe('programs that speak MCP', function () {
     home = newFolder()
     const registryDir = join(home, 'registry')
     await mkdir(registryDir, { mode: 0o700 })
-    prepared = await prepare(await startServe(registryDir))
+    serving = await startServe(registryDir)
+    prepared = await prepare(serving)
     url = prepared.serving.url
   })
   beforeEach(() => prepared.serving.post('scene', { dcc: 'blender' }))
   after(async () => {
-    const code = await prepared?.serving.stop()
+    const code = await serving?.stop()
     expect(code).to.equal(0)
   })
 

@@ -11,11 +11,9 @@ import { runBridge } from '../../src/lib/mcp/bridge/bridge.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { loadSdk, type Sdk, type StatelessClient, Updates } from '../clients/client-face.ts'
 import { checkPush, readJson } from '../clients/scenario.ts'
-import type { Serving } from '../clients/serve.ts'
 import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { cleanEnv, exitOf, root, startProgram } from '../helpers/program.ts'
-import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 const scene = 'scene://current'
@@ -180,7 +178,7 @@ describe('service-cli over stdio', () => {
       expect(resources.map(resource => resource.uri)).to.include.members([scene, uri])
       const [image] = (await client.readResource({ uri })).contents
       expect(Buffer.from(image?.blob ?? '', 'base64').equals(bytes)).to.equal(true)
-      await checkPush(client, updates, servingOf(first))
+      await checkPush(client, updates, first)
       await client.ping()
 
       await client.subscribeResource({ uri: scene })
@@ -228,8 +226,3 @@ describe('service-cli over stdio', () => {
     })
   })
 })
-
-/** The part of a server that the shared checks of the client matrix use. */
-function servingOf({ post }: RunningServe): Serving {
-  return { post: (path: string, body: unknown) => post(path, body) } as unknown as Serving
-}
