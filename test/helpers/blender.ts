@@ -1,4 +1,5 @@
 import { cleanEnvironment, startServe } from '../clients/serve.ts'
+import { forFile } from './cleanup.ts'
 import { runProgram } from './program.ts'
 import { skipBecause } from './skip.ts'
 import { until } from './until.ts'
@@ -207,7 +208,7 @@ export async function startLinkedBlender({ deadlineMs = 100_000 } = {}) {
     blender,
     stopServing: () => serving.stop(),
     /** A server of the same state directory and data folder. */
-    serveAgain: async () => (serving = await serve()),
+    serveAgain: async () => (serving = await forFile(serve)),
     /** Ends all; throws when Blender failed. */
     async stop() {
       const left = await blender.quit()

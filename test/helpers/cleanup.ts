@@ -29,6 +29,17 @@ export function newFolder(): string {
   return path
 }
 
+/** Runs a step of a test that makes something for the tests after it: it lasts until the end of the file. */
+export async function forFile<Value>(make: () => Promise<Value>): Promise<Value> {
+  const before = isInTest
+  isInTest = false
+  try {
+    return await make()
+  } finally {
+    isInTest = before
+  }
+}
+
 export function beginTest(): void {
   isInTest = true
 }
