@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { until } from '../helpers/until.ts'
-import { listen } from '../helpers/free-port.ts'
+import { listening } from '../helpers/listening.ts'
 
 export const token = 'a-token-that-nobody-may-see'
 
@@ -115,7 +115,7 @@ export class ScriptedServer {
 
   static async start(script: Script = {}): Promise<ScriptedServer> {
     const http = createServer()
-    await listen(http)
+    await listening(http)
     return new ScriptedServer(http, script)
   }
 

@@ -4,7 +4,7 @@ import { build } from 'esbuild'
 import type { Browser, Frame, FrameLocator, Page } from 'playwright-core'
 import { atEnd } from '../helpers/cleanup.ts'
 import { startBrowser } from '../helpers/browser.ts'
-import { listen } from '../helpers/free-port.ts'
+import { listening } from '../helpers/listening.ts'
 
 /** What the scripts of the chat are told. */
 export interface OpenSettings {
@@ -117,7 +117,7 @@ async function servePage(name: 'host' | 'sandbox', requested: string[]) {
       res.setHeader('Content-Security-Policy', policyOf(JSON.parse(csp)))
     res.setHeader('Content-Type', 'text/html').end(documentText)
   })
-  return `http://127.0.0.1:${await listen(server)}`
+  return `http://127.0.0.1:${await listening(server)}`
 }
 
 const style = 'body { margin: 0 } iframe { border: 0; width: 100%; height: 100%; display: block }'

@@ -6,7 +6,7 @@ import { PageBrowser } from '../helpers/page.ts'
 import { ask } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
-import { listen } from '../helpers/free-port.ts'
+import { listening } from '../helpers/listening.ts'
 
 describe('the live page beside pages of others', function () {
   this.timeout(60_000)
@@ -26,7 +26,7 @@ describe('the live page beside pages of others', function () {
       cookies.push(req.headers.cookie ?? '')
       res.writeHead(200, { 'Content-Type': 'text/html' }).end('<title>foreign</title>')
     })
-    origin = `http://127.0.0.1:${await listen(foreign)}`
+    origin = `http://127.0.0.1:${await listening(foreign)}`
     visit = await newVisit(browser)
     const { json } = await serve.post('page-login', {})
     await visit.open(json.url)

@@ -8,7 +8,7 @@ import { RawSession, toolCall } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
-import { listen } from '../helpers/free-port.ts'
+import { listening } from '../helpers/listening.ts'
 
 // Of the browser, whose types are not those of the tests.
 declare const createImageBitmap: any
@@ -34,7 +34,7 @@ async function serveFolder(html: () => Promise<string>) {
       () => res.writeHead(404).end(),
     )
   })
-  return `http://localhost:${await listen(server)}`
+  return `http://localhost:${await listening(server)}`
 }
 
 describe('a web page that shares its three.js scene', function () {

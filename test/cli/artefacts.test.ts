@@ -9,7 +9,7 @@ import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import type { Ended } from '../helpers/program.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
-import { listen } from '../helpers/free-port.ts'
+import { listening } from '../helpers/listening.ts'
 
 const hashOf = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex')
 
@@ -66,7 +66,7 @@ describe('service-cli artefacts', () => {
       res.writeHead(200, { 'Content-Length': bytes.length })
       res.write(bytes.subarray(0, 1_000_000), () => res.destroy())
     })
-    const url = `http://127.0.0.1:${await listen(server)}/mcp`
+    const url = `http://127.0.0.1:${await listening(server)}/mcp`
     const get = () => runCommand(['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')])
     expectEnd(await get(), 5, 'the download is incomplete: the connection was cut')
     cut = false

@@ -15,7 +15,7 @@ import { cleanEnv } from '../helpers/program.ts'
 import { acceptLinks } from '../helpers/join.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
-import { listen } from '../helpers/free-port.ts'
+import { listening } from '../helpers/listening.ts'
 
 let home: string
 let registryDir: string
@@ -164,7 +164,7 @@ describe('service-cli doctor', () => {
       sent.push([req.url, req.headers.authorization])
       res.writeHead(req.url === '/readyz' ? 200 : 500).end()
     })
-    const url = `http://127.0.0.1:${await listen(recorder)}/mcp`
+    const url = `http://127.0.0.1:${await listening(recorder)}/mcp`
     await mkdir(registryDir, { mode: 0o700 })
     const file = await writeInstance(registryDir, { url })
     const { stdout } = await doctor([], { SERVICE_MCP_API_KEY: 'the-key' })
@@ -188,7 +188,7 @@ describe('service-cli doctor, of a joined gateway', () => {
     gateway = acceptLinks(server, () => status)
     tokenFile = join(home, 'join.token')
     await writeFile(tokenFile, 'svc_a-token-of-the-scope-instance\n', { mode: 0o600 })
-    host = `127.0.0.1:${await listen(server)}`
+    host = `127.0.0.1:${await listening(server)}`
     const flags = ['--join', `https://${host}`, '--join-token-file', tokenFile]
     await serveInProcess({ registryDir, flags })
   })

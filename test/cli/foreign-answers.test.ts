@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { newFolder } from '../helpers/cleanup.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
-import { listen } from '../helpers/free-port.ts'
+import { listening } from '../helpers/listening.ts'
 
 /** `String`, templates and `Number` throw for it. */
 const hostile = { toString: 0, valueOf: 0 }
@@ -35,7 +35,7 @@ describe('a command whose server is another program', () => {
       const result = resultOf(method, params)
       return res.end(id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id, result }))
     })
-    origin = `http://127.0.0.1:${await listen(server)}`
+    origin = `http://127.0.0.1:${await listening(server)}`
   })
   beforeEach(() => {
     status = 200

@@ -13,7 +13,7 @@ import {
   ResourceNotFoundError,
   ResourceTemplate,
 } from '@modelcontextprotocol/server'
-import { listen } from '../helpers/free-port.ts'
+import { listening } from '../helpers/listening.ts'
 
 describe('service-cli resources at a server of the SDK', () => {
   it('lists, reads text and bytes, and watches with 2026-07-28', async () => {
@@ -69,7 +69,7 @@ async function startForeign() {
   const server = createServer(getRequestListener(serve, { overrideGlobalObjects: false }))
   atEnd(() => modern.close())
   return {
-    url: `http://127.0.0.1:${await listen(server)}/mcp`,
+    url: `http://127.0.0.1:${await listening(server)}/mcp`,
     /** Changes the text and notifies its subscribers. */
     write(text: string) {
       note = text

@@ -1,11 +1,12 @@
 import { newFolder } from './cleanup.ts'
-import { listen } from './free-port.ts'
+
 import { type CommandOptions, runCommand } from './in-process.ts'
 import { type Ended, cleanEnv, root } from './program.ts'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { type IncomingMessage, createServer, request } from 'node:http'
 import { join } from 'node:path'
+import { listening } from './listening.ts'
 
 export interface Said extends Ended {
   readonly args: readonly string[]
@@ -143,7 +144,7 @@ export async function startLiteralAccounts() {
     res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
     res.end(json === undefined ? undefined : JSON.stringify(json))
   })
-  const port = await listen(server)
+  const port = await listening(server)
 
   return {
     url: `http://127.0.0.1:${port}`,
@@ -180,6 +181,6 @@ export async function openPassage(
     outgoing.on('close', () => onward.destroy())
     incoming.pipe(onward)
   })
-  const port = await listen(server)
+  const port = await listening(server)
   return { url: `http://127.0.0.1:${port}`, asked }
 }

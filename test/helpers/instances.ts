@@ -16,7 +16,7 @@ import {
   createServer,
 } from 'node:http'
 import { join } from 'node:path'
-import { listen } from './free-port.ts'
+import { listening } from './listening.ts'
 
 export interface InstanceSettings {
   /** Default: a new one. */
@@ -138,7 +138,7 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     res.on('error', () => {})
     void respond(req, res)
   })
-  const url = `http://127.0.0.1:${await listen(server)}/mcp`
+  const url = `http://127.0.0.1:${await listening(server)}/mcp`
   const file: InstanceFile = await writeInstance(registryDir, { url })
   const instance: ScriptedInstance = {
     instanceId: file.record.instance_id,

@@ -1,3 +1,4 @@
+import { disposable } from './disposable.ts'
 import { dataKey } from '../../src/lib/mcp/call-meta.ts'
 import { request as plainRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
 import { request as secureRequest, Agent as SecureAgent } from 'node:https'
@@ -79,6 +80,12 @@ export function initializeBody(protocolVersion = '2025-11-25'): string {
     capabilities: {},
     clientInfo: { name: 'test', version: '1' },
   })
+}
+
+/** Asks for a session, and gives the answer whatever it is. */
+export function initialize(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const all = { ...postHeaders, ...headers }
+  return ask(url, { method: 'POST', headers: all, body: initializeBody() })
 }
 
 /** A session on a running server, spoken with bare HTTP. */
@@ -223,7 +230,7 @@ export class Events {
   }
 }
 
-export interface TestServer {
+export interface TestServer extends AsyncDisposable {
   url: string
   base: string
   server: McpHttpServer
@@ -242,10 +249,11 @@ export async function startServer(
   const server = new McpHttpServer(config, { limits, ...services })
   prepare(server)
   const { url } = await server.start()
-  return {
+  const running = {
     url,
     base: url.slice(0, -'/mcp'.length),
     server,
     stop: stoppedAtEnd(() => server.stop()),
   }
+  return disposable(running)
 }

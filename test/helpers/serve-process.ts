@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { type Answer, ask } from './mcp.ts'
+import { disposable } from './disposable.ts'
 import { runCommand } from './in-process.ts'
 import { cleanEnv, type Ended, firstLine, programStart } from './program.ts'
 
@@ -23,7 +24,7 @@ export interface Exit {
 }
 
 /** A running `serve`: where it is, and what an application does with it. */
-export interface RunningServe {
+export interface RunningServe extends AsyncDisposable {
   /** Ends in `/mcp`. */
   readonly url: string
   readonly base: string
@@ -64,8 +65,8 @@ export async function startServeProcess(settings: ServeSettings = {}) {
     throw new Error(`serve ended with ${code ?? signal}: ${stderr}`)
   }
   const said = JSON.parse(line)
-  const { pid } = said
-  return {
+  const pid: number = said.pid
+  const running = {
     ...runningServe(said, env.SERVICE_HOST_TOKEN),
     pid,
     registryDir,
@@ -83,6 +84,7 @@ export async function startServeProcess(settings: ServeSettings = {}) {
       return exited
     }),
   }
+  return disposable(running)
 }
 
 /** From what `serve` says on stdout. The token is read from its file, if it has one. */
@@ -95,7 +97,7 @@ export function runningServe(
     app_origins?: { origin: string; token: string }[]
   },
   givenToken = '',
-): Omit<RunningServe, 'registryDir' | 'output' | 'stop'> {
+): Omit<RunningServe, 'registryDir' | 'output' | 'stop' | typeof Symbol.asyncDispose> {
   const { url, host_url: hostUrl, host_token_file: hostTokenFile } = said
   const token = hostTokenFile === null ? givenToken : readText(hostTokenFile)
 

@@ -1,7 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask, toolCall } from '../../helpers/mcp.ts'
@@ -9,6 +6,9 @@ import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { at, startAggregating } from './aggregating.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const registryDir = newFolder()
 
 const sceneOf = (x: number) => ({
   schema: 'dcc-scene/1',
@@ -17,13 +17,11 @@ const sceneOf = (x: number) => ({
 })
 
 describe('the tools of a gateway that aggregates', () => {
-  let registryDir: string
   let gateway: GatewayHandle
   let blender: RunningServe
   let maya: RunningServe
 
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-tools-'))
     const start = (dccType: string) =>
       serveInProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
     ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
@@ -34,7 +32,6 @@ describe('the tools of a gateway that aggregates', () => {
   after(async () => {
     await gateway?.stop()
     await Promise.all([blender?.stop(), maya?.stop()])
-    await rm(registryDir, { recursive: true, force: true })
   })
 
   const call = async (name: string, args: object) =>

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { writeInstance } from '../../helpers/instances.ts'
@@ -15,6 +14,8 @@ import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-serve
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { at, startAggregating } from './aggregating.ts'
 
+const registryDir = newFolder()
+
 const key = 'a-key-that-only-clients-of-it-have'
 const sceneOf = (x: number) => ({
   schema: 'dcc-scene/1',
@@ -23,7 +24,6 @@ const sceneOf = (x: number) => ({
 })
 
 describe('a gateway that aggregates', () => {
-  let registryDir: string
   let gateway: GatewayHandle
   let blender: RunningServe
   let maya: RunningServe
@@ -31,7 +31,6 @@ describe('a gateway that aggregates', () => {
   let events: Events
 
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-aggregate-'))
     // A beat writes a record again that a test has removed.
     const rareBeats = '--bound=heartbeatMs=20000'
     const start = (dccType: string) =>
@@ -49,7 +48,6 @@ describe('a gateway that aggregates', () => {
   after(async () => {
     await gateway?.stop()
     await Promise.all([blender?.stop(), maya?.stop()])
-    await rm(registryDir, { recursive: true, force: true })
   })
 
   const read = async (uri: string) =>
@@ -77,7 +75,7 @@ describe('a gateway that aggregates', () => {
     })
 
     it('opens an instance that asks for a key only where its own clients need one', async () => {
-      const keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+      await using keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
       await keyed.post('scene', sceneOf(7))
       const uri = at(keyed)
       await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
@@ -97,7 +95,6 @@ describe('a gateway that aggregates', () => {
       const client = await RawSession.open(guarded.url, '2025-11-25', own)
       expect((await client.readJson(uri)).objects[0].translate[0]).to.equal(7)
       await guarded.stop()
-      await keyed.stop()
     })
 
     it('shows nothing that is for the owner of the instance', async () => {

@@ -1,3 +1,4 @@
+import { disposable } from '../../helpers/disposable.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import {
   type GatewayHandle,
@@ -6,11 +7,11 @@ import {
 } from '../../../src/server/gateway.ts'
 
 /** A gateway on a free port that passes on what the instances of a state directory have. */
-export function startAggregating(
+export async function startAggregating(
   registryDir: string,
   options: Partial<GatewayOptions> = {},
-): Promise<GatewayHandle> {
-  return startGateway({
+): Promise<GatewayHandle & AsyncDisposable> {
+  const handle = await startGateway({
     port: 0,
     host: '127.0.0.1',
     allowedHosts: [],
@@ -23,6 +24,7 @@ export function startAggregating(
     log: silentLogger,
     ...options,
   })
+  return disposable(handle)
 }
 
 /** The URI at a gateway of what an instance has. */

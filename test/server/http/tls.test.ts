@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import tls from 'node:tls'
 import { makePair, writePair } from '../../helpers/certificate.ts'
@@ -9,17 +8,18 @@ import { LinkClient } from '../../helpers/link.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const folder = newFolder()
 
 const scene = 'scene://current'
 
 describe('TLS', () => {
-  let folder: string
   let flags: string[]
   let serve: RunningServe
   let trusted: string[]
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'tls-'))
     const pair = makePair()
     const { certFile, keyFile } = await writePair(folder, pair)
     trusted = tls.getCACertificates('default')
@@ -30,7 +30,6 @@ describe('TLS', () => {
   after(async () => {
     tls.setDefaultCACertificates(trusted)
     await serve?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   it('is in the address for clients, and not in that for the application beside', async () => {
@@ -61,22 +60,17 @@ describe('TLS', () => {
   })
 
   it('of a gateway: it lists instances, and says who holds its port', async () => {
-    const gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
-    try {
-      const { url } = await gateway.line('listening')
-      expect(url).to.match(/^https:/)
-      const session = await RawSession.open(url)
-      const { instances } = await session.readJson('gateway://instances')
-      expect(instances.map((row: any) => row.mcp_url)).to.include(serve.url)
-      // One without TLS sees who it is, too.
-      const port = Number(new URL(url).port)
-      const other = gatewayInProcess({ port, registryDir: folder, flags: ['--no-standby'] })
-      const failure: unknown = await other.line('listening').catch((error: unknown) => error)
-      expect(String(failure)).to.match(/is held by the gateway of process/)
-      await other.stop()
-    } finally {
-      await gateway.stop()
-    }
+    await using gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
+    const { url } = await gateway.line('listening')
+    expect(url).to.match(/^https:/)
+    const session = await RawSession.open(url)
+    const { instances } = await session.readJson('gateway://instances')
+    expect(instances.map((row: any) => row.mcp_url)).to.include(serve.url)
+    // One without TLS sees who it is, too.
+    const port = Number(new URL(url).port)
+    await using other = gatewayInProcess({ port, registryDir: folder, flags: ['--no-standby'] })
+    const failure: unknown = await other.line('listening').catch((error: unknown) => error)
+    expect(String(failure)).to.match(/is held by the gateway of process/)
   })
 
   it('takes a renewed certificate without a restart', async () => {

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import * as v2 from '@modelcontextprotocol/client'
 import { loadSdk, type Sdk, type StatelessClient } from '../../clients/client-face.ts'
 import { type Prepared, prepare, runScenario } from '../../clients/scenario.ts'
@@ -33,16 +32,6 @@ describe('the newest SDK clients', () => {
       await runStatelessScenario(prepared, url => connection(url, mode))
     })
   }
-
-  it('are told by SDK v2 that the server ended their stream', async () => {
-    const stopping = await serveInProcess()
-    const { client, transport } = connection(new URL(stopping.url), 'auto')
-    await client.connect(transport)
-    const listening = await client.listen({ resourceSubscriptions: ['scene://current'] })
-    const [ending] = await Promise.all([listening.closed, stopping.stop()])
-    expect(ending).to.equal('graceful')
-    await client.close()
-  })
 
   function connection(url: URL, mode: unknown): StatelessConnection {
     return {

@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { comparedOnly } from '../../../src/lib/mcp/note-proof.ts'
 import { rgbPng } from '../../helpers/pictures.ts'
@@ -8,6 +6,9 @@ import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const home = newFolder()
 
 /** A grey picture of 16 by 8 pixels with white dots in its first row. */
 function dotted(dots: readonly number[]): Buffer {
@@ -23,21 +24,16 @@ const gold = (rough: number) => ({ id: 'Gold', name: 'Gold', rough })
 const steel = (rough: number) => ({ id: 'Steel', name: 'Steel', rough })
 
 describe('the proof of an answer', () => {
-  let home: string
   let serve: RunningServe
   let session: RawSession
   const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'proofs-'))
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
     serve = await serveInProcess({ env, registryDir: home })
     session = await RawSession.open(serve.url)
   })
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const setScene = (scene: object) => serve.post('scene', scene)
   const add = async (members: object = {}) =>
@@ -175,17 +171,13 @@ describe('the proof of an answer', () => {
 
   it('has no pictures with --capture off, and says so', async () => {
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    const other = await serveInProcess({ env, flags: ['--capture', 'off'] })
-    try {
-      const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
-      expect(json.note).to.include({ no_picture: 'pictures are switched off' })
-      const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })
-      expect(answered.json.note.entries[0].proof).to.include({
-        no_picture: 'pictures are switched off',
-      })
-    } finally {
-      await other.stop()
-    }
+    await using other = await serveInProcess({ env, flags: ['--capture', 'off'] })
+    const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
+    expect(json.note).to.include({ no_picture: 'pictures are switched off' })
+    const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })
+    expect(answered.json.note.entries[0].proof).to.include({
+      no_picture: 'pictures are switched off',
+    })
   })
 
   it('says why it cannot compare', async () => {

@@ -109,13 +109,9 @@ describe('a folder of documents on a project share', () => {
   })
 
   it('keeps every action that two servers take at the same time, and none twice', async () => {
-    const other = await startServeProcess({ flags: ['--documents-dir', share] })
-    try {
-      const { notes } = await writeTogether([ada, other], '/shots/020.hip', 1000)
-      expect(notes).to.be.above(5)
-    } finally {
-      await other.stop()
-    }
+    await using other = await startServeProcess({ flags: ['--documents-dir', share] })
+    const { notes } = await writeTogether([ada, other], '/shots/020.hip', 1000)
+    expect(notes).to.be.above(5)
   })
 
   it('is not made again when it is gone, and is used again when it is back', async () => {
