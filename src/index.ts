@@ -60,8 +60,14 @@ export type { ArtefactRef } from './server/artefacts/store.ts'
 export { apiKeyPolicy } from './server/http/authentication.ts'
 export type { AuthOutcome, AuthPolicy, Caller } from './server/http/authentication.ts'
 export { ApiKeyConfig, type ApiKeyOptions, generateApiKey } from './lib/auth/api-key-config.ts'
-export { CimdDocument, type CimdJson, type CimdOptions } from './lib/auth/cimd-document.ts'
-export { OAuthConfig, type OAuthOptions, type ToCimdOptions } from './lib/auth/oauth-config.ts'
+export {
+  CimdDocument,
+  type CimdJson,
+  type CimdOptions,
+  OAuthConfig,
+  type OAuthOptions,
+  type ToCimdOptions,
+} from './lib/auth/oauth-config.ts'
 export {
   type BearerOptions,
   type HeaderSource,

@@ -1,5 +1,4 @@
 import { signal } from '@preact/signals'
-import { omitUndefined } from '../../src/lib/util/members.ts'
 import { asText, cleanText } from '../../src/lib/util/text.ts'
 import type { JsonChange } from '../../src/lib/mcp/json-diff.ts'
 import { type Carrier, McpError, readJson } from '../mcp/carrier.ts'
@@ -136,12 +135,12 @@ function rowOf(item: Partial<ObjectRow>, id: string): ObjectRow {
   // A row has no room for more.
   const text = (value: unknown) =>
     value === undefined || value === null ? undefined : cleanText(String(value), maxTextChars)
-  return omitUndefined({
+  return {
     id,
     name: text(name),
     type: text(type),
     parent: parent === undefined || parent === null ? undefined : String(parent),
     visible,
     selected,
-  }) as ObjectRow
+  }
 }

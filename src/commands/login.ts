@@ -45,9 +45,9 @@ export default class Login extends AccountCommand {
 
 async function saveToken(context: AccountContext): Promise<void> {
   const text = await readSecretFromStdin(process.stdin, '--token-stdin')
-  const accessToken = new Secret(parseSecret(text.reveal(), '--token-stdin'))
-  const { username, email } = await context.client.me(accessToken)
+  const access_token = new Secret(parseSecret(text.reveal(), '--token-stdin'))
+  const { username, email } = await context.client.me(access_token)
   // A service token says no end and is never refreshed.
-  const accessExpiresAtMs = tokenExpiry(accessToken)
-  await saveLogin(context, { username, email, accessToken, accessExpiresAtMs })
+  const access_expires_at = tokenExpiry(access_token)
+  await saveLogin(context, { username, email, access_token, access_expires_at })
 }

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { AccountCommand } from '../lib/cli/base-command.ts'
 import { withSavedToken } from '../lib/accounts/token.ts'
-import { withoutLogin } from '../lib/config/config-file.ts'
+import { updateConfig, withoutLogin } from '../lib/config/config-file.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import { openAccount } from './account/context.ts'
 
@@ -17,12 +17,12 @@ server cannot be reached. With --all the token stays until every session has end
 
   override async run(): Promise<void> {
     const { flags } = await this.parse(Logout)
-    const { server, client, store, output, login } = await openAccount(flags)
-    const isSaved = login?.accessToken !== undefined
+    const { server, client, configFile, output, login } = await openAccount(flags)
+    const isSaved = login?.access_token !== undefined
     let revoked = false
     if (isSaved) {
       try {
-        await withSavedToken(client, store, token => client.logout(token, flags.all))
+        await withSavedToken(client, configFile, token => client.logout(token, flags.all))
         revoked = true
       } catch (error) {
         // With the token the command can be repeated.
@@ -31,7 +31,7 @@ server cannot be reached. With --all the token stays until every session has end
         if (!revoked) output.warn(`the token may work until it expires: ${error.message}`)
       }
     }
-    await store.update(config => withoutLogin(config, server.url))
+    await updateConfig(configFile, config => withoutLogin(config, server.url))
     const username = login?.username ?? null
     await output.result('', { registry: server.url, username, revoked, all: flags.all })
     const where = flags.all ? ', on every machine' : ''

@@ -14,7 +14,7 @@ import { selectInstances } from '../lib/instances/select-instance.ts'
 import { entryName } from '../lib/mcp/entry-name.ts'
 import { type Client, clients, scopes } from '../lib/mcp/settings/clients.ts'
 import { makeEntry, newSettings } from '../lib/mcp/settings/entry.ts'
-import { findSettings, writeEntry } from '../lib/mcp/settings/settings-file.ts'
+import { findSettings, whySwitchedOff, writeEntry } from '../lib/mcp/settings/settings-file.ts'
 import { usage } from '../lib/util/errors.ts'
 import { isLoopback } from '../lib/util/net.ts'
 import { userAgent } from '../lib/util/version.ts'
@@ -150,6 +150,8 @@ async function configure(client: Client, flags: McpConfigFlags, output: Output):
     await output.result(snippet.trimEnd(), facts)
     if (own !== undefined) output.note(`Or: ${own}`)
   }
+  const why = file === null ? null : await whySwitchedOff(client, file, name)
+  if (why !== null) output.warn(`${title} does not use the entry ${name}: ${why} in ${file}`)
   for (const note of made.notes) output.note(note)
 }
 

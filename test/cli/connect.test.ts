@@ -91,6 +91,12 @@ describe('service-cli connect', () => {
     expect(await urlOf()).to.equal('http://127.0.0.1:9002/mcp')
   })
 
+  it('goes to no instance of another machine, which shares the state directory', async () => {
+    const id = await instance({ hostname: 'elsewhere' })
+    expect((await refused())[0]).to.equal(5)
+    expect((await refused(id))[0]).to.equal(5)
+  })
+
   const wrong: [word: string, text: string][] = [
     ['', 'empty'],
     ['http://', 'not an http or https URL'],

@@ -1,8 +1,10 @@
 import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { chmod, mkdir, utimes, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
+import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import * as tls from 'node:tls'
 import { newFolder } from '../helpers/cleanup.ts'
@@ -15,7 +17,6 @@ import { cleanEnv } from '../helpers/program.ts'
 import { acceptLinks } from '../helpers/join.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
-import { listening } from '../helpers/listening.ts'
 
 let home: string
 let registryDir: string
@@ -39,8 +40,15 @@ async function findings(env: NodeJS.ProcessEnv = {}): Promise<Record<string, any
 const nameOf = ({ instanceId }: RunningServe) => `instance_${instanceId.slice(0, 8)}`
 
 describe('service-cli doctor', () => {
-  const start = (flags: string[] = [], env: Record<string, string> = {}) =>
-    serveInProcess({ registryDir, flags, env })
+  let serve: RunningServe | undefined
+  afterEach(async () => {
+    serve = undefined
+  })
+
+  async function start(flags: string[] = [], env: Record<string, string> = {}) {
+    serve = await serveInProcess({ registryDir, flags, env })
+    return serve
+  }
 
   it('finds a machine in order where nothing was ever started', async () => {
     const { code, stderr } = await doctor(['--json'])
@@ -149,6 +157,18 @@ describe('service-cli doctor', () => {
     expect(blender.hint).to.contain('adapter blender').and.not.contain('serve')
   })
 
+  it('says what is not seen in a Wayland session', async () => {
+    const { window_capture: check } = await findings({ WAYLAND_DISPLAY: 'wayland-0' })
+    expect(check.status).to.equal('warn')
+    expect(check.details.join()).to.contain('Wayland').and.contain('Blender add-on')
+  })
+
+  it('fails for a state directory that cannot be used', async () => {
+    await writeFile(join(home, 'file'), '')
+    const { stdout } = await doctor([], { SERVICE_REGISTRY_DIR: join(home, 'file/state') })
+    expect(stdout).to.contain('file/state cannot be used (ENOTDIR)')
+  })
+
   it('fails for a folder that others can enter', async () => {
     await mkdir(registryDir, { mode: 0o755 })
     await chmod(registryDir, 0o755)
@@ -163,12 +183,15 @@ describe('service-cli doctor', () => {
     const recorder = createHttpServer((req, res) => {
       sent.push([req.url, req.headers.authorization])
       res.writeHead(req.url === '/readyz' ? 200 : 500).end()
-    })
-    const url = `http://127.0.0.1:${await listening(recorder)}/mcp`
+    }).listen(0, '127.0.0.1')
+    await once(recorder, 'listening')
+    const url = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}/mcp`
     await mkdir(registryDir, { mode: 0o700 })
     const file = await writeInstance(registryDir, { url })
     const { stdout } = await doctor([], { SERVICE_MCP_API_KEY: 'the-key' })
     await file.remove()
+    recorder.closeAllConnections()
+    recorder.close()
     expect(stdout).to.contain('does not serve')
     expect(sent.map(String)).to.deep.equal(['/readyz,', '/mcp,'])
   })
@@ -178,23 +201,31 @@ describe('service-cli doctor, of a joined gateway', () => {
   const trusted = tls.getCACertificates('default')
   const pair = makePair()
   let gateway: ReturnType<typeof acceptLinks>
+  let server: HttpsServer
   let host: string
   let status: number | null
+  /** The status of `/readyz`. */
+  let ready: number
   let tokenFile: string
 
   beforeEach(async () => {
     status = null
-    const server = createHttpsServer(pair, (_req, res) => void res.end('{"status":"ready"}'))
+    ready = 200
+    server = createHttpsServer(pair, (_req, res) => void res.writeHead(ready).end())
     gateway = acceptLinks(server, () => status)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
     tokenFile = join(home, 'join.token')
     await writeFile(tokenFile, 'svc_a-token-of-the-scope-instance\n', { mode: 0o600 })
-    host = `127.0.0.1:${await listening(server)}`
+    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const flags = ['--join', `https://${host}`, '--join-token-file', tokenFile]
     await serveInProcess({ registryDir, flags })
   })
   afterEach(async () => {
     tls.setDefaultCACertificates(trusted)
     for (const { socket } of gateway.joined) socket.destroy()
+    server.closeAllConnections()
+    server.close()
   })
 
   const byGateway = async (...args: string[]) => {
@@ -223,5 +254,23 @@ describe('service-cli doctor, of a joined gateway', () => {
     expect(refused.hint).to.contain('service-cli token create')
     const missing = (await byGateway('--join-token-file', join(home, 'none'))).token
     expect(missing.summary).to.contain('no such file')
+    server.closeAllConnections()
+    server.close()
+    const gone = (await byGateway()).address
+    expect(gone.status).to.equal('fail')
+    expect(gone.summary).to.contain('cannot be reached: connection refused')
+  })
+
+  it('tells one that is not ready from one that is gone', async () => {
+    tls.setDefaultCACertificates([...trusted, pair.cert])
+    ready = 503
+    const busy = (await byGateway()).address
+    expect(busy).to.include({ status: 'fail' })
+    expect(busy.summary).to.match(/is not ready \(HTTP 503\)$/)
+    server.closeAllConnections()
+    server.close()
+    const gone = (await byGateway()).address
+    expect(gone).to.include({ status: 'fail' })
+    expect(gone.summary).to.contain('cannot be reached: connection refused')
   })
 })

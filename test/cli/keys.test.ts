@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { keyDigest, readClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { keyDigest, readClientKeys, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
 import { newFolder } from '../helpers/cleanup.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
-import { expectEnd, type CommandOptions, runCommand } from '../helpers/in-process.ts'
+import { type CommandOptions, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 
 describe('service-cli keys', () => {
@@ -57,20 +57,22 @@ describe('service-cli keys', () => {
     const { stderr } = await run(['create', 'anna'], { env })
     expect(stderr).to.contain(`Shot 042: ${serve.url}`).and.contain(`gateway: ${url}`)
     expect((await run(['create', 'ben'], { env })).stderr).not.to.contain(serve.url)
-    const named = await run(['create', '--keys-file', join(folder, 'own/keys.json')], { env })
+    const named = await run(['create', 'cleo', '--keys-file', join(folder, 'own/keys.json')], {
+      env,
+    })
     expect(named.stderr).to.contain('servers with this --keys-file').and.not.contain(serve.url)
   })
 
-  it('gives a name where none is given, and an expiry where one is', async () => {
-    await keys('create')
-    const { created_at, expires_at } = await json('create', '--expires-in', '30d')
+  it('gives a key an end where one is given', async () => {
+    const { created_at, expires_at } = await json('create', 'anna', '--expires-in', '30d')
     const lifeMs = Date.parse(expires_at) - Date.parse(created_at)
     expect(lifeMs).to.be.closeTo(30 * 86_400_000, 1000)
+    await keys('create', 'ben')
     const { stdout } = await keys('list')
-    expect(stdout).to.match(/key-1 +write .*lasts until it is revoked/)
-    expect(stdout).to.match(/key-2 +write .*expires in/)
+    expect(stdout).to.match(/anna +write .*expires in/)
+    expect(stdout).to.match(/ben +write .*lasts until it is revoked/)
     for (const word of ['0d', '30', '-1d', '1.5h', '1y', '99999d']) {
-      expect(await codeOf('create', `--expires-in=${word}`), word).to.equal('usage_invalid')
+      expect(await codeOf('create', 'cleo', `--expires-in=${word}`), word).to.equal('usage_invalid')
     }
   })
 
@@ -88,7 +90,9 @@ describe('service-cli keys', () => {
     await keys('create', 'anna')
     await keys('create', 'ben')
     expect((await keys('revoke', 'anna')).stderr).not.to.contain('keys off')
-    expectEnd(await keys('revoke', 'ben'), 2, 'stdin is not a terminal', '--yes')
+    const unasked = await keys('revoke', 'ben')
+    expect(unasked.code).to.equal(2)
+    expect(unasked.stderr).to.contain('stdin is not a terminal').and.contain('--yes')
     const no = await run(['revoke', 'ben'], { typed: [{ await: 'Revoke it?', send: 'n\r' }] })
     expect(no.code).not.to.equal(0)
     expect(no.stderr).to.contain('servers refuse every client')
@@ -109,6 +113,22 @@ describe('service-cli keys', () => {
     expect((await keys('list')).stderr).to.contain('none is needed')
     await keys('create', 'ben')
     expect(await readClientKeys(path)).not.to.have.property('open')
+  })
+
+  it('loses no key of many that are made at the same time', async () => {
+    const names = Array.from({ length: 8 }, (_, at) => `key-${at}`)
+    const entryOf = (name: string) => ({
+      name,
+      sha256: keyDigest(name),
+      scope: 'read' as const,
+      created_at: '2026-01-01T00:00:00.000Z',
+    })
+    await mkdir(join(folder, '.config/service-cli'), { recursive: true, mode: 0o700 })
+    const add = (name: string) =>
+      updateClientKeys(path, now => ({ keys: [...now.keys, entryOf(name)] }))
+    await Promise.all(names.map(add))
+    const kept = (await readClientKeys(path))?.keys ?? []
+    expect(kept.map(({ name }) => name).toSorted()).to.deep.equal(names)
   })
 
   const key = `{"name":"a","sha256":"${'0'.repeat(64)}","scope":"read","created_at":"2026-01-01T00:00:00Z"`

@@ -1,6 +1,15 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { clients } from '../../src/lib/mcp/settings/clients.ts'
 import { newFolder } from '../helpers/cleanup.ts'
@@ -95,7 +104,6 @@ describe('mcp-config', () => {
     const byId = await servers(`cursor --instance ${maya.instanceId.slice(0, 8)}`)
     expect(byId).to.deep.equal({ maya: { url: maya.url } })
     expect((await servers(`cursor --url ${server.url}`))['service-cli'].url).to.equal(server.url)
-    await maya.stop()
     const { code, err } = await mcpConfig('cursor --dcc-type maya')
     expect(code).to.equal(5)
     expect(err).to.include('found no running instance "maya"')
@@ -166,6 +174,41 @@ describe('mcp-config', () => {
       expect(err).to.include('"mcpServers"').and.include(`${cursorFile()}${told}`)
       expect(await readFile(cursorFile())).to.deep.equal(Buffer.from(content))
       expect(await readdir(join(home, '.cursor'))).to.deep.equal(['mcp.json'])
+    })
+  }
+
+  it('refuses a symbolic link', async function () {
+    if (!isPosix) this.skip()
+    await writeFileAt(join(home, 'real.json'), '{}')
+    await mkdir(join(home, '.cursor'))
+    await symlink('../real.json', cursorFile())
+    expect((await mcpConfig('cursor --write')).err).to.include('is a symbolic link')
+  })
+
+  const cline = '.cline/data/settings/cline_mcp_settings.json'
+  const projects = { '/shot': { disabledMcpServers: ['blender'] } }
+  const off: [client: string, path: string, settings: object | string, told: string][] = [
+    [
+      'opencode',
+      '.config/opencode/opencode.jsonc',
+      { mcp: { blender: { enabled: false } } },
+      'its "enabled" is false',
+    ],
+    ['cline', cline, { mcpServers: { blender: { disabled: true } } }, 'its "disabled" is true'],
+    ['gemini-cli', '.gemini/settings.json', { mcp: { excluded: ['blender'] } }, '"mcp.excluded"'],
+    ['qwen-code', '.qwen/settings.json', { mcp: { allowed: ['other'] } }, '"mcp.allowed"'],
+    ['claude-code', '.claude.json', { projects }, '"disabledMcpServers" of a project'],
+    ['codex', '.codex/config.toml', '[mcp_servers.blender]\nenabled = false\n', '"enabled"'],
+  ]
+  for (const [client, file, settings, told] of off) {
+    it(`warns that ${client} does not use an entry that is switched off`, async () => {
+      const path = join(home, file)
+      await writeFileAt(path, typeof settings === 'string' ? settings : JSON.stringify(settings))
+      const { code, err } = await mcpConfig(client)
+      expect(code, err).to.equal(0)
+      expect(err)
+        .to.match(/warning: .+ does not use the entry blender: /)
+        .and.include(told)
     })
   }
 

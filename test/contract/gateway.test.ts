@@ -272,7 +272,7 @@ async function startGatewayServer() {
   const app = createApp({
     reach: { host },
     mcp: { handle: (...asked) => endpoint.handle(...asked), refuse: refuseUnread },
-    routes: publicRoutes({}),
+    routes: publicRoutes(),
     onRefused: () => {},
     log,
     accessLog: accessLogOn(log),

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { ConfigStore } from '../../src/lib/config/config-file.ts'
+import { readConfig, updateConfig } from '../../src/lib/config/config-file.ts'
 import { newFolder } from '../helpers/cleanup.ts'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { exitOf } from '../helpers/program.ts'
@@ -22,7 +22,6 @@ describe('configuration under many kills', () => {
  * how many saves were cut in the middle.
  */
 async function killRounds(path: string, rounds: number): Promise<number> {
-  const store = new ConfigStore(path)
   let leftovers = 0
   let next = 0
   for (let round = 0; round < rounds; round++) {
@@ -37,15 +36,15 @@ async function killRounds(path: string, rounds: number): Promise<number> {
     })
     const acknowledged = Number(lines.at(-1))
     leftovers += tempFiles(path)
-    const entry = (await store.read()).logins.get('https://registry.example')
+    const entry = (await readConfig(path)).registries['https://registry.example']
     const saved = Number(/^user-(\d+)$/.exec(entry?.username ?? '')?.[1])
     expect(saved).to.be.within(acknowledged, acknowledged + 1, `round ${round}`)
-    expect(entry?.accessToken?.reveal()).to.equal(`token-${saved}-${'x'.repeat(20_000)}`)
+    expect(entry?.access_token?.reveal()).to.equal(`token-${saved}-${'x'.repeat(20_000)}`)
     expect(statSync(path).mode & 0o777).to.equal(0o600)
     next = saved + 1
   }
   // The next writer takes the lock of the dead one.
-  await store.update(config => ({ ...config, defaultServer: 'https://other.example' }))
+  await updateConfig(path, config => ({ ...config, default_registry: 'https://other.example' }))
   return leftovers
 }
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { withLogin, ConfigStore } from '../../src/lib/config/config-file.ts'
+import { readConfig, updateConfig, withLogin } from '../../src/lib/config/config-file.ts'
 import { Secret } from '../../src/lib/util/secret.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { LinkClient } from '../helpers/link.ts'
@@ -15,11 +15,10 @@ describe('on a full disk', () => {
   it('the configuration says so, keeps the old file, leaves nothing behind and recovers', function () {
     return onSmallDisk(this, '256k', async folder => {
       const path = join(folder, 'config.toml')
-      const store = new ConfigStore(path)
       const url = 'https://registry.example'
       const save = (text: string) => {
-        const login = { username: 'a', accessToken: new Secret(text) }
-        return store.update(config => withLogin(config, url, login))
+        const login = { username: 'a', access_token: new Secret(text) }
+        return updateConfig(path, config => withLogin(config, url, login))
       }
       await save('first')
       const before = readFileSync(path, 'utf8')
@@ -31,8 +30,8 @@ describe('on a full disk', () => {
       expect(readdirSync(folder)).to.have.members(['config.lock', 'config.toml', 'filler'])
       rmSync(join(folder, 'filler'))
       await save('third')
-      const entry = (await store.read()).logins.get(url)
-      expect(entry?.accessToken?.reveal()).to.equal('third')
+      const entry = (await readConfig(path)).registries[url]
+      expect(entry?.access_token?.reveal()).to.equal('third')
     })
   })
 

@@ -14,7 +14,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Caller, ToolResult } from '../../src/server/mcp/tools/tool.ts'
+import type { Caller, ToolParts, ToolResult } from '../../src/server/mcp/tools/tool.ts'
 import { ids, producer } from '../conformance/producer.ts'
 import { suiteTools } from '../conformance/tools.ts'
 import { bothTypes, initialize } from './requests.ts'
@@ -101,7 +101,9 @@ function createMcp(): McpServer {
   }
   for (const { name, title, description, call } of suiteTools) {
     const settings = { title, description, inputSchema: z.object({}).strict() }
-    mcp.registerTool(name, settings, async () => toolResult(await call({}, caller)))
+    mcp.registerTool(name, settings, async () =>
+      toolResult(await call({}, caller, {} as ToolParts)),
+    )
   }
   mcp.server.setRequestHandler('resources/subscribe', () => ({}))
   mcp.server.setRequestHandler('resources/unsubscribe', () => ({}))

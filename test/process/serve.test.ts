@@ -15,6 +15,7 @@ import { useLink } from '../helpers/page.ts'
 import { cleanEnv, exitOf, firstLine, root, startProgram, textOf } from '../helpers/program.ts'
 import { runningServe } from '../helpers/serve-process.ts'
 import { skipBecause } from '../helpers/skip.ts'
+import { until } from '../helpers/until.ts'
 
 const scene = { objects: [{ name: 'Cube' }] }
 const oldNode = findOldNode()
@@ -107,7 +108,7 @@ describe('the program serve', () => {
     expect(await records()).to.deep.equal([])
   })
 
-  it('shows a command that posts a scene, links to its page and that of the gateway, and goes on while its terminal is stopped', async function () {
+  it('shows a command that posts a scene, links to its page and that of the gateway, and goes on and ends while its terminal is stopped', async function () {
     if (!existsSync('/usr/bin/curl') || !existsSync('/usr/bin/script'))
       skipBecause(this, 'needs curl and script')
     const gateway = ['--gateway', '--gateway-port', `${await freePort()}`]
@@ -139,8 +140,12 @@ describe('the program serve', () => {
     child.stdout.pause()
     await makeNoise(base)
     expect((await fetch(`${base}/healthz`)).status).to.equal(200)
+    const record = (await records()).find(name => name.endsWith('.json')) ?? ''
+    const { pid } = JSON.parse(await readFile(join(folder, 'instances', record), 'utf8'))
+    process.kill(pid, 'SIGTERM')
+    const state = () => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') Z')
+    await until(async () => (await state()).includes(') Z'), 'the end of the server')
     child.stdout.resume()
-    child.stdin.write('\x03')
     expect(await exitOf(child)).to.equal(0)
   })
 

@@ -8,7 +8,7 @@ import {
 } from '../../lib/accounts/token.ts'
 import { type Output, processOutput } from '../../lib/cli/output.ts'
 import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
-import { type Config, emptyConfig, withLogin, ConfigStore } from '../../lib/config/config-file.ts'
+import { type Config, readConfig, updateConfig, withLogin } from '../../lib/config/config-file.ts'
 import { configPath } from '../../lib/config/paths.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -28,11 +28,11 @@ export type AccountContext = Awaited<ReturnType<typeof openAccount>>
 
 /** Throws `usage_invalid` for an invalid address, `config_invalid` for an invalid file. */
 export async function openAccount(flags: AccountFlags) {
-  const store = new ConfigStore(configPath(process.env))
-  const config = await store.read()
-  const { server, client } = await connect(flags, config, store.path)
-  const login = config.logins.get(server.url)
-  return { server, client, output: processOutput(flags), store, login }
+  const configFile = configPath(process.env)
+  const config = await readConfig(configFile)
+  const { server, client } = await connect(flags, config, configFile)
+  const login = config.registries[server.url]
+  return { server, client, output: processOutput(flags), configFile, login }
 }
 
 /**
@@ -49,11 +49,11 @@ export async function openToken(flags: AccountFlags) {
     const withToken: WithToken = call => withGivenToken(given, call)
     return { server, client, output, source: { source, source_name }, withToken }
   }
-  const { server, client, output, store, login } = await openAccount(flags)
-  if (login?.accessToken === undefined) throw notLoggedIn(server)
-  const source: TokenSource = { source: 'config', source_name: store.path }
+  const { server, client, output, configFile, login } = await openAccount(flags)
+  if (login?.access_token === undefined) throw notLoggedIn(server)
+  const source: TokenSource = { source: 'config', source_name: configFile }
   // Refreshed when that is due and possible.
-  const withToken: WithToken = call => withSavedToken(client, store, call)
+  const withToken: WithToken = call => withSavedToken(client, configFile, call)
   return { server, client, output, source, withToken }
 }
 
@@ -64,11 +64,11 @@ async function readSettings(output: Output): Promise<{ config: Config; path: str
   let path = ''
   try {
     path = configPath(process.env)
-    return { config: await new ConfigStore(path).read(true), path }
+    return { config: await readConfig(path), path }
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
     if (path !== '') output.warn(`${error.message}; its settings are not used`)
-    return { config: emptyConfig, path }
+    return { config: { registries: {} }, path }
   }
 }
 
@@ -80,7 +80,7 @@ async function connect(flags: AccountFlags, config: Config, path: string) {
   const named: [text: string | undefined, source: string][] = [
     [flags.registry, '--registry'],
     [process.env.SERVICE_REGISTRY, 'SERVICE_REGISTRY'],
-    [config.defaultServer, `default_registry in ${path}`],
+    [config.default_registry, `default_registry in ${path}`],
   ]
   const [text = `http://127.0.0.1:${defaultPorts.registry}`, source = ''] =
     named.find(([value = '']) => value.trim()) ?? []
@@ -92,28 +92,27 @@ async function connect(flags: AccountFlags, config: Config, path: string) {
 
 /** Saves a login in place of the one before, and says who is logged in and until when. */
 export async function saveLogin(
-  { server, output, store }: AccountContext,
+  { server, output, configFile }: AccountContext,
   login: Login,
   more: object = {},
 ): Promise<void> {
-  const saved = await store.update(config => withLogin(config, server.url, login))
-  const { username, email, accessExpiresAtMs, refreshExpiresAtMs } = login
-  const tokenVariables = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE']
-  const variable = tokenVariables.find(name => process.env[name]?.trim())
+  const saved = await updateConfig(configFile, config => withLogin(config, server.url, login))
+  const { username, email, access_expires_at, refresh_expires_at } = login
+  const variable = ['SERVICE_TOKEN', 'SERVICE_TOKEN_FILE'].find(name => process.env[name]?.trim())
   await output.result('', {
     registry: server.url,
     username,
     email: email ?? null,
-    expires_at: rfc3339OrNull(accessExpiresAtMs),
-    refresh_expires_at: rfc3339OrNull(refreshExpiresAtMs),
-    saved_in: store.path,
+    expires_at: rfc3339OrNull(access_expires_at),
+    refresh_expires_at: rfc3339OrNull(refresh_expires_at),
+    saved_in: configFile,
     overridden_by: variable ?? null,
     ...more,
   })
   output.note(`logged in to ${server.url} as ${username}`)
-  if (accessExpiresAtMs) output.note(`the token ${expiryText(accessExpiresAtMs, Date.now())}`)
-  if (saved.defaultServer !== server.url) {
-    output.note(`commands go to ${saved.defaultServer} unless --registry names this server`)
+  if (access_expires_at) output.note(`the token ${expiryText(access_expires_at, Date.now())}`)
+  if (saved.default_registry !== server.url) {
+    output.note(`commands go to ${saved.default_registry} unless --registry names this server`)
   }
   if (variable !== undefined) {
     output.warn(`${variable} is set and goes before the saved login: unset ${variable} to use it`)

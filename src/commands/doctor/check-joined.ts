@@ -34,9 +34,9 @@ export async function checkGateway(gateway: string, env: NodeJS.ProcessEnv): Pro
       const what = `has a certificate that is not accepted: ${connectionReason(code)}`
       return found('fail', what, hint)
     }
-    const reason = response ? `HTTP ${response.statusCode}` : connectionReason(code)
     const hint = 'check the address, the network, the firewall, and the log of the gateway'
-    return found('fail', `does not answer: ${reason}`, hint)
+    if (response) return found('fail', `is not ready (HTTP ${response.statusCode})`, hint)
+    return found('fail', `cannot be reached: ${connectionReason(code)}`, hint)
   }
 }
 

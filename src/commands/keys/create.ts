@@ -18,7 +18,7 @@ machine need none.`
   static override examples = ['<%= config.bin %> keys create anna-claude --expires-in 30d']
 
   static override args = {
-    name: Args.string({ ignoreStdin: true, description: 'name of the key [default: key-1, …]' }),
+    name: Args.string({ ignoreStdin: true, description: 'name of the key', required: true }),
   }
 
   static override flags = {
@@ -35,7 +35,7 @@ machine need none.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(KeysCreate)
     const { addClientKey, file, keyName, output } = await openKeys(flags)
-    if (args.name !== undefined && !keyName.safeParse(args.name).success) {
+    if (!keyName.safeParse(args.name).success) {
       // Not repeated: it may be a key.
       const form = 'the name of a key has 1 to 64 letters, digits, ".", "_" or "-"; it is no key'
       throw usage(form, 'as in anna-claude')

@@ -7,6 +7,9 @@ import { usage } from '../../lib/util/errors.ts'
 import { findHost } from '../artefacts/host-target.ts'
 import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
 
+/** Has the numbers of all notes that are left out. */
+const maxEndBytes = 8192
+
 export default class NotesExport extends BaseCommand {
   static override summary = 'Write all notes of the open document to one JSON file'
   static override description = `Writes the notes of the document that is open in the application, \
@@ -32,10 +35,23 @@ ${hostEnvironment}`
     }
     const output = processOutput(flags)
     const target = await findHost(flags, warningsTo(output))
+    let end = Buffer.alloc(0)
     await hostDownload(target, 'v1/notes', async bytes => {
-      if (out !== '-') return writeOutputFile(out, bytes, { force })
-      for await (const piece of bytes) await writeStdout(piece)
+      async function* pieces(): AsyncGenerator<Uint8Array> {
+        for await (const piece of bytes) {
+          end = Buffer.concat([end, piece]).subarray(-maxEndBytes)
+          yield piece
+        }
+      }
+      if (out !== '-') return writeOutputFile(out, pieces(), { force })
+      for await (const piece of pieces()) await writeStdout(piece)
     })
+    const [, numbers] = /"left_out":\[([\d,]+)\]\}\n$/.exec(String(end)) ?? []
+    if (numbers !== undefined) {
+      const which = `damaged, or too large for an import: ${numbers.replaceAll(',', ', ')}`
+      output.warn(`these notes are not exported, because they are ${which}; see the server's log`)
+      process.exitCode = 1
+    }
     if (out !== '-') await output.result(`saved ${out}`, { exported_ok: true, file: out })
   }
 }

@@ -32,7 +32,7 @@ const login = wire.loginResponse
 const me = wire.meResponse.partial().required({ username: true })
 
 /** What a login or a refresh gives. */
-export type Login = SavedLogin & { readonly accessToken: Secret }
+export type Login = SavedLogin & { readonly access_token: Secret }
 
 /** The accounts API of one server. All methods throw a `ServiceError` that holds no request. */
 export class AccountsClient {
@@ -82,8 +82,8 @@ export class AccountsClient {
   }
 
   /** By the refresh token, and by the access token as the specification has it. */
-  async refresh({ accessToken: bearer, refreshToken }: Login): Promise<Login> {
-    const json = { refresh_token: refreshToken?.reveal() }
+  async refresh({ access_token: bearer, refresh_token: token }: Login): Promise<Login> {
+    const json = { refresh_token: token?.reveal() }
     return loginOf(await this.#ask(login, 'POST', 'refresh', { bearer, json }))
   }
 
@@ -140,18 +140,18 @@ function cleaned(_name: string, value: unknown): unknown {
 }
 
 function loginOf(answer: z.infer<typeof login>): Login {
-  const { access_token, expires_in, refresh_token, refresh_expires_in, account } = answer
+  const { expires_in, refresh_token, refresh_expires_in, account } = answer
   const after = (seconds: number | undefined) =>
     seconds === undefined ? undefined : Date.now() + seconds * 1000
-  const accessToken = new Secret(access_token)
+  const access_token = new Secret(answer.access_token)
   const names = account && { username: account.username, email: account.email }
   return {
     ...names,
-    accessToken,
+    access_token,
     // The lifetime first: it holds also where the two clocks differ.
-    accessExpiresAtMs: after(expires_in) ?? tokenExpiry(accessToken),
-    refreshToken: refresh_token === undefined ? undefined : new Secret(refresh_token),
-    refreshExpiresAtMs: after(refresh_expires_in),
+    access_expires_at: after(expires_in) ?? tokenExpiry(access_token),
+    refresh_token: refresh_token === undefined ? undefined : new Secret(refresh_token),
+    refresh_expires_at: after(refresh_expires_in),
   }
 }
 

@@ -1,8 +1,7 @@
 import { parseSecret, readSecretFile } from '../auth/secret-file.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
-import { type Config, type ConfigStore, withLogin } from '../config/config-file.ts'
+import { type Config, readConfig, updateConfig, withLogin } from '../config/config-file.ts'
 import { ServiceError } from '../util/errors.ts'
-import { omitUndefined } from '../util/members.ts'
 import { Secret } from '../util/secret.ts'
 import type { AccountsClient, Login } from './client.ts'
 
@@ -80,17 +79,20 @@ export async function withGivenToken<T>(
  */
 export async function withSavedToken<T>(
   client: AccountsClient,
-  store: ConfigStore,
+  configFile: string,
   call: (token: Secret) => Promise<T>,
 ): Promise<T> {
-  const { accessToken, accessExpiresAtMs = Infinity } = requireLogin(await store.read(), client)
-  const isEnding = accessExpiresAtMs < Date.now() + refreshMarginMs
-  const token = isEnding ? await refresh(client, store, accessToken) : accessToken
+  const { access_token, access_expires_at = Infinity } = requireLogin(
+    await readConfig(configFile),
+    client,
+  )
+  const isEnding = access_expires_at < Date.now() + refreshMarginMs
+  const token = isEnding ? await refresh(client, configFile, access_token) : access_token
   try {
     return await call(token)
   } catch (error) {
     if (!isTokenRefused(error)) throw error
-    return call(await refresh(client, store, token))
+    return call(await refresh(client, configFile, token))
   }
 }
 
@@ -98,21 +100,21 @@ export async function withSavedToken<T>(
  * Returns another token than `used`: a new one, which is saved before it is used, or one that
  * another process has saved. Removes the tokens of a login that has ended.
  */
-async function refresh(client: AccountsClient, store: ConfigStore, used: Secret): Promise<Secret> {
+async function refresh(client: AccountsClient, configFile: string, used: Secret): Promise<Secret> {
   const { url } = client.server
   let token: Secret | undefined
-  await store.update(async config => {
+  await updateConfig(configFile, async config => {
     const login = requireLogin(config, client)
-    if (!login.accessToken.equals(used.reveal())) {
-      token = login.accessToken
+    if (!login.access_token.equals(used.reveal())) {
+      token = login.access_token
       return config
     }
     try {
       const fresh = await client.refresh(login)
-      token = fresh.accessToken
+      token = fresh.access_token
       // The refresh token stays unless a new one came.
-      const { accessExpiresAtMs } = fresh
-      return withLogin(config, url, { ...login, ...omitUndefined(fresh), accessExpiresAtMs })
+      const { refresh_token, refresh_expires_at } = fresh.refresh_token ? fresh : login
+      return withLogin(config, url, { ...login, ...fresh, refresh_token, refresh_expires_at })
     } catch (error) {
       if (!isTokenRefused(error)) throw error
       const { username, email } = login
@@ -120,15 +122,15 @@ async function refresh(client: AccountsClient, store: ConfigStore, used: Secret)
     }
   })
   if (token !== undefined) return token
-  throw new ServiceError('auth_required', `the login saved in ${store.path} has ended`, {
+  throw new ServiceError('auth_required', `the login saved in ${configFile} has ended`, {
     hint: `log in with service-cli login --registry ${url}`,
   })
 }
 
 function requireLogin(config: Config, { server }: AccountsClient): Login {
-  const login = config.logins.get(server.url)
-  if (login?.accessToken === undefined) throw notLoggedIn(server)
-  return { ...login, accessToken: login.accessToken }
+  const login = config.registries[server.url]
+  if (login?.access_token === undefined) throw notLoggedIn(server)
+  return { ...login, access_token: login.access_token }
 }
 
 /** With the ways out, for people and for pipelines. */

@@ -51,65 +51,54 @@ const password = z
   // For the document: lengths are those in code points after NFC, which no JSON Schema counts.
   .meta({ format: 'password', minLength: passwordChars.least, maxLength: passwordChars.most })
 
-export const registerRequest = z
-  .strictObject({
-    username: z
-      .string()
-      .regex(usernamePattern, 'must be 3 to 64 letters and digits, with single . _ - between them'),
-    email: z
-      .string()
-      .max(maxEmailChars, `must have at most ${maxEmailChars} characters`)
-      .refine(
-        text => /^[^\s\p{C}]+$/u.test(text) && text.includes('@'),
-        'must have an @, and no spaces or control characters',
-      ),
-    password,
-    /** The one-time code of the operator, where one is needed. */
-    invite: plainText(200).trim().optional(),
-  })
-  .meta({ id: 'RegisterRequest' })
+export const registerRequest = z.strictObject({
+  username: z
+    .string()
+    .regex(usernamePattern, 'must be 3 to 64 letters and digits, with single . _ - between them'),
+  email: z
+    .string()
+    .max(maxEmailChars, `must have at most ${maxEmailChars} characters`)
+    .refine(
+      text => /^[^\s\p{C}]+$/u.test(text) && text.includes('@'),
+      'must have an @, and no spaces or control characters',
+    ),
+  password,
+  /** The one-time code of the operator, where one is needed. */
+  invite: plainText(200).trim().optional(),
+})
 
 /** `username` may hold the email address. No rule of a new account is checked here. */
-export const loginRequest = z
-  .strictObject({
-    username: plainText(maxEmailChars).min(1),
-    password: z.string().min(1).max(4096),
-  })
-  .meta({ id: 'LoginRequest' })
+export const loginRequest = z.strictObject({
+  username: plainText(maxEmailChars).min(1),
+  password: z.string().min(1).max(4096),
+})
 
 /** Also empty: then the access token in the Authorization header is refreshed. */
-export const refreshRequest = z
-  .strictObject({ refresh_token: plainText(200).optional() })
-  .meta({ id: 'RefreshRequest' })
+export const refreshRequest = z.strictObject({ refresh_token: plainText(200).optional() })
 
-export const logoutRequest = z
-  .strictObject({
-    /** Every session of the account, not this one alone. */
-    all: z.boolean().optional(),
-  })
-  .meta({ id: 'LogoutRequest' })
+export const logoutRequest = z.strictObject({
+  /** Every session of the account, not this one alone. */
+  all: z.boolean().optional(),
+})
 
-export const passwordRequest = z
-  .strictObject({ current_password: z.string().min(1).max(4096), new_password: password })
-  .meta({ id: 'PasswordRequest' })
+export const passwordRequest = z.strictObject({
+  current_password: z.string().min(1).max(4096),
+  new_password: password,
+})
 
 /** With a one-time code of the operator, for an account that lost its password. */
-export const resetRequest = z
-  .strictObject({
-    username: plainText(maxEmailChars).min(1),
-    code: plainText(200).trim().min(1),
-    new_password: password,
-  })
-  .meta({ id: 'ResetRequest' })
+export const resetRequest = z.strictObject({
+  username: plainText(maxEmailChars).min(1),
+  code: plainText(200).trim().min(1),
+  new_password: password,
+})
 
-export const tokenRequest = z
-  .strictObject({
-    name: plainText(100).refine(text => text.trim() !== '', 'must not be empty'),
-    scopes: z.array(z.enum(serviceScopes)).min(1).optional(),
-    /** Default 90, at most 365. */
-    expires_in_days: z.int().min(1).max(365).optional(),
-  })
-  .meta({ id: 'TokenRequest' })
+export const tokenRequest = z.strictObject({
+  name: plainText(100).refine(text => text.trim() !== '', 'must not be empty'),
+  scopes: z.array(z.enum(serviceScopes)).min(1).optional(),
+  /** Default 90, at most 365. */
+  expires_in_days: z.int().min(1).max(365).optional(),
+})
 
 const time = z.iso.datetime({ offset: true })
 
@@ -121,33 +110,29 @@ export const account = z.object({
 })
 
 /** `refresh_token` is absent when an access token was merely issued again. */
-export const tokenResponse = z
-  .object({
-    access_token: z.string(),
-    token_type: z.literal('Bearer'),
-    /** Seconds. */
-    expires_in: z.int(),
-    refresh_token: z.string().optional(),
-    refresh_expires_in: z.int().optional(),
-    /** Separated by spaces. */
-    scope: z.string(),
-  })
-  .meta({ id: 'TokenResponse' })
+export const tokenResponse = z.object({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  /** Seconds. */
+  expires_in: z.int(),
+  refresh_token: z.string().optional(),
+  refresh_expires_in: z.int().optional(),
+  /** Separated by spaces. */
+  scope: z.string(),
+})
 
 /** The answer to a registration and a login: the tokens, and whose they are. */
-export const loginResponse = tokenResponse.extend({ account }).meta({ id: 'LoginResponse' })
+export const loginResponse = tokenResponse.extend({ account })
 
-export const meResponse = account
-  .extend({
-    /** Set by the operator; null: in none. */
-    team: z.string().nullable(),
-    scopes: z.array(z.enum(scopes)),
-    /** Null for a service token. */
-    session: z.object({ id: z.string(), created_at: time, expires_at: time }).nullable(),
-    /** Null for a session. */
-    token: z.object({ id: z.string(), name: z.string(), expires_at: time }).nullable(),
-  })
-  .meta({ id: 'MeResponse' })
+export const meResponse = account.extend({
+  /** Set by the operator; null: in none. */
+  team: z.string().nullable(),
+  scopes: z.array(z.enum(scopes)),
+  /** Null for a service token. */
+  session: z.object({ id: z.string(), created_at: time, expires_at: time }).nullable(),
+  /** Null for a session. */
+  token: z.object({ id: z.string(), name: z.string(), expires_at: time }).nullable(),
+})
 
 const serviceToken = z.object({
   id: z.string(),
@@ -158,32 +143,27 @@ const serviceToken = z.object({
 })
 
 /** The only time that `token` is shown. */
-export const tokenCreatedResponse = serviceToken
-  .extend({ token: z.string() })
-  .meta({ id: 'TokenCreatedResponse' })
-export const tokensResponse = z
-  .object({ tokens: z.array(serviceToken) })
-  .meta({ id: 'TokensResponse' })
+export const tokenCreatedResponse = serviceToken.extend({ token: z.string() })
+export const tokensResponse = z.object({ tokens: z.array(serviceToken) })
 
 /** What ended with the old password. */
-export const resetResponse = z
-  .object({ ended_sessions: z.int(), ended_tokens: z.array(serviceToken) })
-  .meta({ id: 'ResetResponse' })
+export const resetResponse = z.object({
+  ended_sessions: z.int(),
+  ended_tokens: z.array(serviceToken),
+})
 
 /** RFC 9457 with the members of this API. */
-export const problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string().optional(),
-    /** For programs: one of the words of docs/reference.md, "Error codes". */
-    code: z.string(),
-    errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
-    /** Seconds. */
-    retry_after: z.int().optional(),
-  })
-  .meta({ id: 'Problem' })
+export const problem = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string().optional(),
+  /** For programs: one of the words of docs/reference.md, "Error codes". */
+  code: z.string(),
+  errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
+  /** Seconds. */
+  retry_after: z.int().optional(),
+})
 
 export type RegisterRequest = z.infer<typeof registerRequest>
 export type TokenResponse = z.infer<typeof tokenResponse>

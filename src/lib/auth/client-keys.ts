@@ -74,26 +74,23 @@ export async function updateClientKeys(
 }
 
 /**
- * Makes a key and returns it, the only time that it is known. Without a name it is called by the
- * first free `key-N`. Throws `entry_exists` for a name that is taken, and as `updateClientKeys`.
+ * Makes a key and returns it, the only time that it is known. Throws `entry_exists` for a name that
+ * is taken, and as `updateClientKeys`.
  */
 export async function addClientKey(
   path: string,
-  wanted: Pick<ClientKey, 'scope' | 'expires_at'> & { name: string | undefined },
+  wanted: Pick<ClientKey, 'name' | 'scope' | 'expires_at'>,
 ): Promise<{ key: string; entry: ClientKey; isFirst: boolean }> {
   const key = keyPrefix + generateApiKey(32)
-  const created_at = new Date().toISOString()
-  const entry = { ...wanted, name: wanted.name ?? 'key-1', sha256: keyDigest(key), created_at }
+  const entry = { ...wanted, sha256: keyDigest(key), created_at: new Date().toISOString() }
   let isFirst = false
   await updateClientKeys(path, ({ keys }) => {
     isFirst = keys.length === 0
-    const isTaken = () => keys.some(({ name }) => name === entry.name)
-    if (wanted.name !== undefined && isTaken()) {
+    if (keys.some(({ name }) => name === entry.name)) {
       throw new ServiceError('entry_exists', `there is a key "${entry.name}" already`, {
         hint: 'choose another name, or end that one with service-cli keys revoke',
       })
     }
-    for (let at = 2; isTaken(); at++) entry.name = `key-${at}`
     return { keys: [...keys, entry] }
   })
   return { key, entry, isFirst }

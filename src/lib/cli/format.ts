@@ -2,23 +2,19 @@ import stringWidth from 'fast-string-width'
 import { cleanText } from '../util/text.ts'
 import { terminalWidth } from './output.ts'
 
-interface ColumnsOptions {
-  /** Columns that may be dropped, in this order, until the rest fits. */
-  readonly drop?: readonly string[]
-  /** Columns of the terminal. Default: those of stdout, or unlimited when it is not a terminal. */
-  readonly width?: number
-}
-
 const gap = '  '
 
 /**
- * A table with column names, safe on a terminal. A table that is too wide loses whole columns;
- * cells are never cut, so that they can be copied.
+ * A table with column names, safe on a terminal. One that is wider than `width` loses the columns of
+ * `drop`, in this order, until the rest fits; cells are never cut, so that they can be copied.
  */
 export function columns(
   names: string[],
   rows: string[][],
-  { drop = [], width = terminalWidth(process.stdout) }: ColumnsOptions = {},
+  {
+    drop = [],
+    width = terminalWidth(process.stdout),
+  }: { drop?: readonly string[]; width?: number } = {},
 ): string {
   const cells = [names, ...rows.map(row => row.map(cell => cleanText(cell) || '-'))]
   const widths = names.map((_, at) => Math.max(...cells.map(row => stringWidth(row[at] ?? ''))))

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { constants, openSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Level, pino } from 'pino'
 import { isJsonObject } from '../util/json.ts'
@@ -28,8 +29,8 @@ export interface ProgramLog extends Logger {
 /** A reader that falls further behind misses lines. */
 const maxQueuedBytes = 1024 * 1024
 /** Access entries are written together: each write costs more than all else that makes an entry. */
-const maxGathered = 200
 const gatherMs = 100
+const maxGatheredChars = 64 * 1024
 const closeMs = 500
 
 const secrets = ['authorization', 'cookie', 'set-cookie', 'password', 'secret', 'token', 'api_key']
@@ -43,26 +44,26 @@ export function createLog({
 }: LogOptions): ProgramLog {
   const stderr = write
     ? null
-    : pino.destination({ dest: 2, sync: false, maxLength: maxQueuedBytes, maxWrite: 64 * 1024 })
+    : pino.destination({
+        dest: openStderr(),
+        sync: false,
+        maxLength: maxQueuedBytes,
+        maxWrite: 64 * 1024,
+      })
   let isOpen = true
   const put = write ?? ((text: string) => void (isOpen && stderr?.write(text)))
-  let gathered: string[] = []
+  let gathered = ''
   let timer: NodeJS.Timeout | undefined
-  const flush = () => {
+  const print = (text: string) => {
     clearTimeout(timer)
     timer = undefined
-    const text = gathered.join('')
-    gathered = []
-    if (text !== '') put(text)
+    put(gathered + text)
+    gathered = ''
   }
   const gather = (text: string) => {
-    gathered.push(text)
-    timer ??= setTimeout(flush, gatherMs).unref()
-    if (gathered.length >= maxGathered) flush()
-  }
-  const print = (text: string) => {
-    gathered.push(text)
-    flush()
+    gathered += text
+    timer ??= setTimeout(print, gatherMs, '').unref()
+    if (gathered.length > maxGatheredChars) print('')
   }
   const format = (line: string) =>
     readable ? formatLogLine(line, colour) : `${printable(line.trim())}\n`
@@ -100,7 +101,7 @@ export function createLog({
     },
     print,
     async close() {
-      flush()
+      print('')
       if (stderr === null || !isOpen) return
       isOpen = false
       const closed = once(stderr, 'close').catch(() => {})
@@ -110,6 +111,17 @@ export function createLog({
       stderr.destroy()
     },
   })
+}
+
+/** A write to a terminal that is stopped would keep the process from ending, unless opened like this. */
+function openStderr(): number {
+  const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants
+  if (!process.stderr.isTTY) return 2
+  try {
+    return openSync('/dev/stderr', O_WRONLY | O_NONBLOCK | O_NOCTTY)
+  } catch {
+    return 2
+  }
 }
 
 /** Other members of an error may hold requests and headers. */

@@ -1,35 +1,30 @@
 import { styleText } from 'node:util'
-import { errnoOf, isDiskFull, messageOf, ServiceError } from '../util/errors.ts'
+import { errnoOf, isDiskFull, messageOf, ServiceError, usage } from '../util/errors.ts'
 import { hideTokens } from '../util/secret.ts'
 import { cleanLines, jsonLine } from '../util/text.ts'
 import type { Logger } from '../util/logger.ts'
 
-/** The output of a command: results on stdout, everything else on stderr. */
-export interface Output {
-  /**
-   * Prints the result: its text, or with `--json` the object as one line. Rejects when stdout
-   * cannot be written.
-   */
-  result(text: string, json: object): Promise<void>
-  /** Prints a remark for the user; silent with `--json` or `--quiet`. */
-  note(text: string): void
-  /** Prints a warning once; the command goes on. */
-  warn(text: string): void
-}
+export type Output = ReturnType<typeof processOutput>
 
-/** The output on the streams of this process. */
-export function processOutput({ json, quiet }: { json: boolean; quiet: boolean }): Output {
+/** The output of a command: results on stdout, everything else on stderr. */
+export function processOutput({ json, quiet }: { json: boolean; quiet: boolean }) {
   const { stderr } = process
   const warned = new Set<string>()
   return {
-    async result(text, object) {
+    /**
+     * Prints the result: its text, or with `--json` the object as one line. Rejects when stdout
+     * cannot be written.
+     */
+    async result(text: string, object: object): Promise<void> {
       if (json) await writeStdout(jsonLine(object))
       else if (text !== '') await writeStdout(`${text}\n`)
     },
-    note(text) {
+    /** Prints a remark for the user; silent with `--json` or `--quiet`. */
+    note(text: string): void {
       if (!json && !quiet) stderr.write(`${text}\n`)
     },
-    warn(text) {
+    /** Prints a warning once; the command goes on. */
+    warn(text: string): void {
       if (!warned.has(text)) stderr.write(`warning: ${text}\n`)
       warned.add(text)
     },
@@ -66,27 +61,23 @@ export function isClosedPipe(error: unknown): boolean {
 }
 
 /**
- * What a user is told of any thrown value: only code, message and hint, because other members, such
- * as request headers, may hold a secret.
+ * What a user is told of any thrown value, as text for stderr or one line of JSON for stdout: only
+ * code, message and hint, because other members, such as request headers, may hold a secret.
  */
-export function describeFailure(error: unknown) {
-  const isOfParser = error instanceof Error && 'oclif' in error
-  const [code, message, hint] =
-    error instanceof ServiceError
-      ? [error.code, error.message, error.hint]
-      : isOfParser
-        ? (['usage_invalid', error.message] as const)
-        : (['internal', `internal: ${messageOf(error)}`] as const)
-  return { code, message: cleanLines(hideTokens(message)), hint }
-}
-
-/** The description as text for stderr, or as one line of JSON for stdout. */
-export function failureText(error: unknown, json: boolean): string {
-  const { code, message, hint } = describeFailure(error)
+export function failureText(thrown: unknown, json: boolean): string {
+  const { code, message: text, hint } = toServiceError(thrown)
+  const message = cleanLines(hideTokens(text))
   if (json) return jsonLine({ error: { code, message, hint: hint ?? null } })
   // After Ctrl-C only the line of the question is to be ended.
   if (code === 'cancelled') return '\n'
   return `error: ${message}\n${hint === undefined ? '' : `hint: ${hint}\n`}`
+}
+
+function toServiceError(thrown: unknown): ServiceError {
+  if (thrown instanceof ServiceError) return thrown
+  // Of the parser.
+  if (thrown instanceof Error && 'oclif' in thrown) return usage(thrown.message)
+  return new ServiceError('internal', `internal: ${messageOf(thrown)}`)
 }
 
 /** Whether the stream is a terminal with colours; NO_COLOR and TERM=dumb switch them off. */

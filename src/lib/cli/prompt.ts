@@ -5,7 +5,7 @@ import { Secret } from '../util/secret.ts'
  * What asks the user on the terminal; it reads stdin and writes to stderr. Throws `usage_invalid`
  * with the hint `otherWays` when `what` cannot be asked for.
  */
-export function requirePrompt(what: string, otherWays: string, noInput = false): Prompt {
+export function requirePrompt(what: string, otherWays: string, noInput = false) {
   const why = whyNoPrompt(noInput)
   if (why === null) return prompt
   throw usage(`${what} is missing, and ${why}`, otherWays)
@@ -16,8 +16,6 @@ function whyNoPrompt(noInput: boolean): string | null {
   if (!process.stdin.isTTY) return 'stdin is not a terminal'
   return process.stderr.isTTY ? null : 'stderr is not a terminal'
 }
-
-export type Prompt = typeof prompt
 
 /** All throw `cancelled` on Ctrl-C and Ctrl-D, and after Ctrl-Z. */
 const prompt = {

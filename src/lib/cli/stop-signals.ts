@@ -1,17 +1,12 @@
 const numbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
 type StopSignal = keyof typeof numbers
 
-interface StopSignals {
-  /** Settles with the first signal. */
-  readonly received: Promise<StopSignal>
-  /** Aborted by the first signal. */
-  readonly signal: AbortSignal
-  /** Restores the default signal handling. */
-  dispose(): void
-}
-
 /** The first signal asks to stop; the second ends the process at once. */
-export function watchStopSignals(): StopSignals {
+export function watchStopSignals(): {
+  received: Promise<StopSignal>
+  signal: AbortSignal
+  dispose(): void
+} {
   const { promise, resolve } = Promise.withResolvers<StopSignal>()
   const stop = new AbortController()
   const onSignal = (name: NodeJS.Signals): void => {
@@ -22,9 +17,12 @@ export function watchStopSignals(): StopSignals {
   const names = Object.keys(numbers) as StopSignal[]
   for (const name of names) process.on(name, onSignal)
   return {
+    /** Settles with the first signal. */
     received: promise,
+    /** Aborted by the first signal. */
     signal: stop.signal,
-    dispose: () => {
+    /** Restores the default signal handling. */
+    dispose() {
       for (const name of names) process.off(name, onSignal)
     },
   }

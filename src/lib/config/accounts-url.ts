@@ -1,19 +1,15 @@
 import { isLoopback } from '../util/net.ts'
 import { usage } from '../util/errors.ts'
 
-/** Address of an accounts server. */
-export interface AccountsUrl {
-  /** The one spelling that tokens are saved under, without a slash at the end. */
-  readonly url: string
-  readonly origin: string
-}
+/** Address of an accounts server; `url` is the one spelling that tokens are saved under. */
+export type AccountsUrl = ReturnType<typeof requireAccountsUrl>
 
 /**
  * The accounts server that the user named by `source` (`--registry`, `SERVICE_REGISTRY`, a file).
  * Throws `usage_invalid` without repeating the text, which may hold a password; also for plain http
  * to another machine, where others on the network would read a secret.
  */
-export function requireAccountsUrl(text: string, source: string): AccountsUrl {
+export function requireAccountsUrl(text: string, source: string) {
   const trimmed = text.trim()
   const parsed = URL.parse(trimmed)
   const refuse = (what: string) =>

@@ -1,4 +1,4 @@
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { parse, stringify, TomlError } from 'smol-toml'
 import { z } from 'zod'
 import { type ServiceError, unusableFile } from '../util/errors.ts'
@@ -6,48 +6,38 @@ import { Secret } from '../util/secret.ts'
 import { toRfc3339 } from '../util/time.ts'
 import { readPrivateFile, withFileLock, writePrivateFile } from './private-file.ts'
 
-/** The content of the configuration file; logins are keyed by `AccountsUrl.url`. */
-export interface Config {
-  readonly defaultServer?: string
-  readonly logins: ReadonlyMap<string, SavedLogin>
-}
-
-export const emptyConfig: Config = { logins: new Map() }
-
 const text = z.string().optional()
-const time = z.iso
-  .datetime({ offset: true })
-  .transform(text => Date.parse(text))
+const time = z
+  .codec(z.iso.datetime({ offset: true }), z.number(), { decode: Date.parse, encode: toRfc3339 })
   .optional()
 // Visible ASCII, as a header can carry it.
 const token = z.string().regex(/^[\x21-\x7e]+$/)
-const secret = token.transform(value => new Secret(value)).optional()
-
-const login = z
-  .strictObject({
-    username: text,
-    email: text,
-    access_token: secret,
-    access_expires_at: time,
-    refresh_token: secret,
-    refresh_expires_at: time,
+const secret = z
+  .codec(token, z.instanceof(Secret), {
+    decode: value => new Secret(value),
+    encode: value => value.reveal(),
   })
-  .transform(table => ({
-    username: table.username,
-    email: table.email,
-    accessToken: table.access_token,
-    accessExpiresAtMs: table.access_expires_at,
-    refreshToken: table.refresh_token,
-    refreshExpiresAtMs: table.refresh_expires_at,
-  }))
+  .optional()
 
-/** A saved login. Times are milliseconds since the epoch. */
-export type SavedLogin = Readonly<Partial<z.output<typeof login>>>
+const login = z.strictObject({
+  username: text,
+  email: text,
+  access_token: secret,
+  access_expires_at: time,
+  refresh_token: secret,
+  refresh_expires_at: time,
+})
 
 const configFile = z.strictObject({
   default_registry: text,
   registries: z.record(z.string(), login).default({}),
 })
+
+/** A saved login, its members named as in the file. Times are milliseconds since the epoch. */
+export type SavedLogin = Readonly<z.output<typeof login>>
+
+/** The content of the configuration file; logins are keyed by `AccountsUrl.url`. */
+export type Config = Readonly<z.output<typeof configFile>>
 
 const head = '# Managed by service-cli: comments are not kept. Holds tokens: do not share it.\n'
 
@@ -61,10 +51,7 @@ export function parseConfig(content: string, path: string): Config {
     throw invalid(path, 'is not valid TOML', place)
   }
   const { data, error } = configFile.safeParse(table)
-  if (data !== undefined) {
-    const { default_registry: defaultServer, registries } = data
-    return { defaultServer, logins: new Map(Object.entries(registries)) }
-  }
+  if (data !== undefined) return data
   const [issue] = error.issues
   const keys = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
   const place = z.core.toDotPath([...(issue?.path ?? []), ...keys])
@@ -76,65 +63,43 @@ function invalid(path: string, what: string, place = ''): ServiceError {
 }
 
 /** The text of the file, with every token. */
-export function formatConfig({ defaultServer, logins }: Config): string {
-  const registries = Array.from(logins, ([url, saved]) => {
-    const { accessExpiresAtMs, refreshExpiresAtMs } = saved
-    const table = {
-      username: saved.username,
-      email: saved.email,
-      access_token: saved.accessToken?.reveal(),
-      access_expires_at: accessExpiresAtMs && toRfc3339(accessExpiresAtMs),
-      refresh_token: saved.refreshToken?.reveal(),
-      refresh_expires_at: refreshExpiresAtMs && toRfc3339(refreshExpiresAtMs),
-    }
-    return [url, table]
-  })
-  const table = { default_registry: defaultServer, registries: Object.fromEntries(registries) }
-  return head + stringify(table)
+export function formatConfig(config: Config): string {
+  return head + stringify(z.encode(configFile, config))
 }
 
 /** Replaces the login. The first accounts server becomes the default. */
 export function withLogin(config: Config, url: string, saved: SavedLogin): Config {
-  const logins = new Map(config.logins).set(url, saved)
-  return { defaultServer: config.defaultServer ?? url, logins }
+  const { default_registry = url, registries } = config
+  return { default_registry, registries: { ...registries, [url]: saved } }
 }
 
 /** Removes a login. Its server stays the default unless there is a login to another one. */
 export function withoutLogin(config: Config, url: string): Config {
-  const logins = new Map(config.logins)
-  if (!logins.delete(url)) return config
-  const { defaultServer } = config
-  const [other] = logins.keys()
-  return { defaultServer: defaultServer === url && other ? other : defaultServer, logins }
+  const { [url]: removed, ...registries } = config.registries
+  if (removed === undefined) return config
+  const { default_registry: before } = config
+  const [other] = Object.keys(registries)
+  return { default_registry: before === url && other ? other : before, registries }
 }
 
-/** The configuration file of one user, shared by all commands that run at the same time. */
-export class ConfigStore {
-  readonly path: string
+/** An empty configuration when there is no file. Throws `config_invalid`. */
+export async function readConfig(path: string): Promise<Config> {
+  const text = await readPrivateFile(path)
+  return text === null ? { registries: {} } : parseConfig(text, path)
+}
 
-  constructor(path: string) {
-    this.path = resolve(path)
-  }
-
-  /**
-   * An empty configuration when there is no file. With `mounted` also of root, and a pipe. Throws
-   * `config_invalid`.
-   */
-  async read(mounted = false): Promise<Config> {
-    const text = await readPrivateFile(this.path, { mounted })
-    return text === null ? emptyConfig : parseConfig(text, this.path)
-  }
-
-  /**
-   * Reads, changes and writes under the lock. Nothing is written when `change` returns what it got.
-   * Throws `config_busy`, `storage_failed`, `storage_full`; then the file is as before.
-   */
-  async update(change: (config: Config) => Config | Promise<Config>): Promise<Config> {
-    return withFileLock(join(dirname(this.path), 'config.lock'), async () => {
-      const before = await this.read()
-      const after = await change(before)
-      if (after !== before) await writePrivateFile(this.path, formatConfig(after))
-      return after
-    })
-  }
+/**
+ * Reads, changes and writes under the lock. Nothing is written when `change` returns what it got.
+ * Throws `config_busy`, `storage_failed`, `storage_full`; then the file is as before.
+ */
+export function updateConfig(
+  path: string,
+  change: (config: Config) => Config | Promise<Config>,
+): Promise<Config> {
+  return withFileLock(join(dirname(path), 'config.lock'), async () => {
+    const before = await readConfig(path)
+    const after = await change(before)
+    if (after !== before) await writePrivateFile(path, formatConfig(after))
+    return after
+  })
 }

@@ -1,4 +1,3 @@
-import { findUnknownMember, omitUndefined } from '../util/members.ts'
 import { maxTimerMs } from '../util/time.ts'
 
 const KiB = 1024
@@ -50,15 +49,14 @@ export function checkLimits(
   given: Partial<Limits> = {},
   defaults: object = defaultLimits,
 ): Partial<Limits> {
-  const checked = omitUndefined(given)
-  const unknown = findUnknownMember(checked, Object.keys(defaults), 'limit')
-  if (unknown !== null) throw new TypeError(unknown)
-  for (const [name, value] of Object.entries(checked)) {
+  const checked = Object.entries(given).filter(([, value]) => value !== undefined)
+  for (const [name, value] of checked) {
+    if (!Object.hasOwn(defaults, name)) throw new TypeError(`unknown limit "${name}"`)
     const least = positive.includes(name) ? 1 : 0
     const most = timers.includes(name) ? maxTimerMs : Number.MAX_SAFE_INTEGER
     if (!Number.isSafeInteger(value) || value < least || value > most) {
       throw new TypeError(`limit "${name}" must be a whole number from ${least} to ${most}`)
     }
   }
-  return checked
+  return Object.fromEntries(checked)
 }

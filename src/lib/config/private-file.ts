@@ -12,31 +12,21 @@ import {
   ServiceError,
   unusableFile,
 } from '../util/errors.ts'
-import { isOwn, isOwnFolder, noFollow, noWait, ownUid } from '../util/posix.ts'
+import { isOwn, noFollow, noWait, ownUid } from '../util/posix.ts'
 import { replaceFile } from '../util/replace-file.ts'
-
-interface ReadOptions {
-  /** Default 1 MiB. */
-  maxBytes?: number
-  /**
-   * Also reads what container platforms and shells offer: a file of root that others may read, and a
-   * pipe such as /dev/fd/63, whose writer is waited for.
-   */
-  mounted?: boolean
-}
 
 /**
  * Returns the text of a file that other users can neither read nor change; null when it is missing.
  * Type, owner and mode are those of the open file. Follows a symbolic link of this user or root.
- * Throws `config_invalid`.
+ * With `mounted` also what container platforms and shells offer: a file of root that others may read,
+ * and a pipe such as /dev/fd/63, whose writer is waited for. Throws `config_invalid`.
  */
 export async function readPrivateFile(
   path: string,
-  { maxBytes = 1024 * 1024, mounted = false }: ReadOptions = {},
+  { maxBytes = 1024 * 1024, mounted = false }: { maxBytes?: number; mounted?: boolean } = {},
 ): Promise<string | null> {
-  let file: FileHandle | null = null
   try {
-    file = await openPrivateFile(path, mounted)
+    await using file = await openPrivateFile(path, mounted)
     refuseUnsafe(path, await file.stat(), mounted)
     const bytes = await buffer(file.createReadStream({ autoClose: false, end: maxBytes }))
     if (bytes.length <= maxBytes) return bytes.toString('utf8')
@@ -44,8 +34,6 @@ export async function readPrivateFile(
     if (isMissing(error)) return null
     if (error instanceof ServiceError) throw error
     throw unusableFile(path, `cannot be read: ${readProblem(error)}`, 'make it readable for you')
-  } finally {
-    await file?.close()
   }
   throw unusableFile(path, `is larger than ${maxBytes} bytes`, 'look at it and remove it')
 }
@@ -124,7 +112,9 @@ export async function ensurePrivateFolder(folder: string): Promise<void> {
  */
 export async function listPrivateFolder(path: string): Promise<string[]> {
   try {
-    if (isOwnFolder(await stat(path))) return await readdir(path)
+    const found = await stat(path)
+    const isClosed = ownUid() === null || (found.mode & 0o022) === 0
+    if (found.isDirectory() && isOwn(found) && isClosed) return await readdir(path)
   } catch (error) {
     if (isMissing(error)) return []
     throw storageError(path, error)

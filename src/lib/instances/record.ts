@@ -3,7 +3,7 @@ import { firstIssue } from '../util/first-issue.ts'
 import { maxJsonDepth, parseJson } from '../util/json.ts'
 import { fail, ok, type Result } from '../util/result.ts'
 import { cleanText, isUuid } from '../util/text.ts'
-import { isRfc3339, toRfc3339 } from '../util/time.ts'
+import { parseRfc3339, toRfc3339 } from '../util/time.ts'
 import { visibilities } from './join-wire.ts'
 
 /** Bytes of one instance record. */
@@ -20,7 +20,7 @@ const pid = z.int32().positive()
 /** In UTC with milliseconds, as all times are shown. */
 const time = z
   .string()
-  .refine(isRfc3339, 'must be a time as in RFC 3339')
+  .refine(text => parseRfc3339(text) !== null, 'must be a time as in RFC 3339')
   .transform(shown => toRfc3339(Date.parse(shown)))
 
 /** Without a user name and a password: every client of a gateway may read it. */

@@ -117,6 +117,7 @@ function thingsIn(
         list,
         label: renaming ? valueText(renaming.before) : label && short(label),
         words: few(same.map(textOf), maxParts),
+        isUnsure: same.some(({ change }) => change.matched !== undefined),
       }
     },
   )
@@ -127,7 +128,7 @@ function linesOf(things: readonly Thing[]): readonly string[] {
   const alike = Map.groupBy(things, ({ key, list, label, words }) =>
     JSON.stringify(list === null || label === null ? key : [list, words]),
   )
-  return Array.from(alike.values(), same => {
+  const lines = Array.from(alike.values(), same => {
     const [{ list, label, words }] = same as [Thing]
     if (list === null || label === null) return words
     const isObject = objectLists.has(list)
@@ -135,6 +136,14 @@ function linesOf(things: readonly Thing[]): readonly string[] {
     const labels = same.map(each => each.label ?? '')
     return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
   })
+  const unsure = things.flatMap(({ label, isUnsure }) =>
+    isUnsure ? [label ?? 'those without a name'] : [],
+  )
+  if (unsure.length > 0) {
+    const names = few([...new Set(unsure)])
+    lines.push(`items without an identity of their own may be confused: ${names}`)
+  }
+  return lines
 }
 
 /** "moved 0.50 along x", "(mesh) added", "energy 10 → 5" */
@@ -254,6 +263,8 @@ interface Spot {
 }
 
 const identity = /^(?:id|name)$/
+/** Members that name objects, or other items of a scene. */
+const reference = /^(?:parent|target|camera|active|ids|selection|children|collections|materials)$/
 
 /** Whether people call the object otherwise now. */
 function isLabel({ path, name }: JsonChange): boolean {
@@ -266,11 +277,13 @@ const isOfCollection = /^\/collections\/\d+\/objects$/
 function explanationsIn(spots: readonly Spot[]) {
   const names = new Map<string, JsonChange>()
   const moves = new Map<string, JsonChange>()
+  /** What items were called by others, and what they are called now; undefined: of several. */
+  const renamed = new Map<unknown, unknown>()
   /** Items of the lists of the scene, by 1 for those that came and -1 for those that went. */
   const passed: { readonly list: string; readonly by: number; readonly item: JsonObject }[] = []
   const inCollections: number[] = []
   for (const { change, key, list, member } of spots) {
-    const { kind, path, before, after } = change
+    const { kind, path, before, after, id, matched } = change
     const [, top] = /^\/([^/]+)\/\d+$/.exec(path) ?? []
     const item = after ?? before
     const by = kind === 'added' ? 1 : kind === 'removed' ? -1 : 0
@@ -278,10 +291,25 @@ function explanationsIn(spots: readonly Spot[]) {
     if (isOfCollection.test(path)) inCollections.push(amountBy(change))
     if (list === null || kind !== 'changed' || member.length !== 1) continue
     if (member[0] === 'translate') moves.set(key, change)
-    if (identity.test(member[0]!) && isLabel(change)) names.set(key, change)
+    if (!identity.test(member[0]!)) continue
+    if (isLabel(change)) names.set(key, change)
+    // Where objects have an id, a name may be that of several.
+    if (matched !== undefined || (member[0] === 'name' && id !== undefined)) continue
+    renamed.set(before, renamed.has(before) ? undefined : after)
+  }
+  /** Whether the same items are meant by the names that they have now. */
+  const isReference = ({ change: { kind, before, after }, member }: Spot): boolean => {
+    if (kind !== 'changed' || !reference.test(member.at(-1) ?? '')) return false
+    const [olds, nows] = [[before].flat(), [after].flat()]
+    const meant = olds.map(each => (renamed.has(each) ? renamed.get(each) : each))
+    // The application may sort what is selected.
+    const textOf = (names: unknown[]) =>
+      JSON.stringify(names.map(each => JSON.stringify(each)).sort())
+    return olds.some(each => renamed.has(each)) && textOf(meant) === textOf(nows)
   }
   const chosen = spots.find(spot => /^\/selection(?:\/ids)?$/.test(spot.change.path))
-  const selected = Array.isArray(chosen?.change.after) ? arrayOf(chosen.change.after) : null
+  const isChosen = chosen && Array.isArray(chosen.change.after) && !isReference(chosen)
+  const selected = isChosen ? arrayOf(chosen.change.after) : null
   /** How many more there are of what is meant. */
   const cameTo = (isMeant: (list: string, type: unknown) => boolean): number =>
     passed.reduce((sum, { list, by, item }) => (isMeant(list, item.type) ? sum + by : sum), 0)
@@ -303,7 +331,8 @@ function explanationsIn(spots: readonly Spot[]) {
     const isSmall = (rest: number, by: number) => Math.abs(rest) <= 1e-6 * Math.max(1, Math.abs(by))
     return by?.every((each, at) => local !== null && isSmall(each - local[at]!, each)) === true
   }
-  const isExplained = ({ change, key, list, member }: Spot): boolean => {
+  const isExplained = (spot: Spot): boolean => {
+    const { change, key, list, member } = spot
     const { path, before, after, id = change.name } = change
     const [name = '', part = ''] = member
     if (list === null) {
@@ -313,13 +342,13 @@ function explanationsIn(spots: readonly Spot[]) {
         if (part === 'truncated') return true
         if (part === 'active') return selected.length === 1 && selected[0] === after
       }
-      return false
+      return isReference(spot)
     }
     if (isOfCollection.test(path)) return isMembership()
     if (name === 'selected') return selected?.includes(id) === (after === true)
     if (name === 'world_translate') return isMove(change, moves.get(key))
     if (name === 'matrix_world') return moves.has(key)
-    if (member.length !== 1 || !identity.test(name)) return false
+    if (member.length !== 1 || !identity.test(name)) return isReference(spot)
     const label = names.get(key)
     return !isLabel(change) && before === label?.before && after === label?.after
   }

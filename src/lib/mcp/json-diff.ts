@@ -15,6 +15,8 @@ export interface JsonChange {
   readonly name?: unknown
   /** The way from that object, with names for places. Absent: `path` from its third part on. */
   readonly member?: readonly string[]
+  /** Objects without an identity of their own were compared by their places. */
+  readonly matched?: 'position'
 }
 
 export interface JsonDifferences {
@@ -51,6 +53,7 @@ interface Place {
   readonly key: string | number
   /** The object, when it is an item of a list of objects. */
   readonly item?: JsonObject
+  readonly isUnsure?: boolean
 }
 
 /** Items of these lists stand for themselves, wherever the list is; '' is the whole value. */
@@ -105,9 +108,11 @@ class Diff implements JsonDifferences {
     const isOfScene = list.key === 'objects' && list.parent?.parent === null
     const { others, isPartial = [] } = isOfScene ? this.#options : {}
     const [wasPartial = false, isStillPartial = false] = isPartial
-    const partners = matchObjects(before, after, others)
+    const { partners, unsure } = matchObjects(before, after, others)
     const stayed = new Set(partners.values())
-    const placeOf = (key: number, item: JsonObject): Place => ({ parent: list, key, item })
+    const placeOf = (key: number, item: JsonObject): Place => {
+      return { parent: list, key, item, isUnsure: unsure.has(item) }
+    }
     for (const [at, old] of before.entries()) {
       if (stayed.has(old)) continue
       this.#add(placeOf(at, old), isStillPartial ? 'omitted' : 'removed', old, undefined)
@@ -144,6 +149,7 @@ class Diff implements JsonDifferences {
       const isPlain = depth === 1 && rest.every(({ key }, at) => String(key) === member[at])
       if (!isPlain) change.member = member
     }
+    if (way.some(({ isUnsure }) => isUnsure)) change.matched = 'position'
     this.changes.push(change)
   }
 }
@@ -194,17 +200,19 @@ function areAligned(before: readonly JsonObject[], after: readonly JsonObject[])
 
 /**
  * Matches objects by the first of these that one of each list has alone: `uid`, `id`, `uuid`,
- * `name`. Then those without any of them by their places.
+ * `name`. Then those with one identity among themselves, and those without any, by their places.
  * Objects with different uids of one run are never matched.
  */
 export function matchObjects(
   before: readonly JsonObject[],
   after: readonly JsonObject[],
   others: () => readonly JsonObject[] = () => [],
-): ReadonlyMap<JsonObject, JsonObject> {
+) {
   /** What items of the new list were in the old one. */
   const partners = new Map<JsonObject, JsonObject>()
   const taken = new Set<JsonObject>()
+  /** Items that may be other ones: they were matched by their places. */
+  const unsure = new Set<JsonObject>()
   let read: readonly JsonObject[] | undefined
   const equal = () => (read ??= others())
   const pair = (item: JsonObject, partner: JsonObject): void => {
@@ -241,14 +249,28 @@ export function matchObjects(
   matchBy(({ id }) => keyOf(id))
   matchBy(({ uuid }) => keyOf(uuid), equal)
   matchBy(({ name }) => keyOf(name), equal)
-  const left = before.filter(each => !taken.has(each) && isNameless(each))
-  const joined = after.filter(each => !partners.has(each) && isNameless(each))
-  for (const [at, partner] of left.slice(0, joined.length).entries()) pair(joined[at]!, partner)
-  return partners
+  const left = before.filter(each => !taken.has(each))
+  const joined = after.filter(each => !partners.has(each))
+  const known = new Set(left.map(each => identityBy(identities, each)))
+  if (!joined.some(each => known.has(identityBy(identities, each)))) return { partners, unsure }
+  const ranks = isOneRun() ? ['uid', ...identities] : identities
+  const identityOf = (item: JsonObject) => identityBy(ranks, item)
+  const leftOf = Map.groupBy(left, identityOf)
+  for (const [identity, nows] of Map.groupBy(joined, identityOf)) {
+    const olds = leftOf.get(identity) ?? []
+    if (olds.length > 0) for (const each of [...olds, ...nows]) unsure.add(each)
+    for (const [at, partner] of olds.slice(0, nows.length).entries()) pair(nows[at]!, partner)
+  }
+  return { partners, unsure }
 }
 
-function isNameless({ uid, id, uuid, name }: JsonObject): boolean {
-  return [uid, id, uuid, name].every(each => keyOf(each) === null)
+/** Of objects in which nothing was unique. */
+const identities = ['id', 'uuid', 'name', 'uid']
+
+/** By the first of these members that the object has; null: it has none. */
+function identityBy(members: readonly string[], item: JsonObject): string | null {
+  const member = members.find(name => keyOf(item[name]) !== null)
+  return member === undefined ? null : JSON.stringify([member, keyOf(item[member])])
 }
 
 /** A text, a number, or the digits of one that JavaScript would round; null for anything else. */

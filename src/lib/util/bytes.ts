@@ -22,18 +22,13 @@ export async function collectBounded(
 /** The bytes of a regular file, if there are no more than `maxBytes`. Errors of the file system pass. */
 export async function readBounded(path: string, maxBytes: number): Promise<Result<Buffer, string>> {
   // Not blocking: opening a named pipe would wait for a writer.
-  const file = await open(path, constants.O_RDONLY | noWait)
-  try {
-    const found = await file.stat()
-    if (!found.isFile()) return fail('it is not a regular file')
-    // No more than it has now is read, also of a file that grows meanwhile.
-    const bytes = found.size > maxBytes ? null : await file.readFile()
-    if (bytes === null || bytes.length > maxBytes)
-      return fail(`it is larger than ${maxBytes} bytes`)
-    return ok(bytes)
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path, constants.O_RDONLY | noWait)
+  const found = await file.stat()
+  if (!found.isFile()) return fail('it is not a regular file')
+  // No more than it has now is read, also of a file that grows meanwhile.
+  const bytes = found.size > maxBytes ? null : await file.readFile()
+  if (bytes === null || bytes.length > maxBytes) return fail(`it is larger than ${maxBytes} bytes`)
+  return ok(bytes)
 }
 
 /** The text of a file, or what is wrong with its bytes. A byte order mark is let pass. */

@@ -1,10 +1,8 @@
+import { systemMessages } from './errors.ts'
+
 const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused',
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
-  ETIMEDOUT: 'the connection timed out',
-  EHOSTUNREACH: 'the host is unreachable',
-  ENETUNREACH: 'the network is unreachable',
   ENOTFOUND: 'cannot resolve the host name',
   EAI_AGAIN: 'cannot resolve the host name now',
   ERR_PROXY_TUNNEL: 'it made no connection',
@@ -25,6 +23,7 @@ export function connectionReason(code: string): string {
   const words =
     reasons[code] ??
     (code.startsWith('HPE_') ? 'its answer is not valid HTTP' : undefined) ??
-    (isTlsError(code) ? 'TLS failed' : undefined)
+    (isTlsError(code) ? 'TLS failed' : undefined) ??
+    systemMessages.get(code)
   return words === undefined ? code : `${words} (${code})`
 }

@@ -1,3 +1,5 @@
+import { getSystemErrorMap } from 'node:util'
+
 /**
  * Conditions that the client of a server may read of: the exit code of a command, the status of an
  * HTTP answer, and what it means. `docs/reference.md` has a row for each, in this order.
@@ -71,9 +73,9 @@ export interface ErrorDetails {
 }
 
 /**
- * The one error class of the program: a stable `code`, a message, an optional `hint`. To oclif it is
- * a `CLIError`: oclif goes by `suggestions` and `oclif.exit`. It does not extend that class, which
- * would load all of oclif into programs that use the library.
+ * The one error class of the program: a stable `code`, a message, an optional `hint`. oclif takes the
+ * exit code from `oclif.exit`. It does not extend `CLIError`, which would load all of oclif into
+ * programs that use the library.
  */
 export class ServiceError extends Error {
   override readonly name: string = 'ServiceError'
@@ -93,10 +95,6 @@ export class ServiceError extends Error {
 
   get oclif(): { exit: number } {
     return { exit: errorTable[this.code].exit }
-  }
-
-  get suggestions(): string[] {
-    return this.hint === undefined ? [] : [this.hint]
   }
 }
 
@@ -146,17 +144,10 @@ export function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file',
-  ENOTDIR: 'a part of the path is not a folder',
-  EISDIR: 'it is a folder',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  ELOOP: 'too many symbolic links',
-}
+/** By code: `ENOENT`, "no such file or directory". */
+export const systemMessages = new Map(getSystemErrorMap().values()).set('EISDIR', 'it is a folder')
 
-/** The reason why a file cannot be read, in words; the error code when it has no words. */
+/** The reason why a file cannot be read, in words. */
 export function readProblem(error: unknown): string {
-  const code = errnoOf(error)
-  return code === null ? 'unknown error' : (reasons[code] ?? code)
+  return systemMessages.get(errnoOf(error) ?? '') ?? 'unknown error'
 }

@@ -1,24 +1,23 @@
 import { type BigIntStats, statSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { errnoOf } from './errors.ts'
 
-/** Reads files again when they changed; `look` is called by a timer, a request or a change event. */
+/** Reads a file again when it changed; `look` is called by a timer, a request or a change event. */
 export class FileFollower {
-  readonly #paths: string[]
-  /** The state of the files that was read; null: the next look reads them in any case. */
+  readonly #path: string
+  /** The state of the file that was read; null: the next look reads it in any case. */
   #mark: string | null = null
-  /** In this turn of the event loop the files were as they had been read. */
+  /** In this turn of the event loop the file was as it had been read. */
   #isFresh = false
   #running: Promise<void> = Promise.resolve()
   /** A look that has not begun: it serves every caller until then. */
   #next: Promise<void> | null = null
 
-  constructor(...paths: string[]) {
-    this.#paths = paths
+  constructor(path: string) {
+    this.#path = path
   }
 
   /**
-   * Calls `read` unless the files are as they were when it last returned true. One look runs at a
+   * Calls `read` unless the file is as it was when that last returned true. One look runs at a
    * time and each begins after the call. Rejects as `read` does.
    */
   look(read: () => Promise<boolean>): Promise<void> {
@@ -32,32 +31,30 @@ export class FileFollower {
     return next
   }
 
-  /** Blocks for one call to the file system of each file, at most once in a turn of the event loop. */
+  /** Blocks for one call to the file system, at most once in a turn of the event loop. */
   isUnchanged(): boolean {
     if (this.#isFresh) return true
-    const marks = this.#paths.map(path => {
-      try {
-        // An error of a missing file would cost more than all else here.
-        const found = statSync(path, { bigint: true, throwIfNoEntry: false })
-        return found === undefined ? 'ENOENT' : fileMark(found)
-      } catch (error) {
-        return String(errnoOf(error))
-      }
-    })
-    this.#isFresh = marks.join() === this.#mark
+    this.#isFresh = this.#markNow() === this.#mark
     if (this.#isFresh) setImmediate(() => (this.#isFresh = false))
     return this.#isFresh
   }
 
   async #look(read: () => Promise<boolean>): Promise<void> {
-    // Before the files are read: the next look then sees a change in between.
-    const marks = this.#paths.map(path =>
-      stat(path, { bigint: true }).then(fileMark, error => String(errnoOf(error))),
-    )
-    const mark = (await Promise.all(marks)).join()
+    // Before the file is read: the next look then sees a change in between.
+    const mark = this.#markNow()
     if (mark === this.#mark) return
     this.#mark = null
     if (await read()) this.#mark = mark
+  }
+
+  #markNow(): string {
+    try {
+      // An error of a missing file would cost more than all else here.
+      const found = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
+      return found === undefined ? 'ENOENT' : fileMark(found)
+    } catch (error) {
+      return String(errnoOf(error))
+    }
   }
 }
 

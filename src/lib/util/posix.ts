@@ -30,19 +30,10 @@ export function isOwn(found: Stats): boolean {
   return uid === null || found.uid === uid
 }
 
-/** Whether it is a folder of this user, in which no other user can put or replace anything. */
-export function isOwnFolder(found: Stats): boolean {
-  return found.isDirectory() && isOwn(found) && (ownUid() === null || (found.mode & 0o022) === 0)
-}
-
 /** Makes names that were created, renamed or removed in `path` durable. */
 export async function fsyncDirectory(path: string): Promise<void> {
   // Windows cannot open a folder as a file, and syncs its entries with the file.
   if (process.platform === 'win32') return
-  const folder = await open(path, constants.O_RDONLY)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+  await using folder = await open(path, constants.O_RDONLY)
+  await folder.sync()
 }

@@ -32,7 +32,7 @@ export async function replaceFile(
   try {
     await writeNewFile(temporary, data, options)
     if (!exclusive) await renameFile(temporary, path)
-    else if (!(await renameExclusive(temporary, path, options))) return false
+    else if (!(await renameExclusive(temporary, path))) return false
     if (options.durable !== false) await fsyncDirectory(dirname(path))
     return true
   } finally {
@@ -40,28 +40,24 @@ export async function replaceFile(
   }
 }
 
-/** Creates a file. Rejects with `EEXIST` for anything that is there, also for a symbolic link. */
+/**
+ * Creates a file, of which a part is left when that fails. Rejects with `EEXIST` for anything that is
+ * there, also for a symbolic link.
+ */
 export async function writeNewFile(
   path: string,
   data: FileContent,
   { access = 'private', durable = true }: NewFileOptions = {},
 ): Promise<void> {
   // Closed to others until it has the mode of the other file.
-  const file = await fs.open(path, 'wx', access === 'umask' ? 0o666 : 0o600)
-  try {
-    if (typeof access === 'object' && ownUid() !== null) {
-      const { uid, gid } = await file.stat()
-      if (uid !== access.uid || gid !== access.gid) await file.chown(access.uid, access.gid)
-      await file.chmod(access.mode & 0o777)
-    }
-    await file.writeFile(data)
-    if (durable) await file.sync()
-  } catch (error) {
-    await fs.rm(path, { force: true }).catch(() => {})
-    throw error
-  } finally {
-    await file.close()
+  await using file = await fs.open(path, 'wx', access === 'umask' ? 0o666 : 0o600)
+  if (typeof access === 'object' && ownUid() !== null) {
+    const { uid, gid } = await file.stat()
+    if (uid !== access.uid || gid !== access.gid) await file.chown(access.uid, access.gid)
+    await file.chmod(access.mode & 0o777)
   }
+  await file.writeFile(data)
+  if (durable) await file.sync()
 }
 
 const heldCodes = ['EPERM', 'EBUSY', 'EACCES']
@@ -89,18 +85,12 @@ export async function renameFile(
 }
 
 /** Gives a file another name. False when that is taken. */
-async function renameExclusive(
-  from: string,
-  to: string,
-  options: NewFileOptions,
-): Promise<boolean> {
+async function renameExclusive(from: string, to: string): Promise<boolean> {
   try {
-    // Unlike a rename, a link replaces nothing.
-    await fs.link(from, to).catch(async (error: unknown) => {
+    // Unlike a rename, a link replaces nothing. Some file systems have no links.
+    await fs.link(from, to).catch(error => {
       if (errnoOf(error) === 'EEXIST') throw error
-      // The file system may have no links.
-      await using file = await fs.open(from)
-      await writeNewFile(to, file.createReadStream(), options)
+      return fs.copyFile(from, to, fs.constants.COPYFILE_EXCL)
     })
     return true
   } catch (error) {

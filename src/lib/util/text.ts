@@ -64,33 +64,23 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best
 }
 
-/** "; did you mean …?" for a message about a mistyped word; empty when no known word is close. */
-export function meantWords(word: string, known: string[]): string {
-  const meant = nearest(word, known)
-  return meant === undefined ? '' : `; did you mean "${meant}"?`
-}
-
+/** The number of letters to add, remove or replace (Levenshtein). */
 function editDistance(left: string, right: string): number {
-  let previous = Array.from({ length: right.length + 1 }, (_, column) => column)
-  for (let row = 1; row <= left.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= right.length; column++) {
-      const replaced = at(previous, column - 1) + (left[row - 1] === right[column - 1] ? 0 : 1)
-      current.push(Math.min(replaced, at(previous, column) + 1, at(current, column - 1) + 1))
+  let row = Array.from({ length: right.length + 1 }, (_, column) => column)
+  for (let line = 0; line < left.length; line++) {
+    const next = [line + 1]
+    for (let column = 0; column < right.length; column++) {
+      const replaced = row[column]! + (left[line] === right[column] ? 0 : 1)
+      next.push(Math.min(replaced, row[column + 1]! + 1, next[column]! + 1))
     }
-    previous = current
+    row = next
   }
-  return at(previous, right.length)
+  return row[right.length]!
 }
 
-function at(row: number[], column: number): number {
-  return row[column] ?? Infinity
-}
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Any UUID in the form in which they are written here, for use in a longer expression. */
-export const uuidForm = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
-const uuid = new RegExp(`^${uuidForm}$`)
-
+/** True for any UUID in lower case. */
 export function isUuid(value: unknown): value is string {
   return typeof value === 'string' && uuid.test(value)
 }

@@ -13,31 +13,12 @@ export function toRfc3339(timeMs: number): string {
   return new Date(timeMs).toISOString()
 }
 
-const form = /^\d{4}-\d\d-(\d\d)[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
+const form = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
 
-/** Whether RFC 3339 has a form for the time: years have four digits, in UTC. */
-function hasRfc3339Form(timeMs: number): boolean {
-  const year = new Date(timeMs).getUTCFullYear()
-  return year >= 0 && year <= 9999
-}
-
-/**
- * Milliseconds of an RFC 3339 time that `toRfc3339` can write, or null for anything else (no zone,
- * 30 February, the last hours of 9999 west of Greenwich).
- */
+/** Milliseconds of an RFC 3339 time, or null for anything else, such as a time without a zone. */
 export function parseRfc3339(text: string): number | null {
-  const match = form.exec(text)
-  if (match === null) return null
-  const normal = text.toUpperCase().replace(' ', 'T')
-  const timeMs = Date.parse(normal)
-  // The parser rolls 30 February over to March: the day must exist in its month.
-  const day = Date.parse(`${normal.slice(0, 10)}T00:00:00Z`)
-  if (!hasRfc3339Form(timeMs) || new Date(day).getUTCDate() !== Number(match[1])) return null
-  return timeMs
-}
-
-export function isRfc3339(value: unknown): value is string {
-  return typeof value === 'string' && parseRfc3339(value) !== null
+  const timeMs = form.test(text) ? Date.parse(text.toUpperCase().replace(' ', 'T')) : NaN
+  return Number.isNaN(timeMs) ? null : timeMs
 }
 
 /** The text of a time, or null when none is known. */
@@ -82,14 +63,14 @@ export function pause(timer: Timer, delayMs: number, signal: AbortSignal): Promi
  * Returns the stop.
  */
 export function repeat(timer: Timer, delayMs: number, run: () => Promise<void>): () => void {
-  let stopped = false
-  let cancel = timer.after(delayMs, () => void step())
-  async function step(): Promise<void> {
-    await run()
-    if (!stopped) cancel = timer.after(delayMs, () => void step())
+  let isStopped = false
+  let cancel = () => {}
+  const next = () => {
+    if (!isStopped) cancel = timer.after(delayMs, () => void run().then(next))
   }
+  next()
   return () => {
-    stopped = true
+    isStopped = true
     cancel()
   }
 }

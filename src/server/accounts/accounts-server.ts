@@ -3,7 +3,7 @@ import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
 import { defaultLimits } from '../../lib/config/limits.ts'
 import { isLoopback } from '../../lib/util/net.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type Stoppable, stoppable, ServerSocket } from '../http/server-socket.ts'
+import { stoppable, ServerSocket } from '../http/server-socket.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { openDatabase } from '../database/database.ts'
 import type { AccessLog } from '../http/access-log.ts'
@@ -40,23 +40,15 @@ export interface AccountsServerOptions extends ListenOptions {
   limits?: { accessTokenMs?: number }
 }
 
-/** A started accounts server. */
-export interface AccountsServerHandle extends Stoppable {
-  /** The base: the API is below `/api/v1/auth`. */
-  url: string
-  registration: RegistrationMode
-  /** Only this machine reaches it. */
-  local: boolean
-}
-
 /**
  * Opens the database and the keys, made where there are none, and binds. Once `cancelled` is
- * aborted it does not bind any more: it rejects and leaves nothing open.
+ * aborted it does not bind any more: it rejects and leaves nothing open. The API is below
+ * `/api/v1/auth` of `url`; `local`: only this machine reaches it.
  */
 export async function startAccountsServer(
   options: AccountsServerOptions,
   cancelled?: Pick<AbortSignal, 'throwIfAborted'>,
-): Promise<AccountsServerHandle> {
+) {
   const { dataDir, database: url, publicUrl, log } = options
   const local = isLocal(options)
   const registration = options.registration ?? (local ? 'open' : 'invite')

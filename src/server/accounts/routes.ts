@@ -1,25 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Context, Hono } from 'hono'
 import { apiPrefix, type RegistrationMode } from '../../lib/accounts/protocol.ts'
-import {
-  accountKey,
-  loginRequest,
-  loginResponse,
-  logoutRequest,
-  type MeResponse,
-  meResponse,
-  passwordRequest,
-  refreshRequest,
-  type RegisterRequest,
-  registerRequest,
-  resetRequest,
-  resetResponse,
-  type ServiceTokenView,
-  tokenCreatedResponse,
-  tokenRequest,
-  tokenResponse,
-  tokensResponse,
-} from '../../lib/accounts/wire.ts'
+import * as wire from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
@@ -61,8 +43,8 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
 
   api.post(
     '/register',
-    describe('Create an account and log in', { answer: loginResponse, status: 201 }),
-    jsonBody(registerRequest),
+    describe('Create an account and log in', { answer: wire.loginResponse, status: 201 }),
+    jsonBody(wire.registerRequest),
     async c => {
       const body = c.req.valid('json')
       const codeHash = await admitRegistration(c, body)
@@ -72,9 +54,9 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
       const account: NewAccount = {
         id: randomUUID(),
         username: body.username,
-        usernameKey: accountKey(body.username),
+        usernameKey: wire.accountKey(body.username),
         email,
-        emailKey: accountKey(email),
+        emailKey: wire.accountKey(email),
         passwordHash: await passwords.hash(body.password),
         createdAtMs: Date.now(),
       }
@@ -95,11 +77,13 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
 
   api.post(
     '/login',
-    describe('Log in with user name, or email address, and password', { answer: loginResponse }),
-    jsonBody(loginRequest),
+    describe('Log in with user name, or email address, and password', {
+      answer: wire.loginResponse,
+    }),
+    jsonBody(wire.loginRequest),
     async c => {
       const { username, password } = c.req.valid('json')
-      const name = accountKey(username)
+      const name = wire.accountKey(username)
       const account = await store.findAccount(name)
       // An unknown name takes the same time.
       const isRight = await tryPassword(c, name, password, account?.passwordHash ?? null)
@@ -126,8 +110,11 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
 
   api.post(
     '/refresh',
-    describe('Get a fresh token for the one presented', { answer: tokenResponse, token: true }),
-    jsonBody(refreshRequest),
+    describe('Get a fresh token for the one presented', {
+      answer: wire.tokenResponse,
+      token: true,
+    }),
+    jsonBody(wire.refreshRequest),
     async c => {
       const { refresh_token: presented } = c.req.valid('json')
       if (presented === undefined) {
@@ -146,24 +133,22 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     },
   )
 
-  api.get('/me', describe('Whose token this is', { answer: meResponse, token: true }), async c =>
-    c.json(meView(await authenticate(c, tokens))),
+  api.get(
+    '/me',
+    describe('Whose token this is', { answer: wire.meResponse, token: true }),
+    async c => c.json(meView(await authenticate(c, tokens))),
   )
 
   api.post(
     '/logout',
     describe('End this session, or every session of the account', { token: true }),
     requireLogin(tokens),
-    jsonBody(logoutRequest),
+    jsonBody(wire.logoutRequest),
     async c => {
       const { account, session } = c.var
-      if (c.req.valid('json').all === true) {
-        await store.endSessions(account.id)
-        await audit(c, 'logout.all')
-      } else {
-        await store.endSession(session.id)
-        await audit(c, 'logout', { session_id: session.id })
-      }
+      const { all = false } = c.req.valid('json')
+      await store.endSessions(all ? { accountId: account.id } : { id: session.id })
+      await audit(c, all ? 'logout.all' : 'logout', { session_id: session.id })
       return c.body(null, 204)
     },
   )
@@ -172,7 +157,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     '/password',
     describe('Change the password; every other session ends', { token: true }),
     requireLogin(tokens),
-    jsonBody(passwordRequest),
+    jsonBody(wire.passwordRequest),
     async c => {
       const { current_password: password, new_password: next } = c.req.valid('json')
       const { account, session } = c.var
@@ -194,12 +179,12 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
   api.post(
     '/reset',
     describe('Set a new password with a code; every session and service token ends', {
-      answer: resetResponse,
+      answer: wire.resetResponse,
     }),
-    jsonBody(resetRequest),
+    jsonBody(wire.resetRequest),
     async c => {
       const { username, code, new_password: password } = c.req.valid('json')
-      const name = accountKey(username)
+      const name = wire.accountKey(username)
       const codeHash = hashOfSecret(code)
       // By the code alone: a look-up of the name would take longer for one that exists.
       const usernameKey = await store.findCode(codeHash, Date.now())
@@ -229,12 +214,12 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
   api.post(
     '/tokens',
     describe('Make a service token; this answer alone shows it', {
-      answer: tokenCreatedResponse,
+      answer: wire.tokenCreatedResponse,
       status: 201,
       token: true,
     }),
     requireLogin(tokens),
-    jsonBody(tokenRequest),
+    jsonBody(wire.tokenRequest),
     async c => {
       const { name, scopes = ['read', 'publish'], expires_in_days } = c.req.valid('json')
       const secret = serviceTokenPrefix + randomBytes(30).toString('base64url')
@@ -258,7 +243,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
 
   api.get(
     '/tokens',
-    describe('The service tokens of the account', { answer: tokensResponse, token: true }),
+    describe('The service tokens of the account', { answer: wire.tokensResponse, token: true }),
     requireLogin(tokens),
     async c => {
       const rows = await store.listServiceTokens(c.var.account.id, Date.now())
@@ -311,7 +296,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
   /** Returns the hash of the code to use up; undefined when none is needed. */
   async function admitRegistration(
     c: Context<AccountsEnv>,
-    { username, invite }: RegisterRequest,
+    { username, invite }: wire.RegisterRequest,
   ): Promise<string | undefined> {
     if (registration === 'open') return undefined
     if (registration === 'closed') {
@@ -325,7 +310,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
     }
     const codeHash = hashOfSecret(invite)
     // Before anything is hashed: nothing is spent on a caller without a code.
-    if ((await store.findCode(codeHash, Date.now())) !== accountKey(username)) {
+    if ((await store.findCode(codeHash, Date.now())) !== wire.accountKey(username)) {
       throw await refusedInvite(c)
     }
     return codeHash
@@ -357,7 +342,7 @@ function accountView({ id, username, email, createdAtMs }: NewAccount) {
   return { id, username, email, created_at: toRfc3339(createdAtMs) }
 }
 
-function meView({ account, scopes, session, token }: Principal): MeResponse {
+function meView({ account, scopes, session, token }: Principal): wire.MeResponse {
   return {
     ...accountView(account),
     team: account.team,
@@ -371,7 +356,7 @@ function meView({ account, scopes, session, token }: Principal): MeResponse {
   }
 }
 
-function serviceTokenView(token: NewServiceToken): ServiceTokenView {
+function serviceTokenView(token: NewServiceToken): wire.ServiceTokenView {
   return {
     id: token.id,
     name: token.name,

@@ -190,12 +190,10 @@ export class AccountStore {
     return numUpdatedRows > 0n
   }
 
-  async endSession(id: string): Promise<void> {
-    await this.#db.deleteFrom('sessions').where('id', '=', id).execute()
-  }
-
-  async endSessions(accountId: string): Promise<void> {
-    await this.#db.deleteFrom('sessions').where('accountId', '=', accountId).execute()
+  /** One session, or every one of an account. */
+  async endSessions(which: { id: string } | { accountId: string }): Promise<void> {
+    const query = this.#db.deleteFrom('sessions').where(eb => eb.and(which))
+    await query.execute()
   }
 
   /** Ends every session and service token of the account. */

@@ -75,20 +75,20 @@ export class Tokens {
     const sessionEnd = seconds(session.expiresAtMs)
     const expires = Math.min(now + seconds(accessTokenMs), sessionEnd)
     const scope = sessionScopes.join(' ')
-    const token = await new SignJWT({
+    const claims = {
+      iss: issuer,
+      aud: issuer,
+      sub: session.accountId,
       client_id: 'service-cli',
       sid: session.id,
       scope,
       auth_time: seconds(session.createdAtMs),
-    })
-      .setProtectedHeader({ typ: 'at+jwt', alg: 'ES256', kid })
-      .setIssuer(issuer)
-      .setAudience(issuer)
-      .setSubject(session.accountId)
-      .setJti(randomUUID())
-      .setIssuedAt(now)
-      .setExpirationTime(expires)
-      .sign(key)
+      jti: randomUUID(),
+      iat: now,
+      exp: expires,
+    }
+    const header = { typ: 'at+jwt', alg: 'ES256', kid }
+    const token = await new SignJWT(claims).setProtectedHeader(header).sign(key)
     return {
       access_token: token,
       token_type: 'Bearer',
@@ -121,7 +121,7 @@ export class Tokens {
     if (hash === session.previousHash && isRecent) {
       return { session, refreshToken: nextToken(id, session.seed, presented) }
     }
-    await this.#parts.store.endSession(id)
+    await this.#parts.store.endSessions({ id })
     return { session, refreshToken: null }
   }
 

@@ -17,12 +17,10 @@ const tokenAccount = meResponse.omit({ email: true, created_at: true, session: t
 type TokenAccount = z.infer<typeof tokenAccount>
 
 /** `unavailable`: the accounts server cannot be asked. `reason` is a clause for people. */
-export interface TokenRefusal {
-  readonly kind: 'invalid' | 'unavailable'
-  readonly reason: string
-}
-
-export type CheckedToken = Result<TokenAccount, TokenRefusal>
+export type CheckedToken = Result<
+  TokenAccount,
+  { readonly kind: 'invalid' | 'unavailable'; readonly reason: string }
+>
 
 interface KnownToken {
   /** Null: before the first answer. */
@@ -141,11 +139,8 @@ export function withAccountTokens(
   tokens: AccountTokens,
   failures: FailureLimit,
 ): AuthPolicy {
-  function decide(
-    token: string,
-    checked: CheckedToken,
-    peer: string,
-  ): AuthOutcome | Promise<AuthOutcome> {
+  async function decide(token: string, peer: string): Promise<AuthOutcome> {
+    const checked = await tokens.check(token)
     if (!checked.ok) {
       const { kind, reason } = checked.failure
       if (kind === 'unavailable') return unavailable
@@ -170,7 +165,7 @@ export function withAccountTokens(
       if (sent === undefined) return tokenMissing
       const token = bearerToken(sent)
       if (token === null || !tokenForm.test(token)) return keys.authenticate(caller)
-      return tokens.check(token).then(checked => decide(token, checked, caller.peer))
+      return decide(token, caller.peer)
     },
   }
 }

@@ -22,8 +22,8 @@ export interface LinkedPictures {
    */
   offered(view?: CaptureView): Result<null, Unavailable>
   /**
-   * Asks it; nothing of the bytes is checked yet. Never rejects; ends by the deadline of the link, and soon after `form.signal` is
-   * aborted, in which case the question is withdrawn and the outcome of no interest.
+   * Asks it; nothing of the bytes is checked yet. Never rejects; ends by the deadline of the link, and
+   * soon after `form.signal` is aborted: then the question is withdrawn and the outcome of no interest.
    */
   ask(form: AppCaptureForm): Promise<Result<Capture, CaptureFailure>>
   /** A client got a picture of it, drawn by itself or taken from outside. */

@@ -60,7 +60,7 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
 function familyOf(before: JsonObject, after: JsonObject, targets: readonly SceneTarget[]) {
   const [olds, news] = [objectsOf(before), objectsOf(after)]
   const [oldIndex, newIndex] = [indexObjects(olds), indexObjects(news)]
-  const oldOf = matchObjects(olds, news)
+  const { partners: oldOf } = matchObjects(olds, news)
   const newOf = new Map(Array.from(oldOf, ([now, old]) => [old, now]))
   const found = targets.map(target => {
     const was = findTarget(oldIndex, target)

@@ -32,8 +32,9 @@ export function artefactDownload(store: ArtefactStore, log: Logger): NodeHandler
       const etag = `"${hex}"`
       const range = rangeOf(req, etag, ref.size_bytes)
       const headers = artefactHeaders(ref, hex)
-      // One of several tags, weak or strong (RFC 9110, section 13.1.2): no other tag contains this one.
-      if (req.headers['if-none-match']?.includes(etag) === true) {
+      // Any tag, or one of several, weak or strong (RFC 9110, section 13.1.2): no other contains this one.
+      const known = req.headers['if-none-match']
+      if (known === '*' || known?.includes(etag) === true) {
         const { 'Content-Type': _, 'Content-Disposition': __, ...kept } = headers
         res.writeHead(304, kept).end()
       } else if (req.method === 'HEAD') {

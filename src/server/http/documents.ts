@@ -1,7 +1,6 @@
 import { Hono } from 'hono'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { clientMetadataPath } from '../../lib/auth/cimd-document.ts'
-import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
+import { clientMetadataPath, type OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { shortened } from './access-log.ts'
 import type { AppEnv } from './app.ts'
 
@@ -14,13 +13,8 @@ export type PublicDocuments = ReadonlyMap<string, () => Readonly<object>>
 /** What `/readyz` says beside that the server is ready, once it is. */
 export type ReadyFacts = () => object | Promise<object>
 
-interface PublicParts {
-  readyFacts?: ReadyFacts
-  documents?: PublicDocuments
-}
-
 /** Paths anyone may ask for: health and the well-known documents. */
-export function publicRoutes({ readyFacts, documents }: PublicParts): Hono<AppEnv> {
+export function publicRoutes(documents?: PublicDocuments, readyFacts?: ReadyFacts): Hono<AppEnv> {
   const app = new Hono<AppEnv>()
   app.get('/healthz', c => c.json({ status: 'ok' }))
   app.get('/readyz', async c => c.json({ status: 'ready', ...(await readyFacts?.()) }))

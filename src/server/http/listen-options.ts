@@ -1,5 +1,3 @@
-import { withoutTrailingSlashes } from '../../lib/auth/cimd-document.ts'
-
 /** Where a server listens and how clients reach it: the options of all three servers. */
 export interface ListenOptions {
   /** TCP port; 0 picks a free one. */
@@ -37,6 +35,6 @@ export function baseUrlOf(
   { host, publicUrl, tls }: Pick<ListenOptions, 'host' | 'publicUrl' | 'tls'>,
   port: number,
 ): string {
-  if (publicUrl !== undefined) return withoutTrailingSlashes(publicUrl)
+  if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '')
   return localBase(host, port, tls === undefined ? 'http' : 'https')
 }

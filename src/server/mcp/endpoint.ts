@@ -4,9 +4,10 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import { isWriteRefusal } from '../http/authentication.ts'
 import { readBody } from '../http/body.ts'
-import { accepts, isJsonType, isUncoded } from '../http/media.ts'
+import { accepts, isJsonType } from '../http/media.ts'
 import type { Gauge } from '../http/metrics.ts'
 import type { RequestContext } from '../http/request-context.ts'
+import type { Notes } from '../notes/notes.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import { Call, type CallParts, recordCall } from './call.ts'
 import type { ClientTable } from './client-table.ts'
@@ -19,12 +20,12 @@ import {
   parseBody,
   type RequestMessage,
 } from './json-rpc.ts'
-import { errorMessage, type JsonText, listText, resultMessage } from './json-text.ts'
+import { errorMessage, type JsonText, resultMessage } from './json-text.ts'
 import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createMethods, initializeResult, type MethodTable, type Offered } from './methods.ts'
-import { sendAnswer, sendJson, sendNoAnswer, sendRefusal } from './send.ts'
+import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
 import {
   negotiate,
   type Session,
@@ -35,7 +36,7 @@ import {
 } from './sessions.ts'
 import { envelopeProblem, isStateless, resultOpening } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
-import type { Tool, ToolParts } from './tools/tool.ts'
+import type { Tool } from './tools/tool.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
@@ -51,8 +52,9 @@ interface McpEndpointParts {
   clients?: ClientTable
   /** Sessions of the server that had the port before. Absent: a restart ends all. */
   kept?: KeptSessions
-  /** Absent: no tools. Without resources there are none either. */
-  tools?: (parts: ToolParts) => readonly Tool[]
+  /** Without resources there are none. */
+  tools: readonly Tool[]
+  notes?: Notes
   /** How a model finds its way about what is served. */
   instructions: string
   limits: McpLimits
@@ -75,7 +77,7 @@ export class Endpoint {
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
-    const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
+    const { registry, resourcesEnabled, clients, kept, notes, limits, clock, log } = parts
     this.#parts = parts
     const hub = new SubscriptionHub(limits.maxSubscriptions, (uri, isFollowed) =>
       registry.followed(uri, isFollowed),
@@ -84,10 +86,9 @@ export class Endpoint {
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ resources: registry, hub, limits })
     const { signal: stopped } = this.#stop
-    const given = { registry, hub, clock, timer: systemTimer, limits, stopped }
-    const tools = (resourcesEnabled && parts.tools?.(given)) || []
-    this.#tools = createToolMethods(tools, log, word => registry.isNamed(word))
-    const offered: Offered = { instructions, resourcesEnabled, tools: this.#tools }
+    const given = { registry, hub, clock, timer: systemTimer, limits, notes, stopped }
+    this.#tools = createToolMethods(resourcesEnabled ? parts.tools : [], given, log)
+    const offered: Offered = { ...parts, tools: this.#tools }
     this.#initializeResults = new Map(
       sessionRevisions.map(revision => [revision, initializeResult(offered, revision)]),
     )
@@ -145,10 +146,6 @@ export class Endpoint {
     if (!isJsonType(headers['content-type'])) {
       throw new Refusal(415, 'Content-Type must be application/json')
     }
-    if (!isUncoded(headers['content-encoding'])) {
-      const message = 'a body with a Content-Encoding is not taken: send it uncompressed'
-      throw new Refusal(415, message, { headers: { 'Accept-Encoding': 'identity' } })
-    }
     const { maxRequestBytes: maxBytes, bodyTimeoutMs: timeoutMs } = this.#parts.limits
     const inbound = parseBody(await readBody(req, { maxBytes, timeoutMs }))
     if (isStateless(headers, inbound)) return this.#postStateless(res, inbound, context)
@@ -205,14 +202,16 @@ export class Endpoint {
     const session = this.#sessions.create(revision.value, context.principal, params.clientInfo)
     if (session === null) {
       const message = 'every session of this server is in use; try again later'
-      const headers = { 'Retry-After': '30' }
-      throw new Refusal(503, message, { code: rpcCodes.refused, headers })
+      throw new Refusal(503, message, { headers: { 'Retry-After': '30' } })
     }
     const result = this.#initializeResults.get(revision.value)!
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })
   }
 
-  /** Answers a batch with one JSON array. Without a request in it there is nothing to answer: 202. */
+  /**
+   * Answers a batch with one JSON array, written as the answers come: a hundred large reads are never
+   * held together. Without a request in it there is nothing to answer: 202.
+   */
   async #answerBatch(
     res: ServerResponse,
     messages: readonly Message[],
@@ -224,19 +223,23 @@ export class Endpoint {
     const asked = messages.filter(({ kind }) => kind === 'request' || kind === 'invalid')
     if (asked.length === 0) return void res.writeHead(202).end()
     const parts = { res, context, session, isBatched: true }
-    const answers: JsonText[] = []
     for (const message of asked) {
-      if (!this.#sessions.isLive(session) || res.destroyed) break
+      if (!this.#sessions.isLive(session)) break
       const answer = await this.#answerInBatch(message, parts)
-      if (answer !== null) answers.push(answer)
+      if (answer === null) continue
+      const isFirst = !res.headersSent
+      if (isFirst) res.writeHead(200, { 'Content-Type': 'application/json' })
+      await writeParts(res, [isFirst ? '[' : ',', ...answer.parts])
+      await drained(res)
+      if (res.destroyed) return
     }
-    if (answers.length === 0) return sendNoAnswer(res)
-    return sendJson(res, 200, listText(answers))
+    if (res.headersSent) res.end(']')
+    else sendNoAnswer(res)
   }
 
   async #answerInBatch(message: Message, parts: CallParts): Promise<JsonText | null> {
     if (message.kind === 'invalid') {
-      return errorMessage(null, { code: message.code, message: message.problem })
+      return errorMessage(message.id, { code: message.code, message: message.problem })
     }
     if (message.kind !== 'request') return null
     const call = new Call(message, parts)

@@ -11,7 +11,7 @@ export type Message =
   | { kind: 'request'; id: RequestId; method: string; params: JsonObject }
   | { kind: 'notification'; method: string; params: JsonObject }
   | { kind: 'response' }
-  | { kind: 'invalid'; code: number; problem: string }
+  | { kind: 'invalid'; id: RequestId | null; code: number; problem: string }
 
 /** The body of a POST: one message, or the elements of a batch as they came. */
 export type Inbound = Message | { kind: 'batch'; elements: readonly unknown[] }
@@ -30,7 +30,7 @@ export function parseBody(body: Buffer): Inbound {
     return Array.isArray(value) ? { kind: 'batch', elements: value } : parseMessage(value)
   }
   if (parsed.failure === 'syntax') return noJson(`the body is not valid JSON: ${jsonFault(text)}`)
-  return invalid(`the body nests more than ${maxJsonDepth} levels deep`)
+  return invalid(null, `the body nests more than ${maxJsonDepth} levels deep`)
 }
 
 /** The messages of a batch. Throws `Refusal` where the revision of the session has none. */
@@ -55,17 +55,18 @@ const noParams: JsonObject = Object.freeze({})
 
 /** Sorts one parsed JSON value. Every member is checked, none is trusted. */
 export function parseMessage(value: unknown): Message {
-  if (!isJsonObject(value)) return invalid('a message must be a JSON object')
+  if (!isJsonObject(value)) return invalid(null, 'a message must be a JSON object')
   const { id, method } = value
   const params = isAbsent(value.params) ? noParams : value.params
-  if (value.jsonrpc !== '2.0') return invalid('member "jsonrpc" must be "2.0"')
+  const known = isRequestId(id) ? id : null
+  if (value.jsonrpc !== '2.0') return invalid(known, 'member "jsonrpc" must be "2.0"')
   // The server sends no requests, so no call waits for a response.
   if (method === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
-  if (typeof method !== 'string') return invalid('member "method" must be a string')
-  if (!isJsonObject(params)) return invalid('member "params" must be an object')
+  if (typeof method !== 'string') return invalid(known, 'member "method" must be a string')
+  if (!isJsonObject(params)) return invalid(known, 'member "params" must be an object')
   if (!('id' in value)) return { kind: 'notification', method, params }
-  if (!isRequestId(id)) return invalid(idProblem)
-  return { kind: 'request', id, method, params }
+  if (known === null) return invalid(null, idProblem)
+  return { kind: 'request', id: known, method, params }
 }
 
 /** Clients without params also send null or an empty array. */
@@ -73,10 +74,10 @@ function isAbsent(params: unknown): boolean {
   return params === undefined || params === null || (Array.isArray(params) && params.length === 0)
 }
 
-function invalid(problem: string): Message {
-  return { kind: 'invalid', code: rpcCodes.invalidRequest, problem }
+function invalid(id: RequestId | null, problem: string): Message {
+  return { kind: 'invalid', id, code: rpcCodes.invalidRequest, problem }
 }
 
 function noJson(problem: string): Message {
-  return { kind: 'invalid', code: rpcCodes.parseError, problem }
+  return { kind: 'invalid', id: null, code: rpcCodes.parseError, problem }
 }

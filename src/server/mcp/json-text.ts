@@ -83,13 +83,6 @@ export function errorMessage(id: RequestId | null | undefined, error: RpcError):
   return JsonText.membersOf(error).within(`{"jsonrpc":"2.0",${named}"error":{`, '}}')
 }
 
-/** One array of them. */
-export function listText(texts: readonly JsonText[]): JsonText {
-  const parts = texts.flatMap(({ parts: each }, at) => [at === 0 ? '[' : ',', ...each])
-  const byteLength = texts.reduce((sum, text) => sum + text.byteLength + 1, 1)
-  return new JsonText([...parts, ']'], { byteLength })
-}
-
 /** The result of another server of this program, which has made it well-formed, as it comes. */
 export function relayedText(members: RelayedContents, isBatched: boolean): JsonText {
   // One that breaks off would break the other answers of a batch, too.

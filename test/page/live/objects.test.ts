@@ -7,7 +7,8 @@ const cube: ObjectRow = { id: 'Cube', name: 'Cube', type: 'mesh', visible: true 
 function rowsAfter(...changes: JsonChange[]): readonly ObjectRow[] {
   const rows = new Map([[cube.id, cube]])
   for (const change of changes) applyTo(rows, change)
-  return [...rows.values()]
+  // An undefined member counts as absent.
+  return JSON.parse(JSON.stringify([...rows.values()]))
 }
 
 describe('rows of objects', () => {

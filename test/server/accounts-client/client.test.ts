@@ -38,9 +38,9 @@ describe('the client of an accounts server', () => {
         const login = await clientOf(url).register(alice, new Secret(password), invite)
         expect(requests).to.have.length(1)
         expect(wire.registerRequest.safeParse(requests[0]?.body).success).to.equal(true)
-        expect(login?.accessExpiresAtMs).to.be.within(before + 60_000, Date.now() + 60_000)
-        expect(login?.refreshExpiresAtMs).to.be.within(before + 120_000, Date.now() + 120_000)
-        expect(login?.refreshToken?.reveal()).to.equal('srt_1')
+        expect(login?.access_expires_at).to.be.within(before + 60_000, Date.now() + 60_000)
+        expect(login?.refresh_expires_at).to.be.within(before + 120_000, Date.now() + 120_000)
+        expect(login?.refresh_token?.reveal()).to.equal('srt_1')
         expect(inspect(login)).to.not.include('srt_1')
       },
     )
@@ -52,7 +52,7 @@ describe('the client of an accounts server', () => {
         sendJson(res, 200, { access_token: jwt(1_900_000_000_000), token_type: 'bearer' }),
       async ({ url }) => {
         const login = await clientOf(url).login('alice', new Secret(password))
-        expect(login).to.include({ accessExpiresAtMs: 1_900_000_000_000, refreshToken: undefined })
+        expect(login).to.include({ access_expires_at: 1_900_000_000_000, refresh_token: undefined })
       },
     ))
 

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { withSavedToken } from '../../../src/lib/accounts/token.ts'
-import { type SavedLogin, ConfigStore } from '../../../src/lib/config/config-file.ts'
+import { readConfig, type SavedLogin, updateConfig } from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { newFolder } from '../../helpers/cleanup.ts'
 import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, withServer } from './support.ts'
@@ -65,7 +65,6 @@ interface Case {
 function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
   return withRotatingAccounts(async registry => {
     const path = join(newFolder(), 'service-cli', 'config.toml')
-    const openStore = () => new ConfigStore(path)
     const { url, access, refresh } = registry
     await run({
       registry,
@@ -73,20 +72,20 @@ function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
       save: (leftMs, more) => {
         const login = {
           username: 'alice',
-          accessToken: new Secret(access),
-          accessExpiresAtMs: Date.now() + leftMs,
-          refreshToken: new Secret(refresh),
+          access_token: new Secret(access),
+          access_expires_at: Date.now() + leftMs,
+          refresh_token: new Secret(refresh),
           ...more,
         }
-        return openStore().update(config => {
-          return { ...config, logins: new Map(config.logins).set(url, login) }
+        return updateConfig(path, config => {
+          return { ...config, registries: { ...config.registries, [url]: login } }
         })
       },
-      saved: async () => (await openStore().read()).logins.get(url),
+      saved: async () => (await readConfig(path)).registries[url],
       // As a process of its own.
       whoami: () => {
         const client = clientOf(url)
-        return withSavedToken(client, openStore(), async token => {
+        return withSavedToken(client, path, async token => {
           return (await client.me(token)).username
         })
       },
@@ -111,10 +110,10 @@ describe('a saved login', () => {
       expect(registry.calls).to.deep.equal(['refresh', 'me'])
       const login = await saved()
       expect(login?.username).to.equal('alice')
-      expect(login?.accessToken?.reveal()).to.equal(registry.access)
-      expect(login?.refreshToken?.reveal()).to.equal('srt_1')
-      expect(login?.accessExpiresAtMs).to.be.greaterThan(Date.now() + 50 * minuteMs)
-      expect(login?.refreshExpiresAtMs).to.be.greaterThan(Date.now())
+      expect(login?.access_token?.reveal()).to.equal(registry.access)
+      expect(login?.refresh_token?.reveal()).to.equal('srt_1')
+      expect(login?.access_expires_at).to.be.greaterThan(Date.now() + 50 * minuteMs)
+      expect(login?.refresh_expires_at).to.be.greaterThan(Date.now())
     }))
 
   it('is refreshed once after a 401, and the call is made again', () =>
@@ -127,12 +126,12 @@ describe('a saved login', () => {
 
   it('is a service token, which is used as it is to its end', () =>
     withCase(async ({ registry, save, saved, whoami }) => {
-      const accessToken = new Secret('svc_1234')
-      await save(0, { accessToken, accessExpiresAtMs: undefined, refreshToken: undefined })
+      const access_token = new Secret('svc_1234')
+      await save(0, { access_token, access_expires_at: undefined, refresh_token: undefined })
       registry.access = 'svc_1234'
       expect(await whoami()).to.equal('alice')
       expect(registry.calls).to.deep.equal(['me'])
-      expect((await saved())?.accessToken?.reveal()).to.equal('svc_1234')
+      expect((await saved())?.access_token?.reveal()).to.equal('svc_1234')
     }))
 
   it('is kept when the accounts server is away', () =>
@@ -141,7 +140,7 @@ describe('a saved login', () => {
       registry.broken = true
       const secrets = [registry.access, registry.refresh]
       expect(expectNoLeak(await thrownBy(whoami), secrets).code).to.equal('registry_failed')
-      expect((await saved())?.refreshToken?.reveal()).to.equal('srt_first')
+      expect((await saved())?.refresh_token?.reveal()).to.equal('srt_first')
     }))
 
   it('loses its tokens, and says how to log in, when the accounts server has ended it', () =>
@@ -151,15 +150,19 @@ describe('a saved login', () => {
       registry.refresh = 'something-else'
       for (const more of [
         {},
-        { accessToken: new Secret('svc_1234'), accessExpiresAtMs: undefined },
+        { access_token: new Secret('svc_1234'), access_expires_at: undefined },
       ]) {
         await save(-minuteMs, more)
         const failure = expectNoLeak(await thrownBy(whoami), secrets)
         expect(failure.code).to.equal('auth_required')
         expect(failure.message).to.include(path)
         expect(failure.hint).to.include(`service-cli login --registry ${registry.url}`)
-        const { username, accessToken, refreshToken } = (await saved()) ?? {}
-        expect([username, accessToken, refreshToken]).to.deep.equal(['alice', undefined, undefined])
+        const { username, access_token, refresh_token } = (await saved()) ?? {}
+        expect([username, access_token, refresh_token]).to.deep.equal([
+          'alice',
+          undefined,
+          undefined,
+        ])
       }
     }))
 
@@ -169,7 +172,7 @@ describe('a saved login', () => {
       const names = await Promise.all(Array.from({ length: 50 }, whoami))
       expect(new Set(names)).to.deep.equal(new Set(['alice']))
       expect(registry.calls.filter(call => call === 'refresh')).to.have.length(1)
-      expect((await saved())?.refreshToken?.reveal()).to.equal(registry.refresh)
+      expect((await saved())?.refresh_token?.reveal()).to.equal(registry.refresh)
       expect(statSync(path).mode & 0o777).to.equal(0o600)
     }))
 })

@@ -112,7 +112,7 @@ describe('refresh', () => {
         wrap: store =>
           withMethods(store, {
             async rotateSession(id, ...rotation) {
-              await store.endSession(id)
+              await store.endSessions({ id })
               return store.rotateSession(id, ...rotation)
             },
           }),

@@ -82,6 +82,21 @@ describe('the host client in Node', () => {
     expect((await scene()).objects).to.equal(undefined)
   })
 
+  it('says what is open, which is the document of a summary, and each time another', async () => {
+    const { link } = await connect({ document: { name: 'one' } })
+    link.setScene({ objects: [cube] })
+    const document = async () => {
+      const { result } = await session.call('tools/call', toolCall('query_scene'))
+      return result.structuredContent.document
+    }
+    await link.flush()
+    expect(await document()).to.deep.equal({ name: 'one' })
+    const two = { path: '/shots/two.view', modified: true }
+    link.setDocument(two)
+    await link.log('viewer')
+    expect(await document()).to.deep.equal(two)
+  })
+
   it('sends what is no number, of which the scene warns', async () => {
     const { link } = await connect()
     link.setScene({ camera: null, objects: [{ id: 'a', x: NaN }, lamp] })

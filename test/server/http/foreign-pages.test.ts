@@ -145,5 +145,7 @@ describe('pages of other sites', () => {
       'Retry-After',
     ])
     expect((await ask(exposed.url)).headers.vary).to.equal('Origin')
+    const refused = await ask(exposed.url, { headers: { Origin: 'https://evil.example' } })
+    expect([refused.status, refused.headers.vary], 'for caches').to.deep.equal([403, 'Origin'])
   })
 })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
+import { LinkClient } from '../../helpers/link.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { newFolder } from '../../helpers/cleanup.ts'
@@ -91,6 +92,18 @@ describe('numbers of an application', () => {
     expect(await read('scene://current')).to.equal(patched)
     expect(await read('scene://current?ids=B')).to.contain('[[9007199254740993,-0.0]]')
     expect(await read('scene://current?pointer=/m')).to.contain('"value":2.0')
+
+    const app = await LinkClient.connect(serve)
+    app.say('{"type":"scene.set","id":"1","scene":{"objects":[{"id":"A","x":1.0}],"n":1.50}}')
+    await app.until(() => app.ofType('ok').length === 1, 'the scene')
+    const [{ revision: base }] = app.ofType('ok')
+    const objects = '[{"id":"B","x":9007199254740993}]'
+    app.say(`{"type":"scene.patch","id":"2","base":${base},"objects":${objects}}`)
+    await app.until(() => app.ofType('ok').length === 2, 'the patch')
+    expect(await read('scene://current')).to.equal(
+      '{"objects":[{"id":"A","x":1.0},{"id":"B","x":9007199254740993}],"n":1.50}',
+    )
+    await app.bye()
   })
 
   it('come back from audit records, session events and the metadata of artefacts', async () => {

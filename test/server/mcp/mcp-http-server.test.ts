@@ -8,7 +8,7 @@ import { openFolder } from '../../unit/artefacts/support.ts'
 
 describe('McpHttpServer', () => {
   const wrong: [object, string][] = [
-    [{ limits: { maxSesions: 5 } }, 'unknown limit "maxSesions"; did you mean "maxSessions"?'],
+    [{ limits: { maxSesions: 5 } }, 'unknown limit "maxSesions"'],
     [{ host: ' ' }, 'host must not be empty'],
   ]
   for (const [config, message] of wrong) {

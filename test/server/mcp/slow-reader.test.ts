@@ -92,8 +92,13 @@ describe('a stream whose reader is behind', () => {
         await overfill(reader)
         expect(process.memoryUsage().arrayBuffers - before).to.be.below(20 * 1024 * 1024)
         for (let n = 0; n < 3; n++) running.server.resources().notifyUpdated('test://other')
+        // Told at most once a second: while the reader is still behind.
+        const told = new Promise<void>(listChanged => {
+          running.server.resources().listen({ listChanged })
+        })
         const buffer = new SessionEventBuffer({ sessionId: kind.replaceAll(' ', '-') })
         running.server.resources().registerSessionEventBuffer(buffer)
+        await told
         // The last URI changes behind everything else.
         running.server.resources().notifyUpdated(last)
         reader.socket.resume()

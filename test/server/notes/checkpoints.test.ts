@@ -92,7 +92,7 @@ describe('checkpoints of the scene', () => {
     expect(await names()).to.deep.equal(['before'])
   })
 
-  it('are listed, pushed and removed', async () => {
+  it('are listed, pushed, completed and removed', async () => {
     const events = await session.listen()
     await session.call('resources/subscribe', { uri: 'scene://checkpoints' })
     const told = (count: number) =>
@@ -100,12 +100,27 @@ describe('checkpoints of the scene', () => {
         () => events.updates.filter(uri => uri === 'scene://checkpoints').length >= count,
         'an update',
       )
-    await setScene([cube(0)])
+    await setScene([cube(0), { ...lamp, type: 'light' }])
     await add('one')
     await told(1)
     const names = async () =>
       (await read('scene://checkpoints')).checkpoints.map((each: any) => each.name)
     expect(await names()).to.deep.equal(['one'])
+    const completed = async (uri: string, name: string, value: string) => {
+      const params = { ref: { type: 'ref/resource', uri }, argument: { name, value } }
+      return (await session.call('completion/complete', params)).result.completion.values
+    }
+    const delta = 'scene://delta{?since,run,until}'
+    for (const name of ['since', 'until']) {
+      expect(await completed(delta, name, 'o')).to.deep.equal(['one'])
+    }
+    const { resourceTemplates } = (await session.call('resources/templates/list')).result
+    const { uriTemplate } = resourceTemplates.find((each: any) =>
+      each.uriTemplate.startsWith('scene://current'),
+    )
+    expect(await completed(uriTemplate, 'type', '')).to.deep.equal(['light'])
+    expect(await completed(uriTemplate, 'name', 'C')).to.deep.equal(['Cube'])
+    expect(await completed(uriTemplate, 'name', 'none')).to.deep.equal([])
     expect((await remove('one')).status).to.equal(200)
     await told(2)
     expect(await names()).to.deep.equal([])

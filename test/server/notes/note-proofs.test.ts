@@ -5,6 +5,8 @@ import { rgbPng } from '../../helpers/pictures.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { newFolder } from '../../helpers/cleanup.ts'
 
@@ -193,6 +195,30 @@ describe('the proof of an answer', () => {
     const [unshared, none] = answers.map(({ content }) => content[0].text)
     expect(unshared).to.include('no scene is shared now')
     expect(none).to.include('no scene is kept with the note')
+  })
+
+  it('is made when its caller has left, and is not that of an earlier answer with the same words', async () => {
+    await setScene({ objects: [cube(0)] })
+    const note = await add({ targets: ['Cube'] })
+    const entries = async () => (await session.readJson(`notes://${note.id}`)).entries
+    const left = new AbortController()
+    const post = statelessPost(
+      'tools/call',
+      toolCall('answer_note', { id: note.id, text: 'Dimmed' }),
+    )
+    const sent = fetch(serve.url, { ...post, signal: left.signal }).catch(() => 'left')
+    // Kept at once; the proof waits until the scene is still.
+    await until(async () => (await entries()).length === 1, 'the answer')
+    left.abort()
+    expect(await sent).to.equal('left')
+    await until(async () => (await entries())[0].proof !== undefined, 'the proof')
+    await reply(note.id)
+    await setScene({ objects: [cube(3)] })
+    const [, again] = [await answer(note.id), await answer(note.id)]
+    expect(again.isError, 'it waits for the person').to.equal(true)
+    const [first, , second, ...others] = await entries()
+    expect([first.proof.asked, others]).to.deep.equal([[], []])
+    expect(second.proof.asked).to.deep.equal(['Cube moved 3.00 along x'])
   })
 
   it('comes with each of two answers, in their order', async () => {

@@ -215,8 +215,8 @@ describe('notes of people', () => {
     }
     const answers: [id: string, text: string, words: string][] = [
       ['7', 'done', 'this document has no such note'],
-      ['1', ' ', 'must have 1 to 4000 characters'],
-      ['1', 'x'.repeat(4001), 'must have 1 to 4000 characters'],
+      ['1', ' ', 'argument "text": Too small'],
+      ['1', 'x'.repeat(4001), 'argument "text": Too big: expected string to have <=4000'],
     ]
     for (const [id, text, words] of answers) {
       const { isError, content } = await tool('answer_note', { id, text })

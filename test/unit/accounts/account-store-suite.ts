@@ -72,6 +72,46 @@ export function describeAccountStore(name: string, open: () => Promise<AccountSt
       await make('ada')
     })
 
+    it('rotates the refresh token of a session once for each token', async () => {
+      const { session } = await make('ada')
+      const rotate = (toHash: string) =>
+        store.rotateSession(session.id, session.tokenHash, {
+          tokenHash: toHash,
+          seed: toHash,
+          rotatedAtMs: now,
+        })
+      const all = await Promise.all(['x', 'y', 'z'].map(rotate))
+      expect(all.filter(Boolean)).to.have.length(1)
+      const rotated = (await store.findSession(session.id))?.session
+      expect(rotated?.tokenHash).to.equal(rotated?.seed).and.to.be.oneOf(['x', 'y', 'z'])
+      expect(rotated).to.include({ previousHash: session.tokenHash, rotatedAtMs: now })
+    })
+
+    it('lists and revokes service tokens of their account alone', async () => {
+      const [ada, bob] = [await make('ada'), await make('bob')]
+      await store.createServiceToken(newToken(ada.id, 't'), 'session-ada')
+      await store.createServiceToken(newToken(bob.id, 'b'), 'session-bob')
+      const listed = await store.listServiceTokens(ada.id, now)
+      expect(listed.map(token => token.id)).to.deep.equal(['t'])
+      expect(await store.revokeServiceToken(bob.id, 't')).to.equal(false)
+      expect(await store.findServiceToken('secret of t')).to.not.equal(null)
+      expect(await store.revokeServiceToken(ada.id, 't')).to.equal(true)
+      expect(await store.findServiceToken('secret of t')).to.equal(null)
+    })
+
+    it('ends the code and the other sessions with a new password', async () => {
+      const { id, key, account } = await make('ada')
+      await store.createSession(newSession(id, 'kept'), account.passwordHash)
+      await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + day })
+      const from = (passwordHash: string) =>
+        store.changePassword({ ...account, passwordHash }, 'new', 'kept')
+      expect(await from('wrong')).to.equal(false)
+      expect(await from(account.passwordHash)).to.equal(true)
+      expect(await store.findSession('kept')).to.not.equal(null)
+      expect(await store.findSession('session-ada')).to.equal(null)
+      expect(await store.findCode('h', now)).to.equal(null)
+    })
+
     it('starts no session of an account that is disabled, gone or has another password', async () => {
       const { id, account } = await make('ada')
       const start = (accountId: string, hash: string) =>

@@ -26,7 +26,7 @@ describe('artefact helpers', () => {
     const folder = newFolder()
     const root = artefactRootIn(folder)
     const bytes = randomBytes(3_000_000)
-    await fs.promises.writeFile(join(folder, 'chair.glb'), bytes)
+    fs.writeFileSync(join(folder, 'chair.glb'), bytes)
     const before = alive()
     const file = await artefactPutFile(join(folder, 'chair.glb'), { root, mime: 'model/gltf' })
     expect(file).to.include({ uri: `artefact://sha256/${sha256(bytes)}`, mime: 'model/gltf' })
@@ -57,7 +57,6 @@ describe('artefact helpers', () => {
       [{ sessionId: 'x'.repeat(256) }, 'session_id'],
       [{ expiresAt: 'tomorrow' }, 'expires_at'],
       [{ expiresAt: new Date(0) }, 'expires_at'],
-      [{ expiresAt: '9999-12-31T23:59:59-05:00' }, 'expires_at'],
       [{ metadata: 'x'.repeat(65_535) }, 'metadata'],
       [{ metadata: deep(65) }, 'metadata'],
       [unknown, 'displayname'],

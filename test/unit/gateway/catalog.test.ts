@@ -25,7 +25,7 @@ describe('a catalog', () => {
   }
 
   const refusals: [what: string, text: string | null, reason: string][] = [
-    ['is not there', null, 'it cannot be read: no such file'],
+    ['is not there', null, 'it cannot be read: no such file or directory'],
     ['is empty', '', 'it is empty'],
     ['is no JSON', '[1,]', 'it is not valid JSON'],
     ['is no catalog', '{}', 'schema_version'],
@@ -55,7 +55,7 @@ describe('a catalog', () => {
     const states: [change: () => Promise<void>, names: string, problem: string | null][] = [
       [() => replace(file(rig, { ...rig, name: 'b' })), 'rig b', null],
       [() => replace('{"schema_version":1}'), 'rig b', 'entries'],
-      [() => rm(path), 'rig b', 'it cannot be read: no such file'],
+      [() => rm(path), 'rig b', 'it cannot be read: no such file or directory'],
       [() => replace(file({ ...rig, name: 'c' })), 'c', null],
     ]
     for (const [change, names, problem] of states) {

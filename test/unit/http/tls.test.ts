@@ -27,7 +27,11 @@ describe('a certificate and its key', () => {
   describe('are refused at the start', () => {
     const other = makePair()
     const cases: [why: string, spoil: () => Promise<unknown>, says: RegExp][] = [
-      ['no certificate', () => rm(files.certFile), /^--tls-cert \S+ cannot be read: no such file$/],
+      [
+        'no certificate',
+        () => rm(files.certFile),
+        /^--tls-cert \S+ cannot be read: no such file or directory$/,
+      ],
       [
         'a folder',
         () => rm(files.keyFile).then(() => mkdir(files.keyFile)),

@@ -93,12 +93,14 @@ describe('what differs between two scenes in words', () => {
       {
         objects: [mesh('Cube', { uid: 7, ...at(0, 0, 0) }), mesh('Child', { parent: 'Cube' })],
         selection: { ids: ['Cube'], active: 'Cube', count: 1 },
+        camera: 'Cube',
       },
       {
         objects: [mesh('Hero', { uid: 7, ...at(0.5, 0, 0) }), mesh('Child', { parent: 'Hero' })],
         selection: { ids: ['Hero'], active: 'Hero', count: 1 },
+        camera: 'Hero',
       },
-      ['Cube renamed Hero, moved 0.50 along x', 'Child parent Cube → Hero', 'selection: Hero'],
+      ['Cube renamed Hero, moved 0.50 along x'],
     ],
     [
       'objects of one content that cannot be told apart',
@@ -159,6 +161,18 @@ describe('what differs between two scenes in words', () => {
       ['active object A → B', 'selection: A', 'B selected'],
     ],
     [
+      'texts that are equal to a name that changed',
+      { objects: [{ id: 1, name: 'red' }, mesh('B', { color: 'red' })], theme: 'red' },
+      { objects: [{ id: 1, name: 'blue' }, mesh('B', { color: 'blue' })], theme: 'blue' },
+      ['red renamed blue', 'B color red → blue', 'theme red → blue'],
+    ],
+    [
+      'a parent beside another one that is renamed',
+      { objects: [mesh('A', { uid: 1 }), mesh('B'), mesh('C', { parent: 'B' })] },
+      { objects: [mesh('H', { uid: 1 }), mesh('B'), mesh('C', { parent: 'H' })] },
+      ['A renamed H', 'C parent B → H'],
+    ],
+    [
       'a way in the world that is not the one in the parent',
       { objects: [mesh('A', { ...at(0, 0, 0), world_translate: [0, 0, 0] })] },
       { objects: [mesh('A', { ...at(1, 0, 0), world_translate: [0, 5, 0] })] },
@@ -177,10 +191,19 @@ describe('what differs between two scenes in words', () => {
       ['7 objects moved 0.50 along x: A, B, C, D, E and 2 more'],
     ],
     [
+      'duplicates, of which one changed',
+      { objects: [mesh('A', { x: 1 }), mesh('A', { x: 1 }), mesh('B')] },
+      { objects: [mesh('A', { x: 1 }), mesh('A', { x: 3 }), mesh('B', { x: 1 })] },
+      ['A x 1 → 3', 'B x set to 1', 'items without an identity of their own may be confused: A'],
+    ],
+    [
       'objects without identity',
       { rows: [{ x: 1 }, { x: 2 }] },
       { rows: [{ x: 1 }, { x: 3 }] },
-      ['rows.1.x 2 → 3'],
+      [
+        'rows.1.x 2 → 3',
+        'items without an identity of their own may be confused: those without a name',
+      ],
     ],
     [
       'a tree of three.js',

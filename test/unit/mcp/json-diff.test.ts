@@ -125,9 +125,16 @@ describe('diffJson', () => {
     expect(changesOf(objects, objects.toReversed())).to.deep.equal([])
   })
 
-  it('compares objects without identity by their places', () => {
-    const changes = changesOf([{ x: 1 }, { x: 2 }, { id: 1 }], [{ id: 1 }, { x: 1 }, { x: 3 }])
-    expect(changes).to.deep.equal([{ path: '/2/x', kind: 'changed', before: 2, after: 3 }])
+  it('compares objects without identity, and those with one, by their places, and says so', () => {
+    const [one, two] = [
+      [{ x: 1 }, { id: 1, x: 1 }, { id: 1, x: 2 }],
+      [{ x: 2 }, { id: 1, x: 3 }, { id: 1, x: 2 }],
+    ]
+    const by = { matched: 'position' }
+    expect(changesOf(one, two)).to.deep.equal([
+      { path: '/0/x', kind: 'changed', before: 1, after: 2, ...by },
+      { path: '/1/x', kind: 'changed', before: 1, after: 3, id: 1, member: ['x'], ...by },
+    ])
   })
 
   it('names the object in a list that a change is in, and the way from there', () => {
@@ -148,7 +155,7 @@ describe('diffJson', () => {
         name: 'A',
         member: ['modifiers', 'Bevel', 'w'],
       },
-      { path: '/objects/0/modifiers/1/w', kind: 'changed', id: 1, name: 'A' },
+      { path: '/objects/0/modifiers/1/w', kind: 'changed', id: 1, name: 'A', matched: 'position' },
       { path: '/objects/1/children/0/w', kind: 'changed', id: 'u', member: ['w'] },
     ])
   })

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { connectionReason } from '../../../src/lib/util/connection-reason.ts'
 import {
   isDiskFull,
   messageOf,
@@ -19,11 +20,17 @@ describe('what is told of an error', () => {
     expect(told('usage_invalid')).to.equal('/home/ada is full')
   })
 
-  it('of a file is a reason in words, or the code of the system', () => {
+  it('of a file is a reason in words', () => {
     expect(readProblem(systemError('EACCES'))).to.equal('permission denied')
-    expect(readProblem(systemError('EMFILE'))).to.equal('EMFILE')
+    expect(readProblem(systemError('EMFILE'))).to.equal('too many open files')
     expect(readProblem('thrown text')).to.equal('unknown error')
     expect(messageOf('thrown text')).to.equal('thrown text')
     expect([isDiskFull(systemError('ENOSPC')), isDiskFull(null)]).to.deep.equal([true, false])
+  })
+
+  it('of a connection is a clause with the code, TLS errors of the system among them', () => {
+    expect(connectionReason('ENETUNREACH')).to.equal('network is unreachable (ENETUNREACH)')
+    expect(connectionReason('EPROTO')).to.equal('TLS failed (EPROTO)')
+    expect(connectionReason('ENEW')).to.equal('ENEW')
   })
 })

@@ -1,5 +1,4 @@
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
-import { parseExact } from '../../util/exact-json.ts'
 import { pause, systemTimer } from '../../util/time.ts'
 import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
 import { serverGone, Unreachable } from './bridge-errors.ts'
@@ -8,7 +7,7 @@ import { Connection, type ConnectionParts } from './connection.ts'
 import type { BridgeContext } from './context.ts'
 import { listen } from './listen.ts'
 import { Output } from './output.ts'
-import { messageText, parseMessage, parseText, type RpcMessage, type RpcRequest } from './rpc.ts'
+import { messageText, parseMessage, parseText, type RpcRequest } from './rpc.ts'
 import { ClientSession } from './session.ts'
 
 export interface BridgeParts extends ConnectionParts {
@@ -64,26 +63,11 @@ class Bridge {
     this.#context = context
   }
 
-  /** Handles one line. Each message of a batch is answered by a line of its own. */
+  /** Handles one line. */
   take(line: string): void {
     if (line.trim() === '') return
-    const value = parseText(line)
-    if (!Array.isArray(value) || value.length === 0) return this.#begin(line, value)
-    for (const each of parseExact(line) as unknown[]) this.#begin(JSON.stringify(each), each)
-  }
-
-  #begin(line: string, value: unknown): void {
-    const message = parseMessage(value)
-    const done = message === null ? this.#refuse(value) : this.#dispatch(line, message)
-    const work: Promise<void> = done.finally(() => this.#inFlight.delete(work))
+    const work: Promise<void> = this.#dispatch(line).finally(() => this.#inFlight.delete(work))
     this.#inFlight.add(work)
-  }
-
-  #refuse(value: unknown): Promise<void> {
-    const { parseError, invalidRequest } = jsonRpcCodes
-    const code = value === undefined ? parseError : invalidRequest
-    const message = 'the line is not a JSON-RPC 2.0 message'
-    return this.#context.output.send(messageText({ id: null, error: { code, message } }))
   }
 
   /** Waits for missing answers, ends the session and flushes the output. */
@@ -91,7 +75,7 @@ class Bridge {
     const { connection, output } = this.#context
     // Subscriptions never end by themselves.
     for (const [id, { message }] of this.#open) {
-      if (message.kind === 'request' && message.method === listenMethod) this.#cancel(id)
+      if (message?.kind === 'request' && message.method === listenMethod) this.#cancel(id)
     }
     const finished = new AbortController()
     void Promise.all(this.#inFlight).then(() => finished.abort())
@@ -101,36 +85,45 @@ class Bridge {
     await output.flush(flushMs)
   }
 
-  async #dispatch(line: string, message: RpcMessage): Promise<void> {
-    const call = new Call(this.#context, line, message)
-    const id = message.kind === 'request' ? message.id : null
-    if (id !== null) this.#open.set(id, call)
+  async #dispatch(line: string): Promise<void> {
+    const { output, log } = this.#context
+    const value = parseText(line)
+    const isBatch = Array.isArray(value)
+    const messages = (isBatch ? value : [value]).map(parseMessage)
+    // The server judges the elements of a batch.
+    if (messages.length === 0 || (!isBatch && messages[0] === null)) {
+      const { parseError, invalidRequest } = jsonRpcCodes
+      const code = value === undefined ? parseError : invalidRequest
+      const message = 'the line is not a JSON-RPC 2.0 message'
+      return output.send(messageText({ id: null, error: { code, message } }))
+    }
+    const call = new Call(this.#context, line, messages, isBatch)
+    const ids = call.unanswered.map(({ id }) => id)
+    for (const id of ids) this.#open.set(id, call)
     try {
       await this.#route(call)
     } catch (error) {
       const isAway = error instanceof Unreachable
-      if (!isAway) this.#context.log.error({ err: error }, 'cannot forward a message')
+      if (!isAway) log.error({ err: error }, 'cannot forward a message')
       const failed = { code: jsonRpcCodes.internalError, message: 'the bridge failed' }
       await call.refuse(isAway ? serverGone(error.message) : failed)
     } finally {
-      if (id !== null) this.#close(id, call)
+      for (const id of ids) this.#close(id, call)
     }
   }
 
   async #route(call: Call): Promise<void> {
     const { message } = call
-    if (message.kind === 'request') {
+    if (message?.kind === 'request') {
       if (call.statelessHeaders !== null) {
         const isListen = message.method === listenMethod
         return isListen ? listen(this.#context, call, message) : this.#forward(call)
       }
-      if (message.method === 'initialize')
-        return this.#inOrder(() => this.#initialize(call, message))
+      if (message.method === 'initialize') return this.#begin(() => this.#initialize(call, message))
     }
-    if (message.kind === 'notification') {
+    if (message?.kind === 'notification') {
       const { method, params } = message
-      if (method === 'notifications/initialized')
-        return this.#inOrder(() => this.#initialized(call))
+      if (method === 'notifications/initialized') return this.#begin(() => this.#initialized(call))
       if (method === 'notifications/cancelled' && !this.#cancel(params.requestId)) return
     }
     await this.#beginning
@@ -141,7 +134,7 @@ class Bridge {
   #cancel(id: unknown): boolean {
     const call = isRequestId(id) ? this.#open.get(id) : undefined
     if (!isRequestId(id) || call === undefined) return false
-    call.cancel()
+    call.cancel(id)
     this.#close(id, call)
     // In 2026-07-28 closing the HTTP request cancels it.
     return call.statelessHeaders === null
@@ -151,7 +144,7 @@ class Bridge {
     if (this.#open.get(id) === call) this.#open.delete(id)
   }
 
-  #inOrder(work: () => Promise<void>): Promise<void> {
+  #begin(work: () => Promise<void>): Promise<void> {
     const done = this.#beginning.then(work)
     this.#beginning = done.catch(() => {})
     return done

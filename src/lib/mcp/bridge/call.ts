@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../util/json.ts'
-import type { RpcError } from '../json-rpc.ts'
+import type { RequestId, RpcError } from '../json-rpc.ts'
 import { claimOf, metaKeys, postHeaders, statelessHeaders } from '../request-metadata.ts'
 import type { Upstream } from './connection.ts'
 import type { BridgeContext } from './context.ts'
@@ -7,34 +7,46 @@ import type { Exchanged, ServerText } from './exchange.ts'
 import { messageText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { ClientSession } from './session.ts'
 
-/** A message of the client on its way. */
+/** A line of the client on its way: one message, or a batch. */
 export class Call {
   readonly line: string
-  readonly message: RpcMessage
+  /** Null for a batch. */
+  readonly message: RpcMessage | null
   /** The headers of a request of 2026-07-28, which names its revision; null for any other. */
   readonly statelessHeaders: Record<string, string> | null = null
   /** Aborted when the client no longer waits for the answer. */
   readonly cancelled = new AbortController()
   readonly #context: BridgeContext
-  /** Null for anything but a request, and once the client has the answer or no longer waits. */
-  #unanswered: RpcRequest | null = null
+  readonly #unanswered = new Map<RequestId, RpcRequest>()
 
-  constructor(context: BridgeContext, line: string, message: RpcMessage) {
+  constructor(
+    context: BridgeContext,
+    line: string,
+    messages: (RpcMessage | null)[],
+    isBatch: boolean,
+  ) {
     this.#context = context
     this.line = line
-    this.message = message
-    if (message.kind !== 'request') return
-    this.#unanswered = message
-    const { method, params } = message
+    this.message = isBatch ? null : (messages[0] ?? null)
+    for (const message of messages) {
+      if (message?.kind === 'request') this.#unanswered.set(message.id, message)
+    }
+    if (this.message?.kind !== 'request') return
+    const { method, params } = this.message
     const revision = claimOf(params)?.[metaKeys.protocolVersion]
     if (revision === undefined) return
     this.statelessHeaders = statelessHeaders(method, params, String(revision))
   }
 
-  /** The client no longer waits for the answer. */
-  cancel(): void {
-    this.#unanswered = null
-    this.cancelled.abort()
+  /** The requests that wait for an answer: several in a batch, none for a notification. */
+  get unanswered(): RpcRequest[] {
+    return [...this.#unanswered.values()]
+  }
+
+  /** The client no longer waits for the answer to one of the requests. */
+  cancel(id: RequestId): void {
+    this.#unanswered.delete(id)
+    if (this.message !== null) this.cancelled.abort()
   }
 
   /** Sends the POST and passes the messages of the answer to the client. */
@@ -56,23 +68,27 @@ export class Call {
   ): Promise<void> {
     let isWanted = false
     for (const message of messages) {
-      // A server that could not read the id sends an error without it.
-      if (message.kind === 'response' && message.id === null) return this.refuse(message.error)
-      const request = this.#unanswered
-      const isAnswer = message.kind === 'response'
-      if (isAnswer && message.id !== request?.id) continue
+      if (message.kind !== 'response' || message.id === null) {
+        // A server that could not read the id sends an error without it.
+        const error = message.kind === 'response' && this.message !== null ? message.error : null
+        if (error !== null) return this.refuse(error)
+        isWanted = true
+        continue
+      }
+      const request = this.#unanswered.get(message.id)
+      if (request === undefined) continue
       isWanted = true
-      if (!isAnswer || request === null) continue
-      this.#unanswered = null
+      this.#unanswered.delete(message.id)
       if (message.result !== null) answered?.(request, message.result)
     }
+    // The client ignores the unknown ones of a batch. A cancelled one is unknown, too.
     if (isWanted) await this.#context.output.send(line)
   }
 
-  /** Answers the request with an error, unless it is answered. */
-  async refuse(error: RpcError | null): Promise<void> {
-    const request = this.#unanswered
-    this.#unanswered = null
-    if (request !== null) await this.#context.output.send(messageText({ id: request.id, error }))
+  /** Answers all unanswered requests with an error. */
+  async refuse(error: RpcError): Promise<void> {
+    const { unanswered } = this
+    this.#unanswered.clear()
+    for (const { id } of unanswered) await this.#context.output.send(messageText({ id, error }))
   }
 }

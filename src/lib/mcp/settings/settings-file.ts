@@ -2,6 +2,7 @@ import { lstat, mkdir, readFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse, type JSONPath, modify, type Node, parseTree } from 'jsonc-parser'
+import { parse as parseToml } from 'smol-toml'
 import { errnoOf, isMissing, readProblem, ServiceError, unusableFile } from '../../util/errors.ts'
 import { replaceFile, writeNewFile } from '../../util/replace-file.ts'
 import type { Client, Scope } from './clients.ts'
@@ -83,6 +84,27 @@ async function readSettings(path: string) {
     const problem =
       errnoOf(error) === null ? 'is not UTF-8' : `cannot be read: ${readProblem(error)}`
     throw unusableFile(path, problem, pasteHint)
+  }
+}
+
+/** What switches the entry off in the settings of its client; null: nothing that is known. */
+export async function whySwitchedOff({ format, section }: Client, path: string, name: string) {
+  try {
+    const text = await readFile(path, 'utf8')
+    const settings: any = format === 'toml' ? parseToml(text) : parse(text)
+    const entry = settings[section]?.[name]
+    if (entry?.enabled === false) return 'its "enabled" is false'
+    if (entry?.disabled === true) return 'its "disabled" is true'
+    // Of Gemini CLI and Qwen Code.
+    if (settings.mcp?.excluded?.includes(name)) return '"mcp.excluded" has its name'
+    if (settings.mcp?.allowed?.includes(name) === false) return '"mcp.allowed" lacks its name'
+    // Of Claude Code.
+    const projects = Object.values<any>(settings.projects ?? {})
+    const isOff = projects.some(project => project.disabledMcpServers?.includes(name))
+    return isOff ? '"disabledMcpServers" of a project has its name' : null
+  } catch {
+    // The file is missing, or has another shape.
+    return null
   }
 }
 

@@ -7,7 +7,7 @@ import type { Content, Descriptor, Template } from '../producer.ts'
 import { integerParameter, onlyParameters } from '../query-parameters.ts'
 import type { ResourceUri } from '../resource-uri.ts'
 import { changesBetween, isPartial, parseScene, patchedChanges, takeStep } from './changes.ts'
-import { parseSceneQuery, selectPart } from './query.ts'
+import { parseSceneQuery, sceneValues, selectPart } from './query.ts'
 import {
   checkpointDescriptors,
   checkpointsUri,
@@ -81,6 +81,15 @@ export class SceneProducer implements SchemeProducer {
 
   templates(): readonly Template[] {
     return this.#checkpoints === undefined ? sceneTemplates : templatesWithCheckpoints
+  }
+
+  /** Names of checkpoints, the newest first, and values that the present scene has. */
+  async complete(variable: string, prefix: string): Promise<readonly string[]> {
+    const isPast = variable === 'since' || variable === 'until'
+    const kept = isPast ? ((await this.#checkpoints?.list()) ?? []) : []
+    const scene = this.#state.current.hasScene ? this.#scene : {}
+    const values = isPast ? kept.map(({ name }) => name).reverse() : sceneValues(scene, variable)
+    return values.filter(value => value.startsWith(prefix))
   }
 
   /** For notes: what of the scene they were about is still there. */

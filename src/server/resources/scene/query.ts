@@ -1,5 +1,11 @@
 import { numberOf, parseExact } from '../../../lib/util/exact-json.ts'
-import { isJsonObject, type JsonObject, resolvePointer } from '../../../lib/util/json.ts'
+import {
+  arrayOf,
+  escapePointer,
+  isJsonObject,
+  type JsonObject,
+  resolvePointer,
+} from '../../../lib/util/json.ts'
 import { isSame, isVector } from '../../../lib/mcp/json-diff.ts'
 import { asText, cleanText, nearest } from '../../../lib/util/text.ts'
 import { ResourceUriInvalid } from '../errors.ts'
@@ -235,6 +241,16 @@ function globTest(glob: string): Word['isMeant'] {
   const between = others.map((part, at) => `(?=(.*?${part}))\\${at + 1}`).join('')
   const pattern = new RegExp(`^${first}${between}${last}$`, 'isu')
   return value => pattern.test(asText(value))
+}
+
+/** Values of a parameter that select something in this scene. */
+export function sceneValues(scene: JsonObject, parameter: string): readonly string[] {
+  if (parameter === 'view') return ['summary']
+  if (parameter === 'pointer') return Object.keys(scene).map(name => `/${escapePointer(name)}`)
+  const items = arrayOf(scene.objects).filter(isJsonObject)
+  if (parameter === 'fields') return distinctTexts(items.flatMap(item => Object.keys(item)))
+  const member = parameter === 'ids' ? 'id' : parameter
+  return distinctTexts(items.map(item => item[member]))
 }
 
 /** Each value once, in the order in which it occurs first. */

@@ -41,7 +41,7 @@ describe('the bridge in a session', () => {
       expect((await client.answer(3)).result.contents).to.have.length(1)
     })
 
-    it('passes on the messages of a batch, and answers each', async () => {
+    it('passes on a batch, and the answers to it', async () => {
       const client = connect(server.url)
       await client.initialize('2025-03-26')
       const batch = [
@@ -55,7 +55,23 @@ describe('the bridge in a session', () => {
         { jsonrpc: '2.0', method: 'notifications/progress' },
       ]
       client.write(`${JSON.stringify(batch)}\n`)
-      for (const id of ['a', 'b']) expect((await client.answer(id)).result).to.deep.equal({})
+      const isBatch = (message: unknown) => Array.isArray(message)
+      await client.until(() => client.messages.some(isBatch), 'the answer')
+      expect(client.messages.find(isBatch)).to.deep.equal([
+        { jsonrpc: '2.0', id: 'a', result: {} },
+        { jsonrpc: '2.0', id: 'b', result: {} },
+      ])
+    })
+
+    it('answers each request of a batch that the server refuses', async () => {
+      const client = connect(server.url)
+      await client.initialize('2025-11-25')
+      client.write(
+        '[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]\n',
+      )
+      for (const id of ['a', 'b']) {
+        expect((await client.answer(id)).error.message).to.contain('has no batches')
+      }
     })
 
     it('gives an error without an id the id of its request', async () => {

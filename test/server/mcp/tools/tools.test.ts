@@ -40,7 +40,6 @@ describe('tools', () => {
     buffer.append({ source: 'a', stream: 'stdout', message: 'hello' })
     resources.registerSessionEventBuffer(buffer)
   })
-  after(() => server.stop())
 
   const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', stateless]
   for (const revision of revisions) {
@@ -55,6 +54,7 @@ describe('tools', () => {
         expect(tool.annotations).to.include({ readOnlyHint: true, openWorldHint: false })
         expect(tool.inputSchema).to.include({ type: 'object', additionalProperties: false })
         expect(tool).to.not.have.property('outputSchema')
+        expect(tool._meta['anthropic/searchHint'], tool.name).to.be.a('string')
         const isLoaded = tool._meta['anthropic/alwaysLoad'] === true
         expect(isLoaded, tool.name).to.equal(tool.name === 'query_scene')
       }
@@ -257,7 +257,7 @@ describe('tools', () => {
   it('look at a window when it shows the newest scene, and name that revision', async () => {
     const backend = new MemoryBackend()
     backend.held = true
-    await using own = await startServer({ enableTools: true }, { capture: backend })
+    const own = await startServer({ enableTools: true }, { capture: backend })
     const registry = own.server.resources()
     const revision = registry.setScene({ frame: 1 })
     const timers: (() => void)[] = []
@@ -267,9 +267,9 @@ describe('tools', () => {
     const hub = new SubscriptionHub(1)
     const { signal } = new AbortController()
     const given = { ...parts, hub, waits: new Set(), stopped: signal }
-    const look = applicationTools(given).find(({ name }) => name === 'look')
+    const look = applicationTools(false).find(({ name }) => name === 'look')
     const caller = { signal, progress: null, principal: 'somebody', mayAnswer: true }
-    const looking = look!.call({ target: 'window', max_width: 1024 }, caller)
+    const looking = look!.call({ target: 'window', max_width: 1024 }, caller, given)
     expect(backend.takings).to.deep.equal([])
     for (const run of timers) run()
     await until(() => backend.takings.length > 0, 'the picture is being taken')
@@ -282,7 +282,7 @@ describe('tools', () => {
   })
 
   it('leave without a capture backend what a look needs, in words', async () => {
-    await using blind = await startServer({ enableTools: true })
+    const blind = await startServer({ enableTools: true })
     const own = await RawSession.open(blind.url)
     const { result } = await own.call('tools/call', { name: 'look', arguments: {} })
     expect(result.isError).to.equal(true)
@@ -290,10 +290,29 @@ describe('tools', () => {
   })
 })
 
+describe('a tool that writes', () => {
+  it('is neither listed for a caller who may not answer notes, nor called', async () => {
+    const annotations = { readOnlyHint: false }
+    const outcome = { ok: true, principal: 'reader', mayAnswer: false } as const
+    const server = await startServer(
+      { enableTools: true },
+      {
+        auth: { authenticate: () => outcome },
+        tools: applicationTools(false).map(tool => ({ ...tool, annotations })),
+      },
+    )
+    const { json } = await callStateless(server.url, 'tools/list')
+    expect(json.result.tools).to.deep.equal([])
+    const refused = await callStateless(server.url, 'tools/call', toolCall('query_scene'))
+    expect(refused.status).to.equal(403)
+    expect(refused.headers['www-authenticate']).to.contain('error="insufficient_scope"')
+  })
+})
+
 describe('a server without tools', () => {
   for (const config of [{}, { enableTools: true, enableResources: false }]) {
     it(`lists none and calls none: ${JSON.stringify(config)}`, async () => {
-      await using server = await startServer(config)
+      const server = await startServer(config)
       const session = await RawSession.open(server.url)
       expect((await session.call('tools/list')).result).to.deep.equal({ tools: [] })
       const { error } = await session.call('tools/call', { name: 'look', arguments: {} })
