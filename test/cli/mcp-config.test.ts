@@ -104,6 +104,7 @@ describe('mcp-config', () => {
     const byId = await servers(`cursor --instance ${maya.instanceId.slice(0, 8)}`)
     expect(byId).to.deep.equal({ maya: { url: maya.url } })
     expect((await servers(`cursor --url ${server.url}`))['service-cli'].url).to.equal(server.url)
+    await maya.stop()
     const { code, err } = await mcpConfig('cursor --dcc-type maya')
     expect(code).to.equal(5)
     expect(err).to.include('found no running instance "maya"')

@@ -26,7 +26,7 @@ describe('artefact helpers', () => {
     const folder = newFolder()
     const root = artefactRootIn(folder)
     const bytes = randomBytes(3_000_000)
-    fs.writeFileSync(join(folder, 'chair.glb'), bytes)
+    await fs.promises.writeFile(join(folder, 'chair.glb'), bytes)
     const before = alive()
     const file = await artefactPutFile(join(folder, 'chair.glb'), { root, mime: 'model/gltf' })
     expect(file).to.include({ uri: `artefact://sha256/${sha256(bytes)}`, mime: 'model/gltf' })
