@@ -6,7 +6,7 @@ import { version } from '../../lib/util/version.ts'
 import { type AppEnv, createApp } from '../http/app.ts'
 import type { Reach } from '../http/guard.ts'
 import { readBody } from '../http/body.ts'
-import { isJsonType } from '../http/media.ts'
+import { isJsonType, isUncoded } from '../http/media.ts'
 import { type Metrics, metricsPath } from '../http/metrics.ts'
 import { isLocalRequest } from '../http/trusted-proxies.ts'
 import type { AccountsEnv } from './middleware.ts'
@@ -62,8 +62,9 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
     const { headers } = incoming
     const isEmpty = (headers['content-length'] ?? '0') === '0' && !headers['transfer-encoding']
     // A web page can send other types without a preflight.
-    if (!isEmpty && !isJsonType(headers['content-type'])) {
-      const message = 'the body must be application/json'
+    const isJson = isJsonType(headers['content-type']) && isUncoded(headers['content-encoding'])
+    if (!isEmpty && !isJson) {
+      const message = 'the body must be application/json, without Content-Encoding'
       throw new AccountsProblem('unsupported-media-type', message)
     }
     // An empty body is none, whatever its type.

@@ -44,7 +44,6 @@ interface ProblemDetails extends ErrorOptions {
 
 /** Refuses a request; the message is shown to the client. */
 export class AccountsProblem extends Error {
-  override readonly name = 'AccountsProblem'
   readonly code: ProblemCode
   readonly status
   readonly details: ProblemDetails

@@ -6,6 +6,11 @@ export function isJsonType(contentType: string | undefined): boolean {
   return contentType?.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
+/** A body as it is: nothing here takes a compressed one apart. */
+export function isUncoded(contentEncoding: string | undefined): boolean {
+  return contentEncoding === undefined || /^(identity)?$/i.test(contentEncoding)
+}
+
 /** The last Accept header: clients send one over and over. */
 let last = { header: '', ranges: parseAccept('') }
 

@@ -4,7 +4,7 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { type Clock, systemTimer } from '../../lib/util/time.ts'
 import { isWriteRefusal } from '../http/authentication.ts'
 import { readBody } from '../http/body.ts'
-import { accepts, isJsonType } from '../http/media.ts'
+import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import type { Gauge } from '../http/metrics.ts'
 import type { RequestContext } from '../http/request-context.ts'
 import type { Notes } from '../notes/notes.ts'
@@ -146,6 +146,10 @@ export class Endpoint {
     if (!isJsonType(headers['content-type'])) {
       throw new Refusal(415, 'Content-Type must be application/json')
     }
+    if (!isUncoded(headers['content-encoding'])) {
+      const message = 'a body with a Content-Encoding is not taken: send it uncompressed'
+      throw new Refusal(415, message, { headers: { 'Accept-Encoding': 'identity' } })
+    }
     const { maxRequestBytes: maxBytes, bodyTimeoutMs: timeoutMs } = this.#parts.limits
     const inbound = parseBody(await readBody(req, { maxBytes, timeoutMs }))
     if (isStateless(headers, inbound)) return this.#postStateless(res, inbound, context)
@@ -202,7 +206,8 @@ export class Endpoint {
     const session = this.#sessions.create(revision.value, context.principal, params.clientInfo)
     if (session === null) {
       const message = 'every session of this server is in use; try again later'
-      throw new Refusal(503, message, { headers: { 'Retry-After': '30' } })
+      const headers = { 'Retry-After': '30' }
+      throw new Refusal(503, message, { code: rpcCodes.refused, headers })
     }
     const result = this.#initializeResults.get(revision.value)!
     return sendJson(res, 200, resultMessage(id, result), { 'Mcp-Session-Id': session.id })

@@ -89,11 +89,12 @@ describe('a request to the accounts server', () => {
       ])
     })
 
-    it('is refused with another Content-Type, which web pages may send', async () => {
-      for (const type of ['text/plain', 'application/jsonp', '']) {
-        const headers = { 'Content-Type': type }
+    it('is refused with another Content-Type, which web pages may send, or compressed', async () => {
+      const wrong = ['text/plain', 'application/jsonp', ''].map(type => ({ 'Content-Type': type }))
+      for (const headers of [...wrong, { 'Content-Encoding': 'gzip' }]) {
         const answer = await call('POST', login, { body: { username: 'a' }, headers })
-        expect(outcome(answer), type).to.deep.equal([415, 'unsupported-media-type'])
+        const what = JSON.stringify(headers)
+        expect(outcome(answer), what).to.deep.equal([415, 'unsupported-media-type'])
       }
     })
   })

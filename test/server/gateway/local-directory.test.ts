@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { recordFile } from '../../../src/lib/instances/state-directory.ts'
+import { instanceFile } from '../../../src/lib/instances/state-directory.ts'
 import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { LocalDirectory } from '../../../src/server/gateway/local-directory.ts'
@@ -35,16 +35,16 @@ describe('LocalDirectory', () => {
   /** Returns the id. */
   async function write(changes: Partial<InstanceRecord> = {}, ageMs = 0): Promise<string> {
     const record = makeRecord(changes)
-    const path = recordFile(folder, record.instance_id)
+    const path = instanceFile(folder, record.instance_id, 'json')
     await writeFile(path, JSON.stringify(record))
     await beat(record.instance_id, ageMs)
     return record.instance_id
   }
   async function beat(id: string, ageMs = 0): Promise<void> {
     const at = (Date.now() - ageMs) / 1000
-    await utimes(recordFile(folder, id), at, at)
+    await utimes(instanceFile(folder, id, 'json'), at, at)
   }
-  const remove = (id: string) => rm(recordFile(folder, id))
+  const remove = (id: string) => rm(instanceFile(folder, id, 'json'))
   const ids = () => directory.entries.map(({ record }) => record.instance_id)
   const faults = () => directory.faults.map(({ source, reason }) => `${source}: ${reason}`)
   const verdict = (id: string) =>
@@ -123,7 +123,7 @@ describe('LocalDirectory', () => {
     it('one of another user', async function () {
       if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
       const id = await write()
-      await chown(recordFile(folder, id), 65534, 65534)
+      await chown(instanceFile(folder, id, 'json'), 65534, 65534)
       await open()
       expect(ids()).to.deep.equal([])
       expect(faults()).to.deep.equal([`${id}.json: it belongs to another user (uid 65534)`])

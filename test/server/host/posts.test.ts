@@ -36,7 +36,7 @@ describe('the posts of an application', () => {
       for (const body of ['{"post":true}', 'null']) {
         const refused = await host.post('/host/v1/scene', body)
         expect([refused.status, refused.json.code]).to.deep.equal([409, 'scene-live'])
-        expect(scene.current.text).to.equal('{"live":true}')
+        expect(scene.text).to.equal('{"live":true}')
       }
       tell(false)
       expect((await host.post('/host/v1/scene', '{"after":true}')).status).to.equal(200)
@@ -83,7 +83,7 @@ describe('the posts of an application', () => {
     const post = () => host.post('/host/v1/scene', JSON.stringify(scene))
     const patch = (body: unknown) =>
       host.send('PATCH', '/host/v1/scene', json, JSON.stringify(body))
-    const current = () => JSON.parse(host.scene.current.text ?? 'null')
+    const current = () => JSON.parse(host.scene.text ?? 'null')
 
     it('changes the scene, and returns the revision', async () => {
       await post()

@@ -39,6 +39,19 @@ describe('the session endpoint', () => {
     }
   })
 
+  it('takes a body that is not encoded, and returns 415 to another one', async () => {
+    for (const coding of ['identity', 'Identity', '']) {
+      const answer = await session.post(rpc('ping'), { 'Content-Encoding': coding })
+      expect(answer.json, coding).to.have.property('result')
+    }
+    for (const coding of ['gzip', 'identity, gzip']) {
+      const answer = await session.post(rpc('ping'), { 'Content-Encoding': coding })
+      expect([answer.status, answer.json.error.code], coding).to.deep.equal([415, -32000])
+      expect(answer.json.error.message).to.match(/Content-Encoding/)
+      expect(answer.headers['accept-encoding']).to.equal('identity')
+    }
+  })
+
   it('returns 413 to a body over the limit, declared or not, and the session lives', async () => {
     const body = rpc('ping', { filler: 'x'.repeat(20_000) })
     expect((await session.post(body)).status).to.equal(413)

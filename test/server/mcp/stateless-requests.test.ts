@@ -82,6 +82,7 @@ describe('a stateless request', () => {
     const { headers, body } = statelessPost('server/discover')
     const refused: [number, Ask][] = [
       [415, { method: 'POST', body, headers: { ...headers, 'Content-Type': 'text/plain' } }],
+      [415, { method: 'POST', body, headers: { ...headers, 'Content-Encoding': 'gzip' } }],
       [413, { method: 'POST', body: 'x'.repeat(1024 * 1024 + 1), headers }],
       [403, { method: 'POST', body, headers: { ...headers, Origin: 'https://evil.example' } }],
       [400, { method: 'POST', body, headers: { ...headers, 'Mcp-Method': ['ping', 'ping'] } }],

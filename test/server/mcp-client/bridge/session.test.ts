@@ -106,16 +106,6 @@ describe('the bridge in a session', () => {
     }
   })
 
-  it('does not name the revision to servers that do not know that header', async () => {
-    const endpoint = await scripted((seen, res) => {
-      if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
-    })
-    const client = connect(endpoint.url)
-    await client.initialize('2025-03-26')
-    await client.call('ping')
-    for (const { headers } of endpoint.seen) expect(headers).to.not.have.key('mcp-protocol-version')
-  })
-
   it('writes pretty JSON on one line', async () => {
     const endpoint = await scripted(({ body }, res) => {
       json(res, JSON.stringify(result(body.id, { text: 'a\nb' }), null, 2).replaceAll('\n', '\r\n'))
