@@ -3,9 +3,9 @@ import { expect } from 'chai'
 import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import { createFixture } from './fixture.ts'
 import { baselineOf, readChecks, resourceScenarios, runSuite } from './suite.ts'
-import { useFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
-const results = useFolder()
+const results = newFolder()
 
 /** Of 2026-07-28: everything but `excused` passes in these, and at least this many checks. */
 const whole: Readonly<Record<string, number>> = {

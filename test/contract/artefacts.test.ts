@@ -9,7 +9,7 @@ import {
   artefactPutFile,
   type ArtefactRef,
 } from '../../src/index.ts'
-import { useFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { withEnv } from '../helpers/in-process.ts'
 import { RawSession, rpc, startServer } from '../helpers/mcp.ts'
 import {
@@ -191,7 +191,7 @@ describe('artefact://', () => {
 })
 
 describe('a server with artefacts', () => {
-  const folder = useFolder()
+  const folder = newFolder()
 
   it('has them below the temporary folder of the system without a state directory', async () => {
     const TMPDIR = join(folder, 'temporary')
@@ -208,7 +208,7 @@ describe('a server with artefacts', () => {
 })
 
 describe('artefact:// by default', () => {
-  const registryDir = useFolder()
+  const registryDir = newFolder()
   const section = useServer({ registryDir })
 
   it('is neither listed nor read: −32002, whatever its form', async () => {

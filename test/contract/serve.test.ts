@@ -6,9 +6,9 @@ import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { ask, initialize, RawSession } from '../helpers/mcp.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { failure, readFailure, scene } from './support.ts'
-import { useFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
-const unusedDir = useFolder()
+const unusedDir = newFolder()
 
 const plainText = { 'Content-Type': 'text/plain' }
 

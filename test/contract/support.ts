@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Descriptor, ResourceProducer } from '../../src/index.ts'
-import { useFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import type { ServerParts } from '../../src/server/mcp/mcp-http-config.ts'
 import {
@@ -50,7 +50,7 @@ export function useArtefacts(
   limits: TestConfig['limits'] = {},
   prepare: (server: McpHttpServer) => void = () => {},
 ): Section & { root: string } {
-  const registryDir = useFolder()
+  const registryDir = newFolder()
   const section = useServer({ registryDir, enableArtefactResources: true, limits }, prepare)
   return Object.assign(section, { root: join(registryDir, 'dcc-mcp-artefacts') })
 }

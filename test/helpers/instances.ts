@@ -138,8 +138,7 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     res.on('error', () => {})
     void respond(req, res)
   })
-  const port = await listening(server)
-  const url = `http://127.0.0.1:${port}/mcp`
+  const url = `http://127.0.0.1:${await listening(server)}/mcp`
   const file: InstanceFile = await writeInstance(registryDir, { url })
   const instance: ScriptedInstance = {
     instanceId: file.record.instance_id,

@@ -3,6 +3,7 @@ import { dataKey } from '../../src/lib/mcp/call-meta.ts'
 import { request as plainRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
 import { request as secureRequest, Agent as SecureAgent } from 'node:https'
 import { once } from 'node:events'
+import { stoppedAtEnd } from './cleanup.ts'
 import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import type { ServerParts } from '../../src/server/mcp/mcp-http-config.ts'
 import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
@@ -253,5 +254,11 @@ export async function startServer(
   const server = new McpHttpServer(config, { limits, ...services })
   prepare(server)
   const { url } = await server.start()
-  return disposable({ url, base: url.slice(0, -'/mcp'.length), server, stop: () => server.stop() })
+  const running = {
+    url,
+    base: url.slice(0, -'/mcp'.length),
+    server,
+    stop: stoppedAtEnd(() => server.stop()),
+  }
+  return disposable(running)
 }

@@ -8,9 +8,9 @@ import { joinInstance, type JoinedInstance } from '../helpers/join.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { randomOf } from '../helpers/fakes.ts'
 import { until } from '../helpers/until.ts'
-import { useFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
-const folder = useFolder()
+const folder = newFolder()
 
 const steps = Number(process.env.ISOLATION_STEPS ?? 1000)
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))

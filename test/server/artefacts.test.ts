@@ -6,9 +6,9 @@ import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { pngOf } from '../helpers/pictures.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
-import { useFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
-const folder = useFolder()
+const folder = newFolder()
 const root = join(folder, 'dcc-mcp-artefacts')
 
 describe('artefacts that are read in parts', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { useFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { bearer, makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { ask, Events, RawSession, rpc } from '../helpers/mcp.ts'
 import { statelessMeta, statelessPost } from '../helpers/stateless.ts'
@@ -195,7 +195,7 @@ describe('server://clients, for callers who may only read', () => {
 })
 
 describe('server://clients of a gateway', () => {
-  const registryDir = useFolder()
+  const registryDir = newFolder()
 
   it('is read and pushed without being listed', async () => {
     await using gateway = gatewayInProcess({ port: 0, registryDir })

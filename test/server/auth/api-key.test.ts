@@ -6,9 +6,9 @@ import { bearer } from '../../helpers/keyed-server.ts'
 import { ask, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const folder = useFolder()
+const folder = newFolder()
 
 const key = 'k3y-0f-the-Clients_that-nobody-may-see'
 

@@ -17,9 +17,9 @@ import { ask, initializeBody, postHeaders, RawSession, rpc } from '../../helpers
 import { cleanEnv } from '../../helpers/program.ts'
 import { listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const folder = useFolder()
+const folder = newFolder()
 
 const revision = '2025-11-25'
 const event = { source: 'test', stream: 'out', message: 'hello' }

@@ -151,8 +151,8 @@ describe('clients with a provider in front', () => {
     const claims = decodeJwt(access_token)
     expect(claims).to.deep.include({ sub: 'ada', aud: url, scope: 'mcp:read' })
     await client.close()
+    await until(() => serve.output().stderr.includes('/mcp'), 'the log')
     const { stderr } = serve.output()
-    expect(stderr).to.contain('/mcp')
     const signature = access_token.slice(access_token.lastIndexOf('.') + 1)
     for (const text of [stderr, ...provider.asked]) {
       expect(text.toLowerCase()).not.to.contain('bearer ey')

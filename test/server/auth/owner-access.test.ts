@@ -9,9 +9,9 @@ import { initialize } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { skipBecause } from '../../helpers/skip.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const folder = useFolder()
+const folder = newFolder()
 
 const key = 'the-key-of-clients-of-the-server'
 

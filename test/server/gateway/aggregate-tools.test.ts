@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { ask, toolCall } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { at, sceneOf, startAggregating, startTwoInstances } from './aggregating.ts'
-import { useFolder } from '../../helpers/folder.ts'
 
-const registryDir = useFolder()
+const registryDir = newFolder()
 
 describe('the tools of a gateway that aggregates', () => {
   let gateway: GatewayHandle

@@ -4,7 +4,7 @@ import { readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { writeInstance } from '../../helpers/instances.ts'
-import { useFolder, withFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { runProgram } from '../../helpers/program.ts'
 import { type Events, RawSession, toolCall } from '../../helpers/mcp.ts'
@@ -14,7 +14,7 @@ import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-serve
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { at, sceneOf, startAggregating, startTwoInstances } from './aggregating.ts'
 
-const registryDir = useFolder()
+const registryDir = newFolder()
 
 const key = 'a-key-that-only-clients-of-it-have'
 
@@ -313,19 +313,20 @@ describe('a gateway that aggregates', () => {
 describe('a client of a gateway', () => {
   for (const flags of [[], ['--aggregate']]) {
     const isWarned = flags.length === 0
-    it(`is set up ${isWarned ? 'with' : 'without'} a warning that it would only see the listing`, () =>
-      withFolder(async registryDir => {
-        await using gateway = gatewayInProcess({ port: 0, registryDir, flags })
-        const { url } = await gateway.line('listening')
-        const folder = ['--registry-dir', registryDir]
-        const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
-        // Its log goes past `process.stderr`.
-        const connected = await runProgram(['connect', 'gateway', ...folder])
-        for (const { code, stderr } of [configured, connected]) {
-          expect(code).to.equal(0)
-          expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)
-        }
-        expect(configured.stdout).to.include(`"url": "${url}"`)
-      }))
+    it(`is set up ${isWarned ? 'with' : 'without'} a warning that it would only see the listing`, async () => {
+      const registryDir = newFolder()
+      const gateway = gatewayInProcess({ port: 0, registryDir, flags })
+      const { url } = await gateway.line('listening')
+      const folder = ['--registry-dir', registryDir]
+      const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
+      // Its log goes past `process.stderr`.
+      const connected = await runProgram(['connect', 'gateway', ...folder])
+      for (const { code, stderr } of [configured, connected]) {
+        expect(code).to.equal(0)
+        expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)
+      }
+      expect(configured.stdout).to.include(`"url": "${url}"`)
+      await gateway.stop()
+    })
   }
 })

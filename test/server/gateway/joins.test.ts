@@ -20,9 +20,9 @@ import { callStateless } from '../../helpers/stateless.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import { until } from '../../helpers/until.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const folder = useFolder()
+const folder = newFolder()
 
 const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
 

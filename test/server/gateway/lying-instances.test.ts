@@ -16,9 +16,9 @@ import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { at, startAggregating } from './aggregating.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const registryDir = useFolder()
+const registryDir = newFolder()
 
 /** Shorter than the default, to keep the test fast, and long enough for a busy machine. */
 const limits = { instanceAnswerMs: 2500, instanceSilenceMs: 2500 }

@@ -12,9 +12,9 @@ import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless, listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { at, startAggregating } from './aggregating.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const registryDir = useFolder()
+const registryDir = newFolder()
 
 const scene = {
   schema: 'dcc-scene/1',

@@ -20,9 +20,9 @@ import { cleanEnv } from '../../helpers/program.ts'
 import { contentsOf } from '../../helpers/instances.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const folder = useFolder()
+const folder = newFolder()
 
 const key = 'the-key-of-the-operator'
 

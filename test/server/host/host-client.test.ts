@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
 import { HostClient, type HostClientOptions, HostLinkError } from '../../../src/host-client.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
@@ -10,7 +10,7 @@ import { pngOf } from '../../helpers/pictures.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
-const registryDir = useFolder()
+const registryDir = newFolder()
 const cube = { id: 'cube', name: 'Cube', translate: [0, 0, 0] }
 const lamp = { id: 'lamp', name: 'Lamp', translate: [0, 0, 5] }
 

@@ -7,9 +7,9 @@ import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { recordOf } from './link-health.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const file = join(useFolder(), 'scene.json')
+const file = join(newFolder(), 'scene.json')
 
 describe('serve --scene-file', () => {
   let serve: RunningServe

@@ -19,10 +19,10 @@ import { makeProblem } from '../../../src/server/http/problem.ts'
 import { recordingLog, settableClock } from '../../helpers/fakes.ts'
 import { until } from '../../helpers/until.ts'
 import { damage, sha256 } from '../../unit/artefacts/support.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { listening } from '../../helpers/listening.ts'
 
-const root = useFolder()
+const root = newFolder()
 
 /** A store that counts its open artefacts. */
 class CountingStore extends ArtefactStore {

@@ -10,9 +10,9 @@ import {
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const registryDir = useFolder()
+const registryDir = newFolder()
 
 const key = 'a-key-of-24-characters-or-more'
 

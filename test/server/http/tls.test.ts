@@ -4,24 +4,24 @@ import { readFile } from 'node:fs/promises'
 import net from 'node:net'
 import { join } from 'node:path'
 import tls from 'node:tls'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
-import { useFolder } from '../../helpers/folder.ts'
-
-const folder = useFolder()
 
 const scene = 'scene://current'
 
 describe('TLS', () => {
+  let folder: string
   let flags: string[]
   let serve: RunningServe
   let trusted: string[]
 
   before(async () => {
+    folder = newFolder()
     const pair = makePair()
     const { certFile, keyFile } = await writePair(folder, pair)
     trusted = tls.getCACertificates('default')
@@ -31,7 +31,6 @@ describe('TLS', () => {
   })
   after(async () => {
     tls.setDefaultCACertificates(trusted)
-    await serve?.stop()
   })
 
   it('is in the address for clients, and not in that for the application beside', async () => {
@@ -60,7 +59,7 @@ describe('TLS', () => {
   })
 
   it('of a gateway: it lists instances, and says who holds its port', async () => {
-    await using gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
+    const gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
     const { url } = await gateway.line('listening')
     expect(url).to.match(/^https:/)
     const session = await RawSession.open(url)
@@ -68,9 +67,10 @@ describe('TLS', () => {
     expect(instances.map((row: any) => row.mcp_url)).to.include(serve.url)
     // One without TLS sees who it is, too.
     const port = Number(new URL(url).port)
-    await using other = gatewayInProcess({ port, registryDir: folder, flags: ['--no-standby'] })
+    const other = gatewayInProcess({ port, registryDir: folder, flags: ['--no-standby'] })
     const failure: unknown = await other.line('listening').catch((error: unknown) => error)
     expect(String(failure)).to.match(/is held by the gateway of process/)
+    await other.stop()
   })
 
   it('takes a renewed certificate without a restart', async () => {

@@ -3,9 +3,9 @@ import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-serve
 import { LinkClient } from '../../helpers/link.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const registryDir = useFolder()
+const registryDir = newFolder()
 
 const object = (id: string, more = '') => `{"id":${id},"name":"N${id}","x":1.0${more}}`
 /** Ids in arrays inside arrays, and 2,000 objects. */

@@ -26,7 +26,6 @@ describe('the session endpoint', () => {
     )
     session = await RawSession.open(running.url)
   })
-  after(() => running.stop())
 
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     ask(running.url, { method: 'POST', headers: { ...postHeaders, ...headers }, body })
@@ -51,6 +50,13 @@ describe('the session endpoint', () => {
       expect(answer.json.error.message).to.match(/Content-Encoding/)
       expect(answer.headers['accept-encoding']).to.equal('identity')
     }
+  })
+
+  it('returns 413 to a body over the limit, declared or not, and the session lives', async () => {
+    const body = rpc('ping', { filler: 'x'.repeat(20_000) })
+    expect((await session.post(body)).status).to.equal(413)
+    expect((await session.post(body, { 'Transfer-Encoding': 'chunked' })).status).to.equal(413)
+    expect((await session.post(rpc('ping'))).status).to.equal(200)
   })
 
   it('returns the id of half a surrogate pair as it was sent', async () => {

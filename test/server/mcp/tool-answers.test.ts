@@ -9,9 +9,9 @@ import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const home = useFolder()
+const home = newFolder()
 
 const light = { id: 'Key Light', name: 'Key Light', type: 'light', visible: true }
 const ball = { id: 'Ball', name: 'Ball', type: 'mesh', visible: false }

@@ -6,9 +6,9 @@ import { LinkClient } from '../../helpers/link.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { forFile, newFolder } from '../../helpers/cleanup.ts'
 
-const home = useFolder()
+const home = newFolder()
 
 const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
 const lamp = { id: 'Lamp', name: 'Lamp' }
@@ -18,7 +18,7 @@ describe('checkpoints of the scene', () => {
   let session: RawSession
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
   const start = async () => {
-    serve = await serveInProcess({ env: env(), registryDir: home })
+    serve = await forFile(() => serveInProcess({ env: env(), registryDir: home }))
     session = await RawSession.open(serve.url)
   }
 

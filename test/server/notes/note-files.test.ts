@@ -7,9 +7,9 @@ import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { folderOfNote, writeNote } from '../../helpers/note-files.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const home = useFolder()
+const home = newFolder()
 
 const open = 'notes://open'
 

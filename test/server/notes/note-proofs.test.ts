@@ -8,9 +8,9 @@ import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
-const home = useFolder()
+const home = newFolder()
 
 /** A grey picture of 16 by 8 pixels with white dots in its first row. */
 function dotted(dots: readonly number[]): Buffer {

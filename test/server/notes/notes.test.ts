@@ -8,9 +8,9 @@ import { ask, RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
-import { useFolder } from '../../helpers/folder.ts'
+import { forFile, newFolder } from '../../helpers/cleanup.ts'
 
-const home = useFolder()
+const home = newFolder()
 
 const open = 'notes://open'
 
@@ -21,7 +21,7 @@ describe('notes of people', () => {
   let document: { path: string }
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
   const start = async (flags: string[] = []) => {
-    serve = await serveInProcess({ env: env(), registryDir: home, flags })
+    serve = await forFile(() => serveInProcess({ env: env(), registryDir: home, flags }))
     session = await RawSession.open(serve.url)
   }
   const restart = async (flags: string[] = []) => {
@@ -269,7 +269,7 @@ describe('notes of people', () => {
     }
     const [reader, writer] = [await create('reader', '--read-only'), await create('writer')]
     await serve.stop()
-    serve = await serveInProcess({ env: env(), registryDir: home })
+    serve = await forFile(() => serveInProcess({ env: env(), registryDir: home }))
     const namesOf = ({ result }: any): string[] => result.tools.map(({ name }: any) => name)
     for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const) {
       const own = await RawSession.open(serve.url, revision, bearer(reader))

@@ -5,7 +5,6 @@ import { callStateless } from '../../../helpers/stateless.ts'
 describe('answers of tools', () => {
   let server: TestServer
   before(async () => (server = await startServer({ enableTools: true })))
-  after(() => server.stop())
 
   const call = async (name: string, args: object = {}, { url } = server): Promise<any> =>
     (await callStateless(url, 'tools/call', toolCall(name, args))).json.result

@@ -5,9 +5,9 @@ import sharp from 'sharp'
 import { artefactPutBytes } from '../../../../src/index.ts'
 import { MemoryBackend, greyPng, rgbPng } from '../../../helpers/pictures.ts'
 import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { useFolder } from '../../../helpers/folder.ts'
+import { newFolder } from '../../../helpers/cleanup.ts'
 
-const folder = useFolder()
+const folder = newFolder()
 
 const maxSide = 1568
 const maxBytes = 1024 * 1024

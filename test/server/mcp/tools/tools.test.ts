@@ -40,7 +40,6 @@ describe('tools', () => {
     buffer.append({ source: 'a', stream: 'stdout', message: 'hello' })
     resources.registerSessionEventBuffer(buffer)
   })
-  after(() => server.stop())
 
   const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', stateless]
   for (const revision of revisions) {
