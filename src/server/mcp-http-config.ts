@@ -9,6 +9,7 @@ import type { AccessLog } from './http/access-log.ts'
 import type { AuthPolicy } from './http/authentication.ts'
 import type { PublicDocuments, ReadyFacts } from './http/documents.ts'
 import type { Reach } from './http/guard.ts'
+import type { ServerLimits } from './http/limits.ts'
 import type { ListenOptions } from './http/listen-options.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { RefusedRequest } from './http/refusal-log.ts'
@@ -20,7 +21,6 @@ import type { CaptureSource } from './resources/capture.ts'
 import type { ResourceRegistry } from './resources/registry.ts'
 import type { ClientTable } from './mcp/client-table.ts'
 import type { KeptSessions } from './mcp/kept-sessions.ts'
-import type { McpLimits } from './mcp/limits.ts'
 import type { Tool } from './mcp/tools/tool.ts'
 
 /**
@@ -70,7 +70,7 @@ export interface ServerParts extends McpServices {
   metrics?: Metrics
   readyFacts?: ReadyFacts
   /** Bounds beside the public ones; replaced by tests. */
-  limits?: Partial<McpLimits>
+  limits?: Partial<ServerLimits>
   clock?: Clock
   store?: ArtefactStore
   /** The instance that this server is. Default: none, no address names it. */
