@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AccountCommand } from '../lib/cli/base-command.ts'
-import { tokenExpiry } from '../lib/accounts/token.ts'
+import { tokenExpiry } from '../lib/auth/validate-bearer-token.ts'
 import { parseSecret } from '../lib/auth/secret-file.ts'
 import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
 import { usage } from '../lib/util/errors.ts'

@@ -1,7 +1,7 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { columns } from '../../lib/cli/format.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
-import { shownUrl } from '../../lib/mcp/bridge/context.ts'
+import { shownUrl } from '../../lib/util/net.ts'
 import type { Listed } from '../../lib/mcp/client/resources.ts'
 import { parseArtefactUri } from '../../lib/mcp/uris.ts'
 import { ageText, expiryText, sizeText } from '../../lib/util/amounts.ts'

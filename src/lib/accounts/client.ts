@@ -9,7 +9,7 @@ import got, {
 import http from 'node:http'
 import https from 'node:https'
 import { z } from 'zod'
-import { isTokenText } from '../auth/validate-bearer-token.ts'
+import { isTokenText, tokenExpiry } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import type { SavedLogin } from '../config/config-file.ts'
 import { connectionReason, isTlsError } from '../util/connection-reason.ts'
@@ -19,7 +19,6 @@ import { Secret } from '../util/secret.ts'
 import { cleanText } from '../util/text.ts'
 import { userAgent } from '../util/version.ts'
 import { apiPrefix } from './protocol.ts'
-import { tokenExpiry } from './token.ts'
 import * as wire from './wire.ts'
 
 // A server that keeps to the specification alone answers a login with `access_token` and nothing

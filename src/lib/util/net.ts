@@ -23,6 +23,11 @@ export function plainAddress(address: string): string {
   return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 }
 
+/** The address for messages and logs. Hides the query, where some servers expect a key. */
+export function shownUrl({ protocol, host, pathname, search }: URL): string {
+  return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`
+}
+
 /** `10.0.0.0/8`, or one address; null for any other text, and for the network that is everything. */
 export function parseNetwork(text: string): BlockList | null {
   const [written = '', prefix, ...more] = text.split('/')

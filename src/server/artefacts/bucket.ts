@@ -9,8 +9,8 @@ import {
   shardNames,
   type StoredSidecar,
   type Versions,
+  type Spooled,
 } from './files.ts'
-import type { Spooled } from './spool.ts'
 
 /** Swift allows 1,000 parts. */
 const maxParts = 1000

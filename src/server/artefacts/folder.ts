@@ -15,8 +15,8 @@ import {
   shardNames,
   type StoredSidecar,
   type Versions,
+  type Spooled,
 } from './files.ts'
-import type { Spooled } from './spool.ts'
 
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
 const settleMs = 20

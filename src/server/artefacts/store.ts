@@ -8,7 +8,13 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { type ArtefactPage, type Entry, EntryIndex } from './entry-index.ts'
-import { type ArtefactFiles, type Body, type StoredSidecar, withStorageErrors } from './files.ts'
+import {
+  type ArtefactFiles,
+  type Body,
+  type Spooled,
+  type StoredSidecar,
+  withStorageErrors,
+} from './files.ts'
 import {
   type ArtefactFields,
   type ArtefactOrigin,
@@ -17,7 +23,7 @@ import {
   expiryMs,
   parseSidecar,
 } from './sidecar.ts'
-import { type BodySource, spool, type Spooled } from './spool.ts'
+import { type BodySource, spool } from './spool.ts'
 
 export type { ArtefactFields, ArtefactPage, ArtefactRef }
 

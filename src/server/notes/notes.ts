@@ -18,6 +18,7 @@ import {
   nextState,
   type Note,
   type NoteAction,
+  type NoteInput,
   type NoteTarget,
   openNotesUri,
   resolveTargets,
@@ -33,12 +34,6 @@ const maxEntriesShown = 10
 const lookMs = 2000
 
 export const noDocument = 'no document is shared'
-
-/** What the person says; the rest is filled in. */
-export type NoteInput = Pick<
-  Note,
-  'text' | 'author' | 'targets' | 'position' | 'pin' | 'view' | 'frame'
->
 
 export interface NoteAct {
   readonly action: NoteAction
