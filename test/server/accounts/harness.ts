@@ -16,7 +16,7 @@ import { openDatabase } from '../../../src/server/database/database.ts'
 import { ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { Metrics } from '../../../src/server/http/metrics.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 
 export const issuer = 'urn:service-cli:registry:test'
 
@@ -163,7 +163,7 @@ async function open(
     reach: where,
     metrics: new Metrics('registry', entry => accessed.push(entry)),
   })
-  const limits = boundsWith()
+  const limits = serverDefaults
   const listener = listenerOf(app)
   const socket = new ServerSocket(where, { limits, log })
   await socket.bind({ listener })
