@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { ServiceError } from '../../src/lib/util/errors.ts'
-import { openDatabase } from '../../src/server/database/database.ts'
-import { freePort } from '../helpers/free-port.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { openDatabase } from '../../../src/server/database/database.ts'
+import { freePort } from '../../helpers/free-port.ts'
 
 describe('a PostgreSQL database', () => {
   it('that cannot be reached is named without its password', async () => {

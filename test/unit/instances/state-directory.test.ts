@@ -2,10 +2,10 @@ import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { selectStateDirectory } from '../../src/lib/config/paths.ts'
-import { openStateDirectory } from '../../src/lib/instances/state-directory.ts'
-import { failureOf } from '../helpers/failure.ts'
-import { skipBecause } from '../helpers/skip.ts'
+import { selectStateDirectory } from '../../../src/lib/config/paths.ts'
+import { openStateDirectory } from '../../../src/lib/instances/state-directory.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 const posix = process.getuid !== undefined
 const needsPosix = 'owners, modes and links need a POSIX system'

@@ -3,9 +3,9 @@ import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { reapInstances } from '../../src/lib/instances/record-files.ts'
-import { makeRecord } from '../server/gateway/support.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { reapInstances } from '../../../src/lib/instances/record-files.ts'
+import { makeRecord } from '../../server/gateway/support.ts'
 
 /** Above the largest process id that Linux gives (`pid_max`). */
 const deadPid = 4_194_305

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { databaseName, parseDatabaseUrl } from '../../src/server/database/settings.ts'
-import { failureOf } from '../helpers/failure.ts'
+import { databaseName, parseDatabaseUrl } from '../../../src/server/database/settings.ts'
+import { failureOf } from '../../helpers/failure.ts'
 
 const parse = (text: string) => parseDatabaseUrl(text, '--database')
 
