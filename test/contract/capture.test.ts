@@ -128,11 +128,11 @@ describe('capture://current_window of an application that comes and goes', () =>
     const streams = [await listen(session), statelessEvents]
     const announced = (count: number) =>
       Promise.all(streams.map(events => events.until(() => listChanges(events) >= count)))
-    window.aim(ok({ pid: process.pid, title: null }))
+    window.setTarget(ok({ pid: process.pid, title: null }))
     await announced(1)
     expect(await listedUris(session)).to.include(uri)
     expect(await templatesOf(session)).to.include(template)
-    window.aim(fail(noApplication))
+    window.setTarget(fail(noApplication))
     await announced(2)
     expect(await listedUris(session)).not.to.include(uri)
     expect(await templatesOf(session)).not.to.include(template)

@@ -42,7 +42,7 @@ export function openServeCapture(
     // A denial outlives the connection, and also covers a window that is found by its title.
     if (connected) isDenied = pictures?.denied === true
     const target = captureTarget(presence, title ?? null, isOwnProcess)
-    source.aim(isDenied ? fail(deniedPictures) : target)
+    source.setTarget(isDenied ? fail(deniedPictures) : target)
   }
   follow({ connected: false, app: null })
   return { source, follow, link: (pictures: LinkedPictures) => void (linked = pictures) }

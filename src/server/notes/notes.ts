@@ -66,7 +66,7 @@ export class Notes {
   #opened: NoteFolder | null = null
   readonly #watchers = new Set<() => void>()
   #scene: () => SceneNow = () => ({ objects: [], isPartial: true })
-  #told: (uri: string) => void = () => {}
+  #listener: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
 
   constructor(parts: NotesParts) {
@@ -79,8 +79,8 @@ export class Notes {
   }
 
   /** Sets the listener of changes. */
-  onChange(told: (uri: string) => void): void {
-    this.#told = told
+  onChange(listener: (uri: string) => void): void {
+    this.#listener = listener
   }
 
   /** The first subscriber of a URI came, or the last one went. */
@@ -91,11 +91,11 @@ export class Notes {
   }
 
   /** Is told of every change, also by another process or of the document. Returns the end. */
-  watch(told: () => void): () => void {
-    this.#watchers.add(told)
+  watch(listener: () => void): () => void {
+    this.#watchers.add(listener)
     this.#lookIfWanted()
     return () => {
-      this.#watchers.delete(told)
+      this.#watchers.delete(listener)
       this.#lookIfWanted()
     }
   }
@@ -307,10 +307,10 @@ export class Notes {
   }
 
   #tell(changed: readonly Note[]): void {
-    this.#told(openNotesUri)
-    this.#told(allNotesUri)
-    for (const { id } of changed) this.#told(`notes://${id}`)
-    for (const told of this.#watchers) told()
+    this.#listener(openNotesUri)
+    this.#listener(allNotesUri)
+    for (const { id } of changed) this.#listener(`notes://${id}`)
+    for (const listener of this.#watchers) listener()
   }
 
   #assertShared(code: ErrorCode = 'note_state'): void {

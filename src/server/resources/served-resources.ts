@@ -21,7 +21,7 @@ interface ServedResourcesOptions {
   producers: Record<string, SchemeProducer>
   scene?: SceneState
   /** Where to look instead of a resource that is not there. */
-  whereToLook: string
+  notFoundHint: string
   /** The instance that serves them, whose name in a URI or a tool call is accepted. */
   instance?: () => Named
   limits: Pick<Limits, 'pageSize'>
@@ -51,7 +51,7 @@ export class ServedResources {
   protected readonly log: Logger
   protected readonly timer: Timer
   protected readonly producers: Map<string, SchemeProducer>
-  readonly #whereToLook: string
+  readonly #notFoundHint: string
   readonly #listing: Listing
   readonly #listeners = new Set<ResourceListener>()
   readonly #stops: (() => void)[] = []
@@ -69,7 +69,7 @@ export class ServedResources {
     this.producers = new Map(Object.entries(options.producers))
     this.scene = options.scene
     this.#instance = options.instance
-    this.#whereToLook = options.whereToLook
+    this.#notFoundHint = options.notFoundHint
     this.log = log
     this.#listing = new Listing(this.producers, options.limits.pageSize, log)
     this.timer = timer
@@ -271,7 +271,7 @@ export class ServedResources {
       const { code, hint } = error
       if (code === 'resource_not_found') {
         const data = { ...error.data, uri: asked }
-        const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook}` : ''
+        const where = error instanceof ResourceNotFound ? `; ${this.#notFoundHint}` : ''
         return new ServiceError(code, error.message + where, { hint, data })
       }
       const isTold = code === 'artefact_corrupt' || code === 'scope_insufficient'

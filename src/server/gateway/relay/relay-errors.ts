@@ -9,7 +9,7 @@ const notFoundCode = -32002
 /** The error of an answer that has no result, for the reader of `uri` at the gateway. */
 export function answerError(status: number, body: Buffer, uri: string): ServiceError {
   const error = rpcErrorIn(body)
-  if (error !== null) return saidError(error, uri)
+  if (error !== null) return instanceError(error, uri)
   switch (status) {
     case 200:
       return badAnswer('it has neither a result nor an error')
@@ -26,7 +26,7 @@ export function answerError(status: number, body: Buffer, uri: string): ServiceE
   }
 }
 
-function saidError({ code, message, data = {} }: RpcError, uri: string): ServiceError {
+function instanceError({ code, message, data = {} }: RpcError, uri: string): ServiceError {
   const said = `the instance says: ${cleanText(message)}`
   const hint = typeof data.hint === 'string' ? cleanText(data.hint) : undefined
   const isOfParams = code === jsonRpcCodes.invalidParams
