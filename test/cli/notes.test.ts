@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { userName } from '../../src/lib/util/posix.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
@@ -18,17 +17,13 @@ describe('service-cli notes and checkpoint', () => {
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data'), SERVICE_REGISTRY_DIR: home })
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'cli-notes-'))
+    home = newFolder()
     serve = await serveInProcess({ env: env(), registryDir: home })
   })
   /** Notes are of a document: each test has one of its own. */
   beforeEach(async () => {
     document = { path: `/shots/new-${shots++}.blend` }
     await serve.post('app', { document })
-  })
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
   })
 
   const run = (...words: string[]) =>

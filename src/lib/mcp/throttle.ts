@@ -48,7 +48,7 @@ export class Throttle {
   /** Runs, or waits until the next run may be due. */
   #plan(): void {
     if (this.#isStopped || this.#isRunning || this.#waiting === 0 || this.#cancel !== null) return
-    const { timer, minIntervalMs, debounceMs: debounceMs = 0 } = this.#options
+    const { timer, minIntervalMs, debounceMs = 0 } = this.#options
     const latestMs = this.#firstTriggerMs + maxDebounces * debounceMs
     const debouncedMs = Math.min(this.#lastTriggerMs + debounceMs, latestMs)
     const waitMs = Math.max(debouncedMs, this.#lastRunMs + minIntervalMs) - this.#clock.now()

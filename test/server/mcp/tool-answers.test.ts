@@ -1,16 +1,17 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { startAggregating } from '../gateway/aggregating.ts'
 import { greyPng } from '../../helpers/pictures.ts'
-import { type GatewayHandle, startGateway } from '../../../src/server/gateway.ts'
+import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const home = newFolder()
 
 const light = { id: 'Key Light', name: 'Key Light', type: 'light', visible: true }
 const ball = { id: 'Ball', name: 'Ball', type: 'mesh', visible: false }
@@ -47,7 +48,6 @@ function expectAllSaid({ content, structuredContent }: any): void {
 }
 
 describe('the answers of the tools of serve and of a gateway', () => {
-  let home: string
   let serve: RunningServe
   let gateway: GatewayHandle
   let app: LinkClient
@@ -56,21 +56,9 @@ describe('the answers of the tools of serve and of a gateway', () => {
   let grey = 100
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'answers-'))
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
     serve = await serveInProcess({ env, registryDir: home })
-    gateway = await startGateway({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      registryDir: home,
-      standby: true,
-      tools: true,
-      aggregate: true,
-      accessLog: () => {},
-      log: silentLogger,
-    })
+    gateway = await startAggregating(home)
     app = await LinkClient.connect(serve, {
       app: { dcc_type: 'paint', mode: 'gui' },
       capture: { targets: ['window', 'viewport'], shots: true },
@@ -102,7 +90,6 @@ describe('the answers of the tools of serve and of a gateway', () => {
     await app?.bye()
     await gateway?.stop()
     await serve?.stop()
-    await rm(home, { recursive: true, force: true })
   })
 
   async function show(frame: number, visible = true): Promise<void> {

@@ -8,23 +8,12 @@ import type { AccountStore } from '../../../src/server/accounts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { startMs as now } from '../../helpers/fakes.ts'
 
-interface OpenedStore {
-  store: AccountStore
-  /** Another store on the same data. */
-  again(): Promise<AccountStore>
-  remove(): Promise<void>
-}
-
-/** What a store of accounts does, whatever database it is in. */
-export function describeAccountStore(name: string, open: () => Promise<OpenedStore>): void {
+/** What a store of accounts does, whatever database it is in. `open` opens an empty one. */
+export function describeAccountStore(name: string, open: () => Promise<AccountStore>): void {
   describe(`the account store in ${name}`, () => {
-    let opened: OpenedStore
     let store: AccountStore
-    beforeEach(async () => {
-      opened = await open()
-      store = opened.store
-    })
-    afterEach(() => opened.remove())
+    beforeEach(async () => (store = await open()))
+    afterEach(() => store.close())
 
     /** An account with a session. */
     async function make(username: string) {

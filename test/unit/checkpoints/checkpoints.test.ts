@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isCheckpointName } from '../../../src/lib/host-link/messages.ts'
 import { Checkpoints, checkpointsToEvict } from '../../../src/server/checkpoints/checkpoints.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 
@@ -42,7 +42,7 @@ describe('what leaves to make room for a checkpoint', () => {
 })
 
 it('a folder of a document reads no larger file than is meant, and says when it cannot write', async () => {
-  const root = await mkdtemp(join(tmpdir(), 'document-'))
+  const root = newFolder()
   const folder = new DocumentFolder(join(root, 'shot'))
   await folder.make()
   expect(await folder.create('one', 'text')).to.equal(true)
@@ -73,7 +73,7 @@ describe('the name of a checkpoint', () => {
 })
 
 it('a checkpoint is made once under its name, however many processes want it', async () => {
-  const root = await mkdtemp(join(tmpdir(), 'checkpoints-'))
+  const root = newFolder()
   const all = ['{"at":1}', '{"at":2}'].map(text => {
     const document = () => new DocumentFolder(join(root, 'shot'))
     return new Checkpoints({

@@ -7,9 +7,7 @@ describe('the bridge in a session', () => {
 
   describe('with the server of this program', () => {
     let server: TestServer
-    before(async () => {
-      server = await startServer({ enableArtefactResources: false })
-    })
+    before(async () => (server = await startServer({ enableArtefactResources: false })))
     after(() => server.stop())
 
     for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
