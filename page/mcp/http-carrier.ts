@@ -78,17 +78,17 @@ export function createHttpCarrier(login: Login): Carrier {
   async function heard(method: unknown, uri: unknown, stopped: AbortSignal): Promise<void> {
     switch (method) {
       case 'notifications/resources/updated':
-        return followers.tell(String(uri))
+        return followers.notify(String(uri))
       case 'notifications/resources/list_changed':
         // An application came or left.
         await readSchemes().catch(() => {})
-        return followers.tell(listKey)
+        return followers.notify(listKey)
       case 'notifications/subscriptions/acknowledged':
         // Updates may have been missed, and resources may have come or gone.
         await readSchemes().catch(() => {})
         if (stopped.aborted) return
         connection.value = { kind: 'live' }
-        for (const key of followers.uris) if (isServed(key)) followers.tell(key)
+        for (const key of followers.uris) if (isServed(key)) followers.notify(key)
     }
   }
 

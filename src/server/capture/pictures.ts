@@ -67,7 +67,7 @@ async function withSharp<Made>(
         const raw = { ...size, channels }
         return await make(sharp(bytes, { ...options, raw }).removeAlpha())
       }
-      const source = sharp(bytes, options).flatten({ background: background })
+      const source = sharp(bytes, options).flatten({ background })
       return await make(source.toColourspace('srgb'))
     } catch {
       return null

@@ -190,8 +190,8 @@ export class WindowCapture implements CaptureSource {
     this.#hasViewport = this.#parts.backends.some(({ viewport }) => viewport?.offered())
     const isCaptured = this.#unavailable === null
     if (isCaptured !== (before === null)) {
-      const said = isCaptured ? 'can be captured' : 'cannot be captured any more'
-      this.#parts.log.info({ why: this.#unavailable?.message }, `the window ${said}`)
+      const text = isCaptured ? 'can be captured' : 'cannot be captured any more'
+      this.#parts.log.info({ why: this.#unavailable?.message }, `the window ${text}`)
     } else if (hadViewport === this.#hasViewport) return
     for (const listener of this.#listeners) listener()
   }

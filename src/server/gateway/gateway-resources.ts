@@ -58,7 +58,7 @@ function announceInstances(
   let isOtherList = false
   let cancel: (() => void) | null = null
 
-  function tell(): void {
+  function notify(): void {
     cancel = null
     for (const uri of [...directoryUris, ...changed]) served.updated(uri)
     changed.clear()
@@ -74,7 +74,7 @@ function announceInstances(
       changed.add(`gateway://instances/${entry.record.instance_id}`)
       isOtherList ||= isAlive(before) !== (kind !== 'gone' && isAlive(entry))
     }
-    cancel ??= timer.after(gatherMs, tell)
+    cancel ??= timer.after(gatherMs, notify)
   })
   return () => {
     stop()

@@ -217,13 +217,13 @@ export class Notes {
   async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     this.#assertShared()
     const folder = this.#open()
-    const said = JSON.stringify({ by, at: toRfc3339(systemClock.now()), text })
-    const { note, number } = await folder.serially(() => this.#take(folder, word, action, said))
+    const step = JSON.stringify({ by, at: toRfc3339(systemClock.now()), text })
+    const { note, number } = await folder.serially(() => this.#take(folder, word, action, step))
     this.#audit(note, action, actor)
     return action === 'answer' ? this.#prove(folder, note, number) : note
   }
 
-  async #take(folder: NoteFolder, word: string, action: NoteAction, said: string) {
+  async #take(folder: NoteFolder, word: string, action: NoteAction, step: string) {
     for (let taken = 0; ;) {
       const before = findNote(await folder.notes(), word)
       if (nextState(before.state, action) === null) {
@@ -236,7 +236,7 @@ export class Notes {
       if (before.entries.length >= most) {
         throw new ServiceError('limit_reached', `a note with ${most} entries takes no ${action}`)
       }
-      if (await folder.create(before, stepFile(number, action), said)) {
+      if (await folder.create(before, stepFile(number, action), step)) {
         return { note: findNote(await folder.notes(), before.id), number }
       }
       taken = number

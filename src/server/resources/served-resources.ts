@@ -190,7 +190,7 @@ export class ServedResources {
   /** Tells them that the listing or the templates are others now, at most once a second. */
   listChanged(): void {
     this.#isListChangeTold = false
-    if (this.#cancelListPause === null) this.#tellListChanged()
+    if (this.#cancelListPause === null) this.#notifyListChanged()
   }
 
   /** `stop` runs when the server closes; it ends a source of changes. */
@@ -244,11 +244,11 @@ export class ServedResources {
     return echoed
   }
 
-  #tellListChanged(): void {
+  #notifyListChanged(): void {
     this.#cancelListPause = null
     if (this.#isListChangeTold) return
     this.#isListChangeTold = true
-    const pauseIsOver = () => this.#tellListChanged()
+    const pauseIsOver = () => this.#notifyListChanged()
     this.#cancelListPause = this.timer.after(listChangedIntervalMs, pauseIsOver)
     for (const listener of this.#listeners) listener.listChanged?.()
   }

@@ -45,9 +45,9 @@ export function parseRpcMessage(value: unknown): RpcMessage | null {
   }
   if (id !== null && !isRequestId(id)) return null
   if (isJsonObject(error)) {
-    const { code, message: said, data } = error
-    if (typeof code !== 'number' || typeof said !== 'string') return null
-    const rpcError = { code, message: said, ...(isJsonObject(data) && { data }) }
+    const { code, message: text, data } = error
+    if (typeof code !== 'number' || typeof text !== 'string') return null
+    const rpcError = { code, message: text, ...(isJsonObject(data) && { data }) }
     return { kind: 'response', id, result: null, error: rpcError }
   }
   if (id === null || !isJsonObject(result)) return null

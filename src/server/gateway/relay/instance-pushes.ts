@@ -179,7 +179,7 @@ class FollowedStream {
       const cut = ended.then(() => {
         throw new Unreachable('the stream was cut')
       })
-      return { body, ended: ended, honoured: await Promise.race([honoured, cut]) }
+      return { body, ended, honoured: await Promise.race([honoured, cut]) }
     } finally {
       clearTimeout(late)
       // From now on the end of the gateway ends `#run`.

@@ -14,13 +14,13 @@ const failures = new Map<string, readonly [message: string, hint: string]>([
 ])
 
 /**
- * What the client is told of a read that failed. `said`: what the application said, passed on as its
+ * What the client is told of a read that failed. `detail`: what the application said, passed on as its
  * words.
  */
-export function hostFailure(code: string, said = ''): ServiceError {
+export function hostFailure(code: string, detail = ''): ServiceError {
   const [message, hint] = failures.get(code) ?? failed
   const reason = failures.has(code) ? code : 'host_failed'
-  return new ServiceError('resource_failed', message + applicationWords(said), {
+  return new ServiceError('resource_failed', message + applicationWords(detail), {
     hint,
     data: { reason },
   })
