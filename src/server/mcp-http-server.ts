@@ -166,7 +166,7 @@ export class McpHttpServer {
     const { auth = openPolicy, accessLog = accessLogOn(this.#log), metrics } = this.#parts
     const { notes, oauth, documents = [] } = this.#parts
     const registry = this.#registry
-    this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
+    this.#ownWindow?.setTarget(ok({ pid: process.pid, title: null }))
     const endpoint = this.#createEndpoint()
     this.#endpoint = endpoint
     metrics?.add(() => activityGauges(endpoint.activity()))

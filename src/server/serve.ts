@@ -249,7 +249,7 @@ export async function startServe(
   // Loaded only then; its address is its own.
   const companion =
     gateway &&
-    (await import('./gateway.ts')).joinGateway({
+    (await import('./gateway.ts')).startEmbeddedGateway({
       ...options,
       ...gateway,
       publicUrl: undefined,

@@ -31,7 +31,7 @@ export async function writeNote(
   const target = await findHost(flags, warningsTo(output))
   const { note } = await hostRequest(target, { method: 'POST', path, body: members })
   if (!isNote(note)) throw unexpectedAnswer(target.url, path)
-  await output.result(onScreen(lineOf(note)), note)
+  await output.result(wrapLine(lineOf(note)), note)
   return { output, note }
 }
 
@@ -69,21 +69,21 @@ export function lineOf(
   { number, state, id, author, text, targets }: ShownNote,
   textChars = maxNoteTextChars,
 ): string {
-  const names = Array.isArray(targets)
-    ? targets.map(each => (isJsonObject(each) ? `${asText(each.name)}${fate(each)}` : asText(each)))
-    : []
+  const names = (Array.isArray(targets) ? targets : []).map(targetText)
   const about = names.length === 0 ? '' : ` (${cleanText(names.join(', '), 200)})`
   const head = [String(number), cleanText(state, 10).padEnd(8), cleanText(id, 8)]
   return `${head.join('  ')}  ${cleanText(author, 40)}: ${cleanText(text, textChars)}${about}`
 }
 
 /** Wrapped on a terminal, and indented by two columns more than it begins. */
-export function onScreen(line: string): string {
+export function wrapLine(line: string): string {
   const indent = ' '.repeat(line.length - line.trimStart().length + 2)
   return wrapWords(line, terminalWidth(process.stdout), '', indent).join('\n')
 }
 
-function fate({ gone, was }: JsonObject): string {
-  if (gone === true) return ', not in the scene'
-  return was === undefined ? '' : `, was ${asText(was)}`
+function targetText(target: unknown): string {
+  if (!isJsonObject(target)) return asText(target)
+  const name = asText(target.name)
+  if (target.gone === true) return `${name}, not in the scene`
+  return target.was === undefined ? name : `${name}, was ${asText(target.was)}`
 }

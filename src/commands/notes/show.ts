@@ -4,7 +4,7 @@ import { maxNoteTextChars, type NoteProof, proofLines } from '../../lib/mcp/note
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { isNote, lineOf, noteArg, onScreen, readNotes, type ShownNote } from './note.ts'
+import { isNote, lineOf, noteArg, wrapLine, readNotes, type ShownNote } from './note.ts'
 
 export default class NotesShow extends BaseCommand {
   static override summary = 'Show a note with its answers'
@@ -19,7 +19,7 @@ about, and what happened since.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesShow)
     const note = await readNotes(`notes://${encodeURIComponent(args.note)}`, flags, isWholeNote)
-    const lines = [lineOf(note), ...note.entries.flatMap(entryLines)].map(onScreen)
+    const lines = [lineOf(note), ...note.entries.flatMap(entryLines)].map(wrapLine)
     await processOutput(flags).result(lines.join('\n'), note)
   }
 }

@@ -49,7 +49,7 @@ export async function startAccountsServer(
   cancelled?: Pick<AbortSignal, 'throwIfAborted'>,
 ) {
   const { dataDir, database: url, publicUrl, log } = options
-  const local = isLocal(options)
+  const local = isLocalOnly(options)
   const registration = options.registration ?? (local ? 'open' : 'invite')
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
@@ -92,7 +92,7 @@ export async function startAccountsServer(
  * Returns whether only this machine reaches the accounts server. A proxy before a loopback address
  * lets others in: `--trusted-proxy` names it, `--public-url` or `--allowed-host` its address.
  */
-export function isLocal(options: Omit<ListenOptions, 'port'>): boolean {
+export function isLocalOnly(options: Omit<ListenOptions, 'port'>): boolean {
   const { host, publicUrl, allowedHosts = [], trustedProxies = [] } = options
   const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
   const names = named.map(name => name.replace(/:\d+$/, ''))

@@ -158,8 +158,8 @@ export class Prover {
       .read(note, detailsFile)
       .then(bytes => arrayOf(parseExact(String(bytes))))
       .catch(() => [])
-    const told = kept.some(isJsonObject) ? await this.#details(objects) : []
-    return detailChanges(kept, told, objects, maxChanges)
+    const listed = kept.some(isJsonObject) ? await this.#details(objects) : []
+    return detailChanges(kept, listed, objects, maxChanges)
   }
 
   async #pictures(folder: NoteFolder, note: Note, answer: number) {
@@ -226,14 +226,14 @@ function proofOf(
   const keyOf = ({ id, name }: JsonChange) => asText(id ?? name)
   const placeOf = (change: JsonChange) =>
     `${keyOf(change)} ${change.path.replace(/^\/\w+\/\d+/, '')}`
-  const told = new Set(changes.map(placeOf))
+  const listed = new Set(changes.map(placeOf))
   const isPlain = (change: JsonChange) => !isDerived(change) && !ofPerson.test(change.path)
   const changed = new Set([...changes, ...detailed].filter(isPlain).map(keyOf))
-  const untold = detailed.filter(change => {
+  const unlisted = detailed.filter(change => {
     const isExplained = isDerived(change) && changed.has(keyOf(change))
-    return !isExplained && !told.has(placeOf(change)) && !ofPerson.test(change.path)
+    return !isExplained && !listed.has(placeOf(change)) && !ofPerson.test(change.path)
   })
-  const [asked, others] = [[...linesOf(true), ...describeChanges(untold)], linesOf(false)]
+  const [asked, others] = [[...linesOf(true), ...describeChanges(unlisted)], linesOf(false)]
   const more = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
   return {
     ...(hasTargets && { asked: asked.slice(0, maxLines) }),

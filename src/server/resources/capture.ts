@@ -24,7 +24,7 @@ export interface CaptureSource {
    */
   readonly unavailable: { readonly message: string; readonly hint: string } | null
   /** Looks for the window again. Never rejects. */
-  look(): Promise<void>
+  probe(): Promise<void>
   /** Whether there is also a picture of the view of the scene alone. */
   readonly hasViewport: boolean
   /**
@@ -102,7 +102,7 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
       if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
       // Some applications draw their scene where there is no window.
       const isThere = () => (isViewport ? source?.hasViewport : source?.unavailable === null)
-      if (!isThere()) await source?.look()
+      if (!isThere()) await source?.probe()
       if (source === undefined || !isThere()) {
         const { message, hint } = source?.unavailable ?? {}
         const missing = source === undefined ? noWindow : noViewport

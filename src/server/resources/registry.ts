@@ -28,7 +28,7 @@ import { SessionEventsProducer } from './session-events.ts'
 interface NotesSource {
   producer(scene: () => SceneNow): SchemeProducer
   /** Sets the listener of changes. */
-  onChange(told: (uri: string) => void): void
+  onChange(listener: (uri: string) => void): void
   close(): void
 }
 
@@ -53,7 +53,7 @@ interface ResourceRegistryOptions {
   liveApp?: boolean
 }
 
-const whereToLook = 'list the resources and the URI templates to see what there is'
+const notFoundHint = 'list the resources and the URI templates to see what there is'
 
 /**
  * The resources of an application. The host puts state in (`setScene`, `wireAuditLog`, …), the
@@ -85,7 +85,7 @@ export class ResourceRegistry extends ServedResources {
       ...(liveApp && { ui: liveAppProducer() }),
       artefact: options.artefacts ?? artefactsOff,
     }
-    super({ ...options, scene: state, producers, whereToLook })
+    super({ ...options, scene: state, producers, notFoundHint })
     this.#audit = audit
     this.#events = events
     notes?.onChange(uri => this.updated(uri))

@@ -9,7 +9,7 @@ import { createAccountsApp } from '../../../src/server/accounts/app.ts'
 import { LoginLimits } from '../../../src/server/accounts/login-limits.ts'
 import { Passwords } from '../../../src/server/accounts/passwords.ts'
 import { SigningKeys } from '../../../src/server/accounts/signing-keys.ts'
-import type { AccountTables, AuditEntry } from '../../../src/server/accounts/schema.ts'
+import type { AccountTables, AccountAuditEntry } from '../../../src/server/accounts/schema.ts'
 import { AccountStore } from '../../../src/server/accounts/store.ts'
 import { hashOfSecret, Tokens } from '../../../src/server/accounts/tokens.ts'
 import { openDatabase } from '../../../src/server/database/database.ts'
@@ -47,7 +47,7 @@ export interface AccountsServer {
   /** Makes the one-time code valid for the user name, for a minute. */
   makeCode(username: string, code: string): Promise<void>
   /** The newest entries first, of one action and one account where they are named. */
-  audited(action?: string, accountId?: string): Promise<AuditEntry[]>
+  audited(action?: string, accountId?: string): Promise<AccountAuditEntry[]>
 }
 
 export interface CallOptions {

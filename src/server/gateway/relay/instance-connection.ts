@@ -24,7 +24,7 @@ interface ConnectionParts {
 }
 
 /** A request of a caller, which is passed on as it is. */
-export interface Call {
+export interface RelayedCall {
   readonly method: string
   readonly params: JsonObject
   /** The first member of the result that is passed on. */
@@ -63,7 +63,7 @@ export class InstanceConnection {
 
   /** The members of the result. Rejects with a `ServiceError`, or the reason of `cancel`. */
   call(
-    call: Call,
+    call: RelayedCall,
     client: Reader['client'],
     cancel: AbortController,
   ): Promise<string | LargeResult> {

@@ -15,7 +15,7 @@ import { byteLength, pictureContent } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
 import { createTool, type ToolContent } from './tool.ts'
-import { isMissing, withQuery, writtenUri } from './written-uri.ts'
+import { isNotFound, withQuery, writtenUri } from './written-uri.ts'
 
 /** Characters of a URI, a name or a type in a line about it. */
 const maxShownChars = 200
@@ -69,7 +69,7 @@ async function readObject(
   try {
     if (uri !== null) return await registry.read(uri, reader)
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isNotFound(error)) throw error
   }
   if (object !== undefined) return [{ uri: word, text: JSON.stringify(part) }]
   const name = JSON.stringify(cleanText(word, maxShownChars))
@@ -162,8 +162,8 @@ function textOf({ text, _meta }: TextContent, { offset, most }: Slice): readonly
 function rangeOf(unit: string, offset: number, length: number, total: number): ToolContent[] {
   if (length === total) return []
   const end = offset + length
-  const goOn = end < total ? `go on with offset=${end}` : 'that is the end'
-  return [textPart(`${unit} ${offset} to ${end} of ${total}; ${goOn}`)]
+  const continueHint = end < total ? `go on with offset=${end}` : 'that is the end'
+  return [textPart(`${unit} ${offset} to ${end} of ${total}; ${continueHint}`)]
 }
 
 function textPart(text: string): ToolContent & { type: 'text' } {

@@ -40,10 +40,10 @@ export interface SceneRevision {
   readonly bytes: number
   readonly hasScene: boolean
   /** Why the application took its scene away; empty when it did not say. */
-  readonly goneBecause: string
+  readonly removalReason: string
 }
 
-const noScene = { revision: 0, setAtMs: null, bytes: 0, hasScene: false, goneBecause: '' }
+const noScene = { revision: 0, setAtMs: null, bytes: 0, hasScene: false, removalReason: '' }
 
 /** The application that a scene is from. */
 interface ShownApplication extends SceneApplication {
@@ -262,7 +262,7 @@ export class SceneState {
   }
 
   /** The same for checked text of a JSON object, of the application with this instance id. */
-  replaceText(text: string | null, setBy: string | null, goneBecause = ''): number {
+  replaceText(text: string | null, setBy: string | null, removalReason = ''): number {
     const last = this.#current
     if (setBy === this.#setBy || last.setAtMs === null) {
       this.#keep(null, this.text === null ? null : Buffer.from(this.text))
@@ -274,7 +274,7 @@ export class SceneState {
     }
     this.#objects = null
     this.#setBy = setBy
-    return this.#show(text === null ? 0 : Buffer.byteLength(text), text, goneBecause)
+    return this.#show(text === null ? 0 : Buffer.byteLength(text), text, removalReason)
   }
 
   /**
@@ -316,10 +316,10 @@ export class SceneState {
     }
   }
 
-  #show(bytes: number, text: string | null, goneBecause = ''): number {
+  #show(bytes: number, text: string | null, removalReason = ''): number {
     const nowMs = this.#clock.now()
     const revision = this.#current.revision + 1
-    this.#current = { revision, setAtMs: nowMs, bytes, hasScene: bytes > 0, goneBecause }
+    this.#current = { revision, setAtMs: nowMs, bytes, hasScene: bytes > 0, removalReason }
     this.#text = text
     this.#shown = null
     this.#showLatest()
