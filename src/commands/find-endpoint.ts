@@ -14,8 +14,8 @@ import { Secret } from '../lib/util/secret.ts'
 import { findApiKey } from './auth-flags.ts'
 import { findGateway, gatewayWord, ownServers } from './own-servers.ts'
 import { readStateDirectory } from './path-flags.ts'
-import type { accessFlags } from './resources/endpoint-flags.ts'
-import { chooseInstance } from './stdio/choose-instance.ts'
+import type { accessFlags } from './endpoint-flags.ts'
+import { chooseInstance } from './choose-instance.ts'
 
 /** The flags of every client command, as the parser returns them. */
 export type EndpointFlags = Partial<Interfaces.InferredFlags<typeof accessFlags>>

@@ -6,8 +6,8 @@ import { parseSecret } from '../lib/auth/secret-file.ts'
 import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
 import { usage } from '../lib/util/errors.ts'
 import { Secret } from '../lib/util/secret.ts'
-import { type AccountContext, openAccount, saveLogin } from './account/context.ts'
-import { readPassword, readText, passwordFlags } from './account/password-input.ts'
+import { type AccountContext, openAccount, saveLogin } from './account-context.ts'
+import { readPassword, readText, passwordFlags } from './password-input.ts'
 
 export default class Login extends AccountCommand {
   static override summary = 'Log in to an accounts server'

@@ -8,7 +8,7 @@ import { type Listed, listResources } from '../../lib/mcp/client/resources.ts'
 import { ageText, sizeText } from '../../lib/util/amounts.ts'
 import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { withServer } from './client.ts'
-import { endpointFlags } from './endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 
 /** Rows shown per scheme without --all. */
 const maxOfScheme = 12

@@ -14,7 +14,7 @@ import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
 import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { pause, systemTimer } from '../../lib/util/time.ts'
 import { withClient } from './client.ts'
-import { endpointFlags } from './endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 
 const logs = /^(?:events:|audit:\/\/recent)/i
 /** Never announced, but small enough to poll. */

@@ -7,7 +7,7 @@ import { messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { ServeHandle } from '../../server/host/serve-options.ts'
-import { several } from './choose-instance.ts'
+import { several } from '../choose-instance.ts'
 
 /** A server in this process. */
 type OwnServer = Pick<ServeHandle, 'url' | 'hostUrl' | 'hostTokenFile' | 'instanceId'> & {

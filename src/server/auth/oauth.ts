@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isSafeFetchUrl, OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { type AuthOutcome, type AuthRefused, refuse, type Viewer } from '../http/authentication.ts'
-import { clientMetadata } from '../http/documents.ts'
+import { clientMetadata } from '../http/public-routes.ts'
 import type { Auth, AuthDeps, OAuthSettings } from './auth.ts'
 import { FailureLimit } from './failure-limit.ts'
 

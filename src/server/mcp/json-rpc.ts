@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
-import { jsonFault } from '../../lib/mcp/json-fault.ts'
+import { jsonFault } from '../../lib/util/json-fault.ts'
 import { type RequestId, idProblem, isRequestId } from '../../lib/mcp/json-rpc.ts'
 import { Refusal, rpcCodes } from './errors.ts'
 

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { registryDirFlag } from '../path-flags.ts'
+import { registryDirFlag } from './path-flags.ts'
 
 const keyFlag = {
   'api-key-file': Flags.string({
