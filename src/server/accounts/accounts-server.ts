@@ -8,7 +8,7 @@ import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { openDatabase } from '../database/database.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import { listenerOf } from '../http/app.ts'
-import type { ListenOptions } from '../http/listen-options.ts'
+import { findOpening, type ListenOptions } from '../http/listen-options.ts'
 import { httpDefaults } from '../http/limits.ts'
 import { Metrics } from '../http/metrics.ts'
 import { createAccountsApp } from './app.ts'
@@ -90,13 +90,8 @@ export async function startAccountsServer(
   return { url: socket.url, registration, local, ...stoppable(() => running.disposeAsync()) }
 }
 
-/**
- * Returns whether only this machine reaches the accounts server. A proxy before a loopback address
- * lets others in: `--trusted-proxy` names it, `--public-url` or `--allowed-host` its address.
- */
+/** Whether only this machine reaches the server. `--allowed-host` may name a proxy before it. */
 export function isLocal(options: Omit<ListenOptions, 'port'>): boolean {
-  const { host, publicUrl, allowedHosts = [], trustedProxies = [] } = options
-  const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
-  const names = named.map(name => name.replace(/:\d+$/, ''))
-  return trustedProxies.length === 0 && [host, ...names].every(isLoopback)
+  const names = (options.allowedHosts ?? []).map(name => name.replace(/:\d+$/, ''))
+  return findOpening(options) === null && names.every(isLoopback)
 }

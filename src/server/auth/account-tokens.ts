@@ -9,7 +9,13 @@ import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import { Secret } from '../../lib/util/secret.ts'
 import { type Clock, monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { type AuthOutcome, type AuthPolicy, invalidToken, refuse } from '../http/authentication.ts'
+import {
+  type AuthOutcome,
+  type AuthPolicy,
+  cannotCheck,
+  invalidToken,
+  refuse,
+} from '../http/authentication.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
 /** What the accounts server says of a token; its `token` is null for that of a login. */
@@ -143,7 +149,7 @@ export function withAccountTokens(
     const checked = await tokens.check(token)
     if (!checked.ok) {
       const { kind, reason } = checked.failure
-      if (kind === 'unavailable') return unavailable
+      if (kind === 'unavailable') return cannotCheck('the accounts server')
       return failures.refused(peer, invalidToken(reason))
     }
     const { id: accountId, username, team, scopes, token: service } = checked.value
@@ -179,10 +185,3 @@ const tokenMissing = refuse(
 const insufficient = refuse(403, 'insufficient_scope', 'the token lacks the scope read', {
   scope: 'read',
 })
-
-const unavailable = refuse(
-  503,
-  'temporarily_unavailable',
-  'cannot check the token: the accounts server does not answer; try later',
-  { retryAfterSeconds: 5 },
-)
