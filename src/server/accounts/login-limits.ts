@@ -91,9 +91,9 @@ async function converted<Value>(action: Promise<Value>): Promise<Value> {
     if (!(error instanceof RateLimiterRes)) {
       throw new ServiceError('storage_failed', 'attempts cannot be counted', { cause: error })
     }
-    const retryAfter = Math.max(1, Math.ceil(error.msBeforeNext / 1000))
-    const message = `too many attempts; try again in ${retryAfter} s`
-    throw new AccountsProblem('rate-limited', message, { retryAfter })
+    const retry_after = Math.max(1, Math.ceil(error.msBeforeNext / 1000))
+    const message = `too many attempts; try again in ${retry_after} s`
+    throw new AccountsProblem('rate-limited', message, { retry_after })
   }
 }
 
